@@ -1,11 +1,43 @@
 import { defineConfig } from 'vitest/config';
+import { SlowestFirst } from './tests/support/slowest-first.ts';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
-const withTools = ['tests/architecture/chart.test.ts', 'tests/architecture/openapi.test.ts'];
+const withTools = ['chart', 'openapi', 'workflows'].map((name) => `tests/architecture/${name}.test.ts`);
 
-/** CI machines are shared, and the first tests run while servers are built: a test may miss a deadline once. It fails if it fails twice. */
-const retry = process.env.CI ? 1 : 0;
+/**
+ * The deadlines end tests that hang. No test may depend on the machine's speed, so they are far above what any of them
+ * takes. CI machines are shared: there, and only there, a test has a second try until three whole runs without one
+ * have passed.
+ */
+const limits = {
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  retry: process.env.CI ? 1 : 0,
+  expect: { poll: { timeout: 20_000 } },
+};
+
+/**
+ * The tests over HTTP whose result can depend on the form of the hub: calls between processes, streams and their
+ * cancellation, caches that several processes keep, and what the edge passes on. `npm test` runs only these against
+ * four processes; CI and `npm run test:all` run the others there too.
+ */
+const dependOnForm = [
+  ...[
+    'annotate',
+    'answers',
+    'auth',
+    'cache',
+    'classifier-import',
+    'client',
+    'compression',
+    'data',
+    'execute',
+  ],
+  ...['idempotency', 'jobs', 'requests', 'sessions', 'statistics', 'streams', 'summaries'],
+].map((name) => `tests/e2e/${name}.test.ts`);
+
+const distributedFiles = process.env.TEST_EXTENT === 'quick' ? dependOnForm : ['tests/e2e/**/*.test.ts'];
 
 /**
  * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
@@ -18,12 +50,10 @@ const e2e = (name: string, env: Record<string, string>) => ({
   test: {
     name,
     env,
-    include: ['tests/e2e/**/*.test.ts'],
+    include: name === 'e2e-distributed' ? distributedFiles : ['tests/e2e/**/*.test.ts'],
     exclude: name === 'e2e-single' ? exclude : [...exclude, ...once],
     globalSetup: ['tests/support/setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    retry,
+    ...limits,
   },
 });
 
@@ -31,6 +61,7 @@ export default defineConfig({
   test: {
     // The tests wait more than they compute. By default one core would be left free.
     maxWorkers: '100%',
+    sequence: { sequencer: SlowestFirst },
     projects: [
       {
         test: {
@@ -41,20 +72,17 @@ export default defineConfig({
             'tests/matrix/table.test.ts',
           ],
           exclude: [...exclude, '**/*.servers.test.ts', ...withTools],
-          testTimeout: 20_000,
-          retry,
+          ...limits,
         },
       },
-      // The tests whose tools `npm test` installs last: Helm, kubernetes-validate and schemathesis.
-      { test: { name: 'tools', include: withTools, testTimeout: 120_000 } },
+      // The tests that need tools which `npm test` installs: Helm, kubernetes-validate, schemathesis and actionlint.
+      { test: { name: 'tools', include: withTools, ...limits } },
       {
         test: {
           name: 'servers',
           include: sources.map((dir) => `${dir}/**/*.servers.test.ts`),
           exclude,
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
-          retry,
+          ...limits,
         },
       },
       {
@@ -62,9 +90,7 @@ export default defineConfig({
           name: 'chaos',
           include: ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'],
           exclude,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          retry,
+          ...limits,
         },
       },
       e2e('e2e-single', { HUB_FORM: 'single', HUB_STORE: 'sqlite' }),

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
+import { cacheDir } from './cache.ts';
 import { type Certificates, createCertificates } from './databases/certificates.ts';
 import { createInstaller, type Installer } from './databases/debian.ts';
 import { hasDocker, startInDocker } from './databases/docker.ts';
@@ -50,8 +51,6 @@ interface Context {
 
 /** Starts a server with the software of this machine. Resolves to undefined if that is impossible. */
 type Start = (context: Context) => Promise<StartedDatabase | undefined>;
-
-const cacheDir = fileURLToPath(new URL('../.cache/', import.meta.url));
 
 const starts: Record<string, { start: Start; hint: string }> = {
   POSTGRES_URL: { start: postgresHere, hint: 'install PostgreSQL (Debian: postgresql)' },

@@ -1,7 +1,8 @@
-/** Python packages that tests use, from the system or installed by pip in .cache. */
+/** Python packages that tests use, from the system or installed by pip in the folder of `cache.ts`. */
 
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { cacheDir } from './cache.ts';
 
 export interface PythonPackage {
   /** The environment of Python programs that import the package. */
@@ -12,7 +13,7 @@ export interface PythonPackage {
 }
 
 export function pythonPackage(name: string, version: string): PythonPackage {
-  const dir = fileURLToPath(new URL(`../.cache/${name}`, import.meta.url));
+  const dir = join(cacheDir, `${name}-${version}`);
   const env = (base: NodeJS.ProcessEnv) => ({ ...base, PYTHONPATH: dir });
   return {
     env,

@@ -3,15 +3,16 @@
  *
  *     node tools/render-manifests.ts           writes deploy/k8s/manifests
  *     node tools/render-manifests.ts --check   fails if they are stale
- *     node tools/render-manifests.ts --tools   first installs Helm and kubernetes-validate in .cache for the tests
+ *     node tools/render-manifests.ts --tools   first installs Helm and kubernetes-validate for the tests
  *
- * Helm is found in the PATH or in Go's folder of programs, or built once into .cache with Go.
+ * Helm is found in the PATH or in Go's folder of programs, or built once with Go.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cacheDir } from './cache.ts';
 import { pythonPackage } from './python-package.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -28,7 +29,7 @@ const head = `# Rendered from deploy/k8s/chart by tools/render-manifests.ts: cha
 /** The path of an installed Helm, else undefined. Builds nothing. */
 export function findHelm(env: NodeJS.ProcessEnv): string | undefined {
   const goDirs = [env.GOBIN, env.GOPATH && join(env.GOPATH, 'bin'), env.HOME && join(env.HOME, 'go/bin')];
-  const dirs = [...(env.PATH ?? '').split(delimiter), ...goDirs, join(root, '.cache/helm')];
+  const dirs = [...(env.PATH ?? '').split(delimiter), ...goDirs, join(cacheDir, 'helm', helmVersion)];
   return dirs
     .filter((dir): dir is string => dir !== undefined && dir !== '')
     .map((dir) => join(dir, process.platform === 'win32' ? 'helm.exe' : 'helm'))
@@ -37,7 +38,7 @@ export function findHelm(env: NodeJS.ProcessEnv): string | undefined {
 
 /** Takes one to two minutes the first time. Undefined if Go or its module proxy is not available. */
 export function buildHelm(env: NodeJS.ProcessEnv): string | undefined {
-  const dir = join(root, '.cache/helm');
+  const dir = join(cacheDir, 'helm', helmVersion);
   mkdirSync(dir, { recursive: true });
   const module = `helm.sh/helm/v3/cmd/helm@${helmVersion}`;
   const { status } = spawnSync('go', ['install', module], {

@@ -1,7 +1,7 @@
 /**
  * schemathesis, which sends generated requests to an OpenAPI document's operations and checks the answers against it.
  *
- *     node tools/schemathesis.ts   installs it in .cache for the tests, unless it is installed
+ *     node tools/schemathesis.ts   installs it for the tests, unless it is installed
  */
 
 import { spawn } from 'node:child_process';

@@ -1,6 +1,11 @@
 /**
- * `npm test`: runs the fast tests while the servers start, then the tests that need the servers. Its last line is
- * `N passed, N failed, N skipped`. Arguments are passed on to vitest, as in `npm test -- hubs`.
+ * `npm test`: runs the tests that need no server while the servers start and the tools are installed, then the tests
+ * that need servers, then those that need the tools. It prints the slowest files. Its last line is
+ * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
+ *
+ *     node tools/test.ts                 each behaviour once
+ *     node tools/test.ts --distributed   every test over HTTP also against four processes (CI runs this)
+ *     node tools/test.ts --all           every test over HTTP also against every form of the hub
  */
 
 import { spawn } from 'node:child_process';
@@ -17,6 +22,13 @@ interface Counts {
   skipped: number;
   /** A line for each failed test: its file, its name and the first line of its error. */
   failures: string[];
+  times: Timed[];
+}
+
+/** A file, and how long its tests took. */
+interface Timed {
+  file: string;
+  seconds: number;
 }
 
 /** The part of vitest's JSON report that this file reads. */
@@ -29,9 +41,14 @@ interface Report {
     name: string;
     status: string;
     message: string;
+    startTime: number;
+    endTime: number;
     assertionResults: { status: string; fullName: string; failureMessages: string[] }[];
   }[];
 }
+
+/** Which tests over HTTP run against which forms of the hub. */
+type Extent = 'quick' | 'distributed' | 'all';
 
 interface Run {
   projects: string[];
@@ -43,8 +60,10 @@ interface Run {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
+const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
+const slowestPrinted = 20;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
 async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Counts> {
@@ -74,7 +93,7 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   // A file that cannot be loaded, or a broken set-up, fails the run without a failed test.
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
   const skipped = numPendingTests + numTodoTests;
-  return { passed: numPassedTests, failed, skipped, failures: failuresOf(result) };
+  return { passed: numPassedTests, failed, skipped, failures: failuresOf(result), times: timesOf(result) };
 }
 
 /** Lists the failed tests, and the files that failed as a whole. */
@@ -88,6 +107,12 @@ function failuresOf({ testResults = [] }: Report): string[] {
   });
 }
 
+const timesOf = ({ testResults = [] }: Report): Timed[] =>
+  testResults.map(({ name, startTime, endTime }) => ({
+    file: relative(root, name),
+    seconds: (endTime - startTime) / 1_000,
+  }));
+
 /** Ends processes that the tests started and did not stop, such as the services of a hub after an interruption. */
 function endGroup(pid: number | undefined): void {
   try {
@@ -98,32 +123,34 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** The projects that can run with these servers. `everything` adds the other combinations of form and store. */
-function projectsFor(env: Record<string, string>, everything: boolean): string[] {
+/** The projects that can run with these servers, besides `unit` and `tools`. */
+function projectsFor(env: Record<string, string>, extent: Extent): string[] {
   const base = ['servers', 'chaos'];
   if (!env.POSTGRES_URL && !env.MARIADB_URL && !env.MYSQL_URL) {
     say('skipped: the end-to-end tests need PostgreSQL, MariaDB or MySQL.');
     return base;
   }
   if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
-  const others = everything
-    ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-replicas']
-    : [];
+  const others =
+    extent === 'all'
+      ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-replicas']
+      : [];
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 
-/**
- * Installs Helm, the manifest validator and schemathesis for their tests. This comes last, because building Helm takes
- * all cores.
- */
+/** Installs Helm, the manifest validator, schemathesis and actionlint for their tests. */
 async function installTools(interrupted: AbortSignal): Promise<void> {
-  say('installing Helm, kubernetes-validate and schemathesis if they are missing (one to two minutes) …');
-  await runTool([renderer, '--tools', '--check'], interrupted);
-  if (!interrupted.aborted) await runTool([fuzzer], interrupted);
+  say('installing Helm, kubernetes-validate, schemathesis and actionlint if they are missing …');
+  for (const args of [[renderer, '--tools', '--check'], [fuzzer], [linter]])
+    if (!interrupted.aborted) await runTool(args, interrupted);
 }
 
 async function runTool(args: string[], interrupted: AbortSignal): Promise<void> {
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  // The tests go first: building Helm takes all cores.
+  const child = spawn('nice', [process.execPath, ...args], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   const stop = () => child.kill('SIGTERM');
   interrupted.addEventListener('abort', stop);
   let problem = '';
@@ -136,21 +163,24 @@ async function runTool(args: string[], interrupted: AbortSignal): Promise<void> 
   if (problem !== '') say(problem.trim().split('\n').at(-1) ?? '');
 }
 
-async function runAll(extra: string[], everything: boolean, interrupted: AbortSignal): Promise<Counts[]> {
+async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal): Promise<Counts[]> {
   const starting = startDatabases({ say });
-  // It may fail while the fast tests still run. The error is reported at the await below.
-  starting.catch(() => {});
+  const installing = installTools(interrupted);
+  // They may fail while the first tests still run. The errors are reported at the awaits below.
+  for (const early of [starting, installing]) early.catch(() => {});
+  const counts: Counts[] = [];
   try {
-    const unit = await runVitest({ projects: ['unit'], extra, env: process.env, interrupted });
+    counts.push(await runVitest({ projects: ['unit'], extra, env: process.env, interrupted }));
     const databases = await starting;
-    if (interrupted.aborted) return [unit];
-    const projects = projectsFor(databases.env, everything);
-    const env = { ...process.env, ...databases.env };
-    const others = await runVitest({ projects, extra, env, interrupted });
+    if (interrupted.aborted) return counts;
+    const projects = projectsFor(databases.env, extent);
+    const env = { ...process.env, ...databases.env, TEST_EXTENT: extent };
+    counts.push(await runVitest({ projects, extra, env, interrupted }));
     for (const line of databases.missing) say(`skipped: ${line}`);
-    if (interrupted.aborted) return [unit, others];
-    await installTools(interrupted);
-    return [unit, others, await runVitest({ projects: ['tools'], extra, env: process.env, interrupted })];
+    await installing;
+    if (interrupted.aborted) return counts;
+    counts.push(await runVitest({ projects: ['tools'], extra, env: process.env, interrupted }));
+    return counts;
   } finally {
     await starting.then(
       (databases) => databases.close(),
@@ -159,12 +189,21 @@ async function runAll(extra: string[], everything: boolean, interrupted: AbortSi
   }
 }
 
+/** Prints the files that decide how long a run takes. */
+function printSlowest(times: Timed[]): void {
+  const slowest = times.toSorted((a, b) => b.seconds - a.seconds).slice(0, slowestPrinted);
+  for (const { file, seconds } of slowest) say(`${seconds.toFixed(1).padStart(6)} s  ${file}`);
+}
+
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort());
-const everything = process.argv.includes('--everything');
-const extra = process.argv.slice(2).filter((argument) => argument !== '--everything');
+const extents: Record<string, Extent> = { '--distributed': 'distributed', '--all': 'all' };
+const args = process.argv.slice(2);
+const extent = args.flatMap((argument) => extents[argument] ?? []).at(-1) ?? 'quick';
+const extra = args.filter((argument) => extents[argument] === undefined);
 const began = performance.now();
-const counts = await runAll(extra, everything, interrupt.signal);
+const counts = await runAll(extra, extent, interrupt.signal);
+printSlowest(counts.flatMap(({ times }) => times));
 for (const failure of counts.flatMap((one) => one.failures)) say(`FAILED ${failure}`);
 const sum = (name: 'passed' | 'failed' | 'skipped') => counts.reduce((total, one) => total + one[name], 0);
 say(

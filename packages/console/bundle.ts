@@ -24,8 +24,8 @@ const options: BuildOptions = {
 const pages: BuildOptions = {
   ...options,
   entryPoints: [
-    { in: pathOf('main.tsx'), out: 'console' },
-    { in: pathOf('later.ts'), out: 'later' },
+    { in: pathOf('app/main.tsx'), out: 'console' },
+    { in: pathOf('pages/lazy-views.ts'), out: 'later' },
   ],
   splitting: true,
   chunkNames: 'shared',
@@ -36,11 +36,11 @@ const alone: BuildOptions = {
   ...options,
   entryPoints: [
     { in: pathOf('styles/console.css'), out: 'console' },
-    { in: pathOf('editor/editor.ts'), out: 'editor' },
-    { in: pathOf('chart/chart.ts'), out: 'chart' },
-    { in: pathOf('schema/worker.ts'), out: 'worker' },
-    { in: pathOf('docs/docs.ts'), out: 'docs' },
-    { in: pathOf('docs/docs.css'), out: 'docs' },
+    { in: pathOf('ui/editor/editor.ts'), out: 'editor' },
+    { in: pathOf('ui/chart/chart.ts'), out: 'chart' },
+    { in: pathOf('state/schema/worker.ts'), out: 'worker' },
+    { in: pathOf('pages/docs/docs.ts'), out: 'docs' },
+    { in: pathOf('pages/docs/docs.css'), out: 'docs' },
   ],
 };
 
@@ -51,7 +51,7 @@ export async function bundle(): Promise<Map<string, Uint8Array>> {
     .flatMap(({ outputFiles = [] }) => outputFiles)
     .map(({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const);
   const licences = await readFile(new URL('licences.txt', import.meta.url));
-  const page = await readFile(pathOf('index.html'));
-  const docs = await readFile(pathOf('docs/docs.html'));
+  const page = await readFile(pathOf('app/index.html'));
+  const docs = await readFile(pathOf('pages/docs/docs.html'));
   return new Map([['index.html', page], ['docs.html', docs], ['licences.txt', licences], ...files]);
 }

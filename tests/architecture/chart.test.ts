@@ -126,6 +126,32 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(watched).toEqual(['gateway', 'catalog', 'executor', 'ml'].map((name) => `data-hub-${name}`));
   });
 
+  it('opens the ports of the metrics to Prometheus with a PodMonitor, and to nobody without', () => {
+    const sourcesOf = (set: string[]) =>
+      find(read(render([manifestsValues], set)), 'NetworkPolicy', 'ml')
+        .spec.ingress.filter(({ ports }: any) => ports[0].port === 9093)
+        .map(({ from }: any) => from);
+    expect(sourcesOf([])).toEqual([]);
+    const prometheus = { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } };
+    expect(sourcesOf(['podMonitor.enabled=true'])).toEqual([
+      [{ namespaceSelector: {}, podSelector: prometheus }],
+    ]);
+    const named = ['podMonitor.enabled=true', 'networkPolicy.metricsFrom[0].ipBlock.cidr=10.0.0.1/32'];
+    expect(sourcesOf(named)).toEqual([[{ ipBlock: { cidr: '10.0.0.1/32' } }]]);
+  });
+
+  it('contains the rules and the dashboard of deploy/observability, if they are asked for', () => {
+    const objects = read(
+      render([manifestsValues], ['prometheusRule.enabled=true', 'dashboard.enabled=true']),
+    );
+    const text = (name: string) => readFileSync(join(chart, '../../observability', name), 'utf8');
+    const rule = objects.find(({ kind }) => kind === 'PrometheusRule');
+    expect(rule?.spec).toEqual(parse(text('rules.yaml')));
+    const shown = objects.find(({ metadata }) => metadata.name === 'data-hub-dashboard');
+    expect(shown?.metadata.labels?.grafana_dashboard).toBe('1');
+    expect(JSON.parse(shown?.data['data-hub.json'])).toEqual(JSON.parse(text('dashboard.json')));
+  });
+
   it('gives a longer drain the time it takes', () => {
     const objects = read(render([manifestsValues], ['drainMs=50000']));
     expect(find(objects, 'Deployment', 'gateway').spec.template.spec.terminationGracePeriodSeconds).toBe(60);

@@ -13,8 +13,9 @@ export type Rule =
 
 export const exceptions: Record<Rule, Record<string, string>> = {
   fileLength: {},
-  folderSize: { 'services/catalog/src': 'One file for each kind of document and each rule about it.' },
+  folderSize: {},
   functionLength: {
+    'services/catalog/src/rpc/hubs.ts#createHubCalls': 'A table of RPCs, one short method each.',
     'services/catalog/src/rpc/keys.ts#createKeyCalls': 'A table of RPCs, one short method each.',
     'services/catalog/src/rpc/queries.ts#createQueryCalls': 'A table of RPCs, one short method each.',
     'services/catalog/src/rpc/sources.ts#createSourceCalls': 'A table of RPCs, one short method each.',
@@ -30,7 +31,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
       'One row of a table of values, with one argument per cell.',
     'services/gateway/src/edge/edge.ts#anonymous':
       'Express recognizes an error handler by its four parameters.',
-    'services/gateway/src/answers/compression.ts#onSend': 'Fastify gives an onSend hook four arguments.',
+    'services/gateway/src/response/compression.ts#onSend': 'Fastify gives an onSend hook four arguments.',
     'services/gateway/src/app.ts#anonymous': 'Fastify gives a preSerialization hook four arguments.',
   },
   moduleState: {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -75,8 +75,9 @@ describe('deploy/compose.yaml', () => {
   });
 
   it('has a health check, a volume and no password for each', () => {
-    expect(Object.keys(containers)).toEqual(['hub', 'postgres', 'mongodb']);
-    for (const [name, { healthcheck, volumes: mounted, environment }] of Object.entries<any>(containers)) {
+    const { prometheus: _, grafana: __, ...always } = containers;
+    expect(Object.keys(always)).toEqual(['hub', 'postgres', 'mongodb']);
+    for (const [name, { healthcheck, volumes: mounted, environment }] of Object.entries<any>(always)) {
       // The check of the hub is in its image.
       expect([name, healthcheck !== undefined]).toEqual([name, name !== 'hub']);
       expect(Object.keys(volumes)).toContain(mounted[0].split(':')[0]);
@@ -84,6 +85,28 @@ describe('deploy/compose.yaml', () => {
     }
     const healthy = { condition: 'service_healthy' };
     expect(containers.hub.depends_on).toEqual({ mongodb: healthy, postgres: healthy });
+  });
+
+  it('starts Prometheus and Grafana with the files of deploy/observability, if the profile is named', () => {
+    const all = Object.entries<any>(containers).filter(([, { profiles }]) => profiles !== undefined);
+    expect(all.map(([name, { profiles }]) => [name, profiles])).toEqual([
+      ['prometheus', ['observability']],
+      ['grafana', ['observability']],
+    ]);
+    for (const [, { ports, volumes: mounted, healthcheck }] of all) {
+      expect(ports.every((port: string) => port.startsWith('127.0.0.1:'))).toBe(true);
+      expect(healthcheck).toBeDefined();
+      for (const [source = ''] of mounted.map((mount: string) => mount.split(':'))) {
+        if (source.startsWith('.')) expect(existsSync(join(root, 'deploy', source))).toBe(true);
+        else expect(Object.keys(volumes)).toContain(source);
+      }
+    }
+    const read = (path: string) => parse(readFileSync(join(root, 'deploy/observability', path), 'utf8'));
+    const [scrape] = read('prometheus.yaml').scrape_configs;
+    expect(scrape.static_configs[0].targets).toEqual(['hub:9090']);
+    expect(stageOf('hub')?.env.DATAHUB_METRICS_PORT).toBe('9090');
+    // The rules and the dashboard select processes by this job.
+    expect(scrape.job_name).toMatch(/data-hub/);
   });
 });
 
@@ -110,7 +133,7 @@ describe('.dockerignore', () => {
     'services/ml/test/service.test.ts',
     'services/executor/test/hostile/rogue.ts',
     'packages/document-store/test/conformance/index.ts',
-    'packages/console/src/main.tsx',
+    'packages/console/src/app/main.tsx',
     'packages/console/build.ts',
     'services/ml/node_modules/x/index.js',
     'node_modules/x/index.js',

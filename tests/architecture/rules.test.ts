@@ -25,12 +25,12 @@ const programs = [
 
 /** The programs that a browser runs. Images contain their bundles instead of these files. */
 const browserPrograms = [
-  'main.tsx',
-  'later.ts',
-  'editor/editor.ts',
-  'chart/chart.ts',
-  'schema/worker.ts',
-  'docs/docs.ts',
+  'app/main.tsx',
+  'pages/lazy-views.ts',
+  'ui/editor/editor.ts',
+  'ui/chart/chart.ts',
+  'state/schema/worker.ts',
+  'pages/docs/docs.ts',
 ].map((name) => `packages/console/src/${name}`);
 
 /** The library that other programs import, and the tool that builds it. */
@@ -52,21 +52,21 @@ const functionsWhere = (isWrong: (one: SourceFunction, path: string) => boolean)
     );
 
 describe('the size', () => {
-  it('of a file is at most 300 lines', () => {
+  it('of a file is at most 400 lines', () => {
     expectOnlyExceptions(
       'fileLength',
-      all.filter(({ lines }) => lines > 300).map(({ path }) => path),
+      all.filter(({ lines }) => lines > 400).map(({ path }) => path),
     );
   });
 
-  it('of a folder is at most 15 files, tests aside', () => {
+  it('of a folder is at most 25 files, tests aside', () => {
     const sizes = new Map<string, number>();
     for (const { path } of all.filter((file) => !isTest(file))) {
       sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
     }
     expectOnlyExceptions(
       'folderSize',
-      [...sizes].filter(([, count]) => count > 15).map(([folder]) => folder),
+      [...sizes].filter(([, count]) => count > 25).map(([folder]) => folder),
     );
   });
 
@@ -108,6 +108,18 @@ describe('imports', () => {
       'importCircle',
       importCircles(tree).map((circle) => circle.join(' ↔ ')),
     );
+  });
+
+  it('of the console point down, from app to api', () => {
+    const layers = ['api', 'state', 'ui', 'pages', 'app'];
+    const layerOf = (path: string) => /^packages\/console\/src\/([^/]+)\//.exec(path)?.[1];
+    const wrong = all.flatMap(({ path, imports }) => {
+      const layer = layerOf(path);
+      if (layer === undefined) return [];
+      const above = imports.filter((target) => layers.indexOf(layerOf(target) ?? '') > layers.indexOf(layer));
+      return layers.includes(layer) ? above.map((target) => `${path} → ${target}`) : [path];
+    });
+    expect(wrong).toEqual([]);
   });
 
   it('name files that exist', () => {

@@ -22,7 +22,8 @@ const typedHere: Record<string, 'all' | number[]> = {
   'docs/configuration.md': 'all',
   'docs/databases.md': [0],
   'docs/kubernetes.md': [2],
-  'docs/operations.md': [0, 3, 4],
+  'docs/mcp.md': 'all',
+  'docs/operations.md': [0, 3, 5],
   'docs/security.md': 'all',
 };
 const isTypedHere = ({ page, at }: Block) =>
@@ -130,7 +131,8 @@ describe('the documented commands', () => {
 
   it('run the example of README.md', () => typeBlock('README.md', 1));
 
-  it.each(['docs/api.md', 'docs/browser.md', 'docs/security.md'])('run the examples of %s', async (page) => {
+  const pagesWithExamples = ['docs/api.md', 'docs/browser.md', 'docs/mcp.md', 'docs/security.md'];
+  it.each(pagesWithExamples)('run the examples of %s', async (page) => {
     for (const { at } of blocksOf(page)) await typeBlock(page, at);
     if (page !== 'docs/browser.md') return;
     const north = `call /v1/queries/execute '{"queryId": "'$QUERY'", "context": {"region": "north"}}'`;
@@ -225,7 +227,7 @@ describe('the documented commands', () => {
   });
 
   it('restart the hub, and restore a backup', async () => {
-    const [backup = ''] = stepsOf('docs/operations.md', 4);
+    const [backup = ''] = stepsOf('docs/operations.md', 5);
     const copy = fillIn(backup).replace(/.* backup (\S+).*/, '$1');
     await type(backup);
     const run = `call /v1/queries/execute '{"queryId": "'$QUERY'", "context": {"region": "north"}}'`;

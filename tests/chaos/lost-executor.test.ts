@@ -16,7 +16,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
   let watcher: Watcher;
   let api: Api;
   const mark = `lost_${randomBytes(4).toString('hex')}`;
-  const queries = { read: '', write: '' };
+  const queries = { reads: [] as string[], write: '' };
   let sourceId: string;
   let drop: string;
 
@@ -44,7 +44,11 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     const store = async (query: string, command: string) =>
       (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, command }))).config.query
         .queryId;
-    queries.read = await store(`SELECT /* ${mark} */ pg_sleep(60)`, 'SELECT');
+    queries.reads = [
+      await store(`SELECT /* ${mark} */ pg_sleep(60)`, 'SELECT'),
+      await store(`WITH w AS (SELECT /* ${mark} */ pg_sleep(60)) SELECT * FROM w`, 'WITH'),
+      await store(`VALUES (/* ${mark} */ pg_sleep(60))`, 'VALUES'),
+    ];
     const create = await store(`CREATE TABLE ${mark} (n int)`, 'CREATE');
     await api.ok(api.post('/v1/queries/execute', { queryId: create }));
     queries.write = await store(`INSERT INTO ${mark} SELECT 1 FROM pg_sleep(60)`, 'INSERT');
@@ -64,11 +68,11 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
   };
 
   it('because its executor was killed has an unknown outcome if it writes, and is retryable if it reads', async () => {
-    const answers = Promise.all([execute(queries.read), execute(queries.write)]);
-    await expect.poll(() => watcher.running(mark), { timeout: 8_000, interval: 50 }).toBe(2);
+    const answers = Promise.all([...queries.reads, queries.write].map(execute));
+    await expect.poll(() => watcher.running(mark), { timeout: 8_000, interval: 50 }).toBe(4);
     const restarted = hub.restart('executor', 0, 'SIGKILL');
     expect(await answers).toEqual([
-      { status: 502, code: 'SOURCE_BROKEN', retryable: true },
+      ...queries.reads.map(() => ({ status: 502, code: 'SOURCE_BROKEN', retryable: true })),
       { status: 503, code: 'OUTCOME_UNKNOWN', retryable: false },
     ]);
     await watcher.kill(mark);
@@ -78,7 +82,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
   });
 
   it('before the deadline has an unknown outcome if it writes', async () => {
-    const answers = await Promise.all([execute(queries.read), execute(queries.write)]);
+    const answers = await Promise.all([execute(queries.reads[0] as string), execute(queries.write)]);
     expect(answers).toEqual([
       { status: 504, code: 'STATEMENT_TIMEOUT', retryable: false },
       { status: 503, code: 'OUTCOME_UNKNOWN', retryable: false },

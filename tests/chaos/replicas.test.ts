@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf, losesUpdates } from '../support/databases.ts';
@@ -166,22 +166,24 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       let running = true;
       let lastAcceptedAt = 0;
       let asked = 0;
+      let refusedInARow = 0;
       const load = Array.from({ length: 8 }, async (_, i) => {
         while (running) {
           asked++;
-          if ((await ask({ queryId }, { at: i, withKey })) === 200) lastAcceptedAt = performance.now();
+          const accepted = (await ask({ queryId }, { at: i, withKey })) === 200;
+          if (accepted) lastAcceptedAt = performance.now();
+          refusedInARow = accepted ? 0 : refusedInARow + 1;
         }
       });
-      await sleep(1_500);
+      await vi.waitUntil(() => asked > 250, { timeout: 60_000 });
       await apis[1]?.call('DELETE', `/v1/keys/${keyId}`);
       const revokedAt = performance.now();
-      await sleep(6_000);
+      await vi.waitUntil(() => refusedInARow > 250, { timeout: 60_000 });
       running = false;
       await Promise.all(load);
       process.stdout.write(
         `${hub.gateways.length} gateways: last accepted ${Math.round(lastAcceptedAt - revokedAt)} ms after it was revoked, of ${asked}\n`,
       );
-      expect(asked).toBeGreaterThan(500);
       expect(lastAcceptedAt - revokedAt).toBeLessThan(5_000);
       expect(lastAcceptedAt).toBeGreaterThan(0);
     });

@@ -55,6 +55,8 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['executor', 'describeQuery', 'queryId'],
   ['executor', 'checkQuery', 'sourceId', { query, notNull: [] }],
   ['executor', 'testSource', 'sourceId'],
+  ['internal', 'takeSourceCheck', 'sourceId'],
+  ['executor', 'checkSource', 'sourceId'],
   ['executor', 'readSchema', 'sourceId'],
   ['ml', 'getClassifier', 'classifierId'],
   ['ml', 'train', 'classifierId', { examples, eventId: 'e' }],

@@ -1,14 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
 
@@ -130,7 +130,15 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
 describe.skipIf(serverUrl === undefined)('the start of the hub in one process without its store', () => {
   it('waits for it', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'datahub-away-'));
-    const port = await freePort();
+    // Until the store is there, something else closes each connection.
+    let tries = 0;
+    const away = createServer((socket) => {
+      tries++;
+      socket.destroy();
+    });
+    away.listen(0, '127.0.0.1');
+    await once(away, 'listening');
+    const { port } = away.address() as AddressInfo;
     const key = 'k'.repeat(32);
     let opened = false;
     const opening = openHub({
@@ -144,8 +152,10 @@ describe.skipIf(serverUrl === undefined)('the start of the hub in one process wi
     opening.then(() => {
       opened = true;
     });
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await vi.waitFor(() => expect(tries).toBeGreaterThan(2), { timeout: 60_000 });
     expect(opened).toBe(false);
+    away.close();
+    await once(away, 'close');
     const gate = await openGate(port);
     const hub = await opening;
     const api = createApi({ url: hub.url, key });

@@ -124,6 +124,24 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     }
   });
 
+  it('answers the condition of a plain fetch, which adds no-cache, with 304', async () => {
+    const queryId = await store({ query: 'SELECT 1 AS n', cache: { maxAgeS: 60 } });
+    const { url, key } = inject('hub');
+    const plain = (headers: Record<string, string>) =>
+      fetch(`${url}/v1/queries/${queryId}/data`, { headers: { 'x-service-api-key': key, ...headers } });
+    await (await plain({})).text();
+    const first = await plain({});
+    const etag = first.headers.get('etag') as string;
+    await first.text();
+    expect((await plain({ 'if-none-match': etag })).status).toBe(304);
+    const unstored = await plain({ 'if-none-match': etag, 'cache-control': 'no-store' });
+    expect([unstored.status, unstored.headers.get('cache-status')]).toEqual([
+      200,
+      expect.stringContaining('fwd=request'),
+    ]);
+    await unstored.text();
+  });
+
   it('bypasses the cache for no-cache, and HEAD runs nothing', async () => {
     const queryId = await store();
     const path = `/v1/queries/${queryId}/data`;

@@ -193,6 +193,26 @@ describe('an import of examples', () => {
     });
   });
 
+  it('takes its columns from the parameters text and label, and names those of the header', async () => {
+    const text = 'topic,subject,label\nfruit,apple,x\n';
+    const mapped = (query: string, type = 'application/csv') =>
+      api.call('POST', `${path}/train${query}`, { raw: text, headers: { 'content-type': type } });
+    const { status, body } = await mapped('?text=subject&label=topic');
+    expect([status, body]).toEqual([200, { trained: 1, skipped: 0, faults: [] }]);
+    expect(await observations()).toEqual({ fruit: 1 });
+    const found =
+      'is not in the first line, the header, which has "topic", "subject", "label"; choose columns as in ?text=subject&label=topic';
+    expect((await mapped('')).body.errors).toEqual([{ pointer: '/context', detail: found }]);
+    expect((await mapped('?text=a/b')).body.errors).toEqual([{ pointer: '/a~1b', detail: found }]);
+    expect((await mapped('?lable=topic')).body.errors).toEqual([
+      { pointer: 'query/lable', detail: 'is unknown; the parameters are text, label' },
+    ]);
+    const lines = await mapped('?label=topic', ndjson['content-type']);
+    expect(lines.body.errors).toEqual([
+      { pointer: 'query/label', detail: 'is unknown; there are no parameters' },
+    ]);
+  });
+
   it('fails with a status if it fails before the first line', async () => {
     const headers = { ...csv, accept: 'application/x-ndjson' };
     const refused = await send('text,name\na,b\n', headers);
@@ -210,7 +230,7 @@ describe('an import of examples', () => {
     opened.call.destroy();
     let [a, before] = [0, -1];
     while (a !== before) {
-      await sleep(3_000);
+      await sleep(1_000);
       [a, before] = [(await observations()).a, a];
     }
     expect(a).toBeGreaterThan(0);

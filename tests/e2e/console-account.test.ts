@@ -118,7 +118,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     // The hub itself waits for the source for a second at most.
     const described = async () =>
       (await api.ok(api.get(`/v1/queries/${stored.config.query.queryId}?signature=1`))).signature;
-    await expect.poll(described, { timeout: 10_000 }).toBeTruthy();
+    await expect.poll(described, { timeout: 20_000 }).toBeTruthy();
     await button('Ask again').click();
     // Not the text field that stands there until the answer has come.
     await page.locator('select').and(page.getByLabel('Column of the texts')).selectOption('body');
@@ -183,7 +183,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByRole('combobox', { name: 'Search' }).fill(label.slice(0, 14));
     await page.keyboard.press('Enter');
     await page.locator('h1', { hasText: label }).waitFor();
-    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('td', { hasText: 'query.create' }).first().waitFor();
   });
 });

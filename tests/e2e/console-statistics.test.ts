@@ -50,7 +50,7 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
           await button('Refresh').click();
           return rowOf('Callers', 'console');
         },
-        { timeout: 15_000, interval: 500 },
+        { timeout: 20_000, interval: 500 },
       )
       .toEqual(['20', '2 (10 %)', expect.stringMatching(/^[A-Z][a-z]{2} \d+$/)]);
     await page
@@ -89,7 +89,7 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     await execute(await store(fine), 2);
     const queryId = await store(failing);
     for (let i = 0; i < 30; i++) await execute(queryId, undefined);
-    await page.getByRole('link', { name: 'Statistics' }).click();
+    await page.getByRole('link', { name: 'Statistics', exact: true }).click();
     const list = page.getByRole('region', { name: 'Queries' });
     await list.getByRole('link', { name: fine }).waitFor();
     await page.getByRole('tab', { name: 'Slowest' }).focus();
@@ -145,8 +145,8 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
       }
       const tab = await openTab(browser);
       await signIn(tab.page, await makeKey(['hubs:read', 'keys:admin'], {}));
-      await tab.page.getByRole('link', { name: 'Keys' }).waitFor();
-      expect(await tab.page.getByRole('link', { name: 'Statistics' }).count()).toBe(0);
+      await tab.page.getByRole('link', { name: 'Keys', exact: true }).waitFor();
+      expect(await tab.page.getByRole('link', { name: 'Statistics', exact: true }).count()).toBe(0);
     } finally {
       await browser.close();
     }

@@ -248,3 +248,29 @@ describe('restoring a version', () => {
     expect(await statuses({ limits: { hubIds: [hubId] } })).toEqual([200, 200]);
   });
 });
+
+describe('options.version', () => {
+  it('runs the query only in this version, whatever answers the call', async () => {
+    const queryId = await create({ cache: { maxAgeS: 60 } });
+    const execute = (version: unknown) => api.post('/v1/queries/execute', { queryId, options: { version } });
+    const read = (version: unknown) => api.get(`${pathOf(queryId)}/data?options.version=${version}`);
+    for (const run of [execute, read]) expect((await run(1)).body.data).toEqual([{ n: 1 }]);
+    await setText(queryId, 'SELECT 2 AS n');
+    for (const run of [execute, read]) {
+      const { status, body } = await run(1);
+      expect([status, body.code, body.version]).toEqual([409, 'VERSION_CHANGED', 2]);
+      expect((await run(2)).body.data).toEqual([{ n: 2 }]);
+      for (const wrong of [0, 1.5, 'x', 4_294_967_296]) expect((await run(wrong)).status).toBe(400);
+    }
+    expect((await api.call('HEAD', `${pathOf(queryId)}/data?options.version=1`)).status).toBe(409);
+  });
+
+  it('stays the same when the query moves', async () => {
+    const queryId = await create({ cache: { maxAgeS: 60 } });
+    const read = () => api.get(`${pathOf(queryId)}/data?options.version=1`);
+    await read();
+    const { nodeId } = await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: 'moved to' }));
+    await api.ok(api.put(pathOf(queryId), { meta: { parentNodeId: nodeId } }));
+    expect((await read()).body.data).toEqual([{ n: 1 }]);
+  });
+});

@@ -214,6 +214,17 @@ describe('bodies', () => {
 });
 
 describe('paths and methods', () => {
+  it('of a route are not ids of another', async () => {
+    for (const [method, path] of [
+      ['GET', '/v1/queries/execute'],
+      ['PUT', '/v1/queries/execute'],
+      ['DELETE', '/v1/queries/check'],
+    ] as const) {
+      const { status, body, headers } = await api.call(method, path, method === 'PUT' ? { body: {} } : {});
+      expect([status, body.code, headers.get('allow')]).toEqual([405, 'METHOD_NOT_ALLOWED', 'POST, OPTIONS']);
+    }
+  });
+
   it('that are unknown get 404 and 405', async () => {
     const path = await api.get('/v1/nothing');
     expect([path.status, path.body.code]).toEqual([404, 'NOT_FOUND']);
@@ -274,6 +285,42 @@ describe('paths and methods', () => {
         const { status } = await api.get(`/v1/${kind}/${encodeURIComponent(id)}`);
         expect(status).toBe(404);
       }
+    },
+  );
+});
+
+describe('an unknown parameter of the query string', () => {
+  it.each([
+    [
+      'GET',
+      '/v1/audit?keyid=a',
+      'keyid',
+      'is unknown; the parameters are offset, limit, resourceId, keyId, action',
+    ],
+    [
+      'GET',
+      '/v1/classifiers/none/examples?lable=a',
+      'lable',
+      'is unknown; the parameters are after, limit, label',
+    ],
+    ['GET', '/v1/keys/current?x=1', 'x', 'is unknown; there are no parameters'],
+    ['POST', '/v1/queries/check?signature=1', 'signature', 'is unknown; there are no parameters'],
+    [
+      'GET',
+      '/v1/queries?hubId=none&ofset=1',
+      'ofset',
+      'is unknown; the parameters are hubId, offset, limit, state',
+    ],
+  ])('is refused: %s %s', async (method, path, name, detail) => {
+    const { status, body } = await api.call(method, path, method === 'POST' ? { body: {} } : {});
+    expect([status, body.code]).toEqual([400, 'VALIDATION']);
+    expect(body.errors).toEqual([{ pointer: `query/${name}`, detail: expect.stringContaining(detail) }]);
+  });
+
+  it.each(['/v1/hubs?lable=a', '/v1/classifiers?x=1'])(
+    'is ignored by a route of the reference API: %s',
+    async (path) => {
+      expect((await api.get(path)).status).toBe(200);
     },
   );
 });

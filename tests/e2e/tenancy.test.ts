@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { listRoutes, type Route } from '../../services/gateway/src/routes/table.ts';
+import type { Route } from '../../services/gateway/src/http/route.ts';
+import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import { api, sourceBody } from '../support/hub.ts';
 
 /**
@@ -85,7 +86,8 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/sources') return { ...sourceBody(ids.hubId as string) };
   if (url === '/v1/queries')
     return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
-  if (url === '/v1/queries/check') return { sourceId: ids.sourceId, query: 'SELECT 1' };
+  if (url === '/v1/queries/check' || url === '/v1/queries/try')
+    return { sourceId: ids.sourceId, query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url.endsWith('/restore')) return { version: 1 };
@@ -98,32 +100,27 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
 }
 
 /** Returns the name of every id in a request. */
-function idsOf({ method, url, query }: Pick<Route, 'method' | 'url' | 'query'>): string[] {
+function idsOf({ method, path: url, query }: Pick<Route, 'method' | 'path' | 'query'>): string[] {
   const inPath = [...url.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
   const inBody = method === 'GET' || method === 'DELETE' ? {} : bodyFor(url, mine);
   const inSearch = query?.includes('hubId') ? ['hubId'] : [];
   return [...inPath, ...inSearch, ...Object.keys(mine).filter((name) => name in (inBody ?? {}))];
 }
 
-const routes = listRoutes({} as never, {
-  stallTimeoutMs: 1,
-  idempotency: {} as never,
-  compression: {} as never,
-  failMidway: {} as never,
-}).filter(
-  ({ url, body, query }) =>
-    url.includes(':') || query?.includes('hubId') || JSON.stringify(body ?? {}).includes('Id"'),
+const routes = describeRoutes().filter(
+  ({ path, body, query }) =>
+    path.includes(':') || query?.includes('hubId') || JSON.stringify(body ?? {}).includes('Id"'),
 );
 const collections = new Set(['POST /v1/hubs', 'POST /v1/classifiers', 'POST /v1/keys']);
 
 describe('another account', () => {
   it.each(
     routes
-      .filter(({ method, url }) => !collections.has(`${method} ${url}`))
-      .map((route) => [`${route.method} ${route.url}`, route] as const),
+      .filter(({ method, path }) => !collections.has(`${method} ${path}`))
+      .map((route) => [`${route.method} ${route.path}`, route] as const),
   )(
     'gets the same answer for our resources as for unknown ones with %s',
-    async (_name, { method, url, query }) => {
+    async (_name, { method, path: url, query }) => {
       const ask = async (ids: Record<string, string>) => {
         const path = url.replace(/:(\w+)/g, (_, name) => ids[name] as string);
         const search = query?.includes('hubId') ? `?hubId=${ids.hubId}` : '';
@@ -138,7 +135,7 @@ describe('another account', () => {
         expect(await ask(ids)).toEqual(unknown);
       }
       // Replaces one id at a time. All other ids are the caller's own.
-      for (const name of idsOf({ url, query, method })) {
+      for (const name of idsOf({ path: url, query, method })) {
         const askWith = (id: string | undefined) => ask({ ...theirs, [name]: id as string });
         const alone = await askWith(random[name]);
         expect([alone.status, alone.code]).toEqual([404, 'NOT_FOUND']);

@@ -1,4 +1,4 @@
-/** A database of its own for each run of the suite, on each server there is, with the tables that the tests know. */
+/** Databases of its own for each run of the suite, on each server there is, with the tables that the tests know. */
 
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
@@ -14,8 +14,10 @@ export interface DatabaseAccess {
 }
 
 export interface TestDatabases {
-  /** By engine. */
+  /** By engine: the first of its databases. */
   access: Record<string, DatabaseAccess>;
+  /** All of them: for each of `count`, the databases by engine. */
+  all: Record<string, DatabaseAccess>[];
   close(): Promise<void>;
 }
 
@@ -27,20 +29,28 @@ const tables = [
   'CREATE TABLE scratch (id INT PRIMARY KEY, label VARCHAR(200))',
 ];
 
-export async function createTestDatabases(env: Record<string, string | undefined>): Promise<TestDatabases> {
-  const name = `e2e_${randomBytes(6).toString('hex')}`;
+/** Creates `count` databases on each server, so that test files that run at the same time share no table. */
+export async function createTestDatabases(
+  env: Record<string, string | undefined>,
+  count = 1,
+): Promise<TestDatabases> {
+  const names = Array.from({ length: count }, () => `e2e_${randomBytes(6).toString('hex')}`);
   const made = Object.entries(variables).flatMap(([engine, variable]) => {
     const url = env[variable];
     return url === undefined ? [] : [{ engine, url: new URL(url) }];
   });
-  for (const { engine, url } of made) await (engine === 'postgres' ? setUpPostgres : setUpMysql)(url, name);
-  return {
-    access: Object.fromEntries(made.map(({ engine, url }) => [engine, { ...accessOf(url), database: name }])),
-    close: async () => {
-      for (const { engine, url } of made) await (engine === 'postgres' ? dropPostgres : dropMysql)(url, name);
-    },
+  const onEach = async (forPostgres: Step, forMysql: Step) => {
+    for (const { engine, url } of made)
+      for (const name of names) await (engine === 'postgres' ? forPostgres : forMysql)(url, name);
   };
+  await onEach(setUpPostgres, setUpMysql);
+  const all = names.map((name) =>
+    Object.fromEntries(made.map(({ engine, url }) => [engine, { ...accessOf(url), database: name }])),
+  );
+  return { access: all[0] ?? {}, all, close: () => onEach(dropPostgres, dropMysql) };
 }
+
+type Step = (url: URL, name: string) => Promise<void>;
 
 /** The connection settings that a URL contains. */
 export function accessOf(url: string | URL): DatabaseAccess {
@@ -58,7 +68,11 @@ async function setUpPostgres(url: URL, name: string): Promise<void> {
   await inPostgres(url, [`CREATE DATABASE ${name}`]);
   const own = new URL(url);
   own.pathname = `/${name}`;
-  await inPostgres(own, tables);
+  await inPostgres(own, [
+    ...tables,
+    `CREATE FUNCTION write_row(n int) RETURNS int LANGUAGE sql AS
+       $$ INSERT INTO scratch (id, label) VALUES (n, 'x') RETURNING 1 $$`,
+  ]);
 }
 
 const dropPostgres = (url: URL, name: string) => inPostgres(url, [`DROP DATABASE ${name} WITH (FORCE)`]);
@@ -77,6 +91,8 @@ async function setUpMysql(url: URL, name: string): Promise<void> {
     `USE ${name}`,
     ...tables,
     `CREATE FUNCTION write_scratch() RETURNS INT MODIFIES SQL DATA BEGIN ${writes}; RETURN 1; END`,
+    `CREATE FUNCTION write_row(n INT) RETURNS INT MODIFIES SQL DATA
+       BEGIN INSERT INTO scratch (id, label) VALUES (n, "x"); RETURN 1; END`,
   ]);
 }
 

@@ -16,7 +16,8 @@ declare module 'vitest' {
       replicas: number;
       losesUpdates: boolean;
     };
-    databases: Record<string, DatabaseAccess>;
+    /** For each worker of vitest: its databases, by engine. */
+    databases: Record<string, DatabaseAccess>[];
   }
 }
 
@@ -39,12 +40,14 @@ afterAll(async () => {
 export const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 export const idShape = (kind: string) => new RegExp(`^[a-z][a-z0-9-]*\\.${kind}\\.[A-Za-z0-9_-]{20,}$`);
 
+const databases = inject('databases')[Number(process.env.VITEST_POOL_ID) - 1] ?? {};
+
 /** The engines there are servers for; at least one, or the suite would prove nothing. */
-export const engines = Object.keys(inject('databases'));
+export const engines = Object.keys(databases);
 if (engines.length === 0) throw new Error('No database to test with: set POSTGRES_URL or MARIADB_URL.');
 
 export function database(engine: string): DatabaseAccess {
-  return inject('databases')[engine] as DatabaseAccess;
+  return databases[engine] as DatabaseAccess;
 }
 
 export function sourceBody(hubId: string, engine = engines[0] as string) {

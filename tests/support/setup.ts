@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,7 +16,7 @@ import { createTestDatabases, losesUpdates } from './databases.ts';
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-e2e-'));
-  const databases = await createTestDatabases(env);
+  const databases = await createTestDatabases(env, availableParallelism());
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const storeName = `e2e_${randomBytes(6).toString('hex')}`;
   const settings = {
@@ -32,7 +32,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   const otherKey = await createOtherAccount(settings);
   const hub = await startForm(env.HUB_FORM, settings);
-  project.provide('databases', databases.access);
+  project.provide('databases', databases.all);
   project.provide('hub', {
     url: `http://127.0.0.1:${hub.port}`,
     key,

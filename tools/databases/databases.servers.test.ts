@@ -3,11 +3,11 @@
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cacheDir } from '../cache.ts';
 import { type Certificates, createCertificates } from './certificates.ts';
 import { findMariadb, startMariadb } from './mariadb.ts';
 import { findMysql, startMysql } from './mysql.ts';
@@ -15,7 +15,7 @@ import { findPostgres, type StartedDatabase, startPostgres } from './postgres.ts
 
 const bin = await findPostgres();
 const commands = findMariadb();
-const mysqld = await findMysql(fileURLToPath(new URL('../../.cache/', import.meta.url)));
+const mysqld = await findMysql(cacheDir);
 type Call = [options: { dir: string; port: number; certificates: Certificates }];
 let dir: string;
 let certificates: Certificates;

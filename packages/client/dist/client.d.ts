@@ -18,8 +18,7 @@ export interface ClientOptions {
     fetch?: typeof fetch;
 }
 /** A stored query with the types of its variables and rows. `datahub types` generates such objects. */
-export interface Query<Variables = Values, Row = Record<string, Json>> {
-    readonly queryId: string;
+export type Query<Variables = Values, Row = Record<string, Json>> = QueryNames & {
     /** Whether it only reads, so that a repeat is safe. Assumed to be false if absent. */
     readonly reads?: boolean;
     /** Holds the types alone; never set. */
@@ -27,12 +26,24 @@ export interface Query<Variables = Values, Row = Record<string, Json>> {
         readonly variables: Variables;
         readonly row: Row;
     };
-}
+};
+/** A query is named by its id, or by its path in a hub, whose id or path is `hubId`. */
+export type QueryNames = {
+    readonly queryId: string;
+    readonly hubId?: never;
+    readonly path?: never;
+} | {
+    readonly hubId: string;
+    readonly path: string;
+    readonly queryId?: never;
+};
 export interface ReadOptions {
     maxRows?: number;
     /** `string`: bigint and decimal are always strings. */
     numbers?: 'auto' | 'string';
     meta?: boolean;
+    /** Fails with `VERSION_CHANGED` if the query has another version. */
+    version?: number;
     signal?: AbortSignal;
 }
 export interface ExecuteOptions extends ReadOptions {

@@ -226,7 +226,7 @@ function createClient(options) {
     data: (query, ...[values, { signal, ...rest } = {}]) => {
       const options2 = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
       const form = toForm({ ...values, ...Object.fromEntries(options2) });
-      const path = `v1/queries/${segment(idOf(query))}/data${form}`;
+      const path = `v1/${toDataPath(query)}${form}`;
       return exchange(settings, { method: "GET", path, signal, repeatable: true }, readJson);
     },
     rows: (query, ...[values, given]) => {
@@ -243,7 +243,15 @@ function createClient(options) {
     }
   };
 }
-var idOf = (query) => typeof query === "string" ? query : query.queryId;
+function toDataPath(query) {
+  if (typeof query === "string") return `queries/${segment(query)}/data`;
+  if (query.queryId !== void 0) return `queries/${segment(query.queryId)}/data`;
+  return `hubs/${segment(query.hubId)}/data/${query.path.split("/").map(segment).join("/")}`;
+}
+function toNames(query) {
+  if (typeof query === "string") return { queryId: query };
+  return query.queryId === void 0 ? { hubId: query.hubId, path: query.path } : { queryId: query.queryId };
+}
 function segment(id) {
   if (/^\.{0,2}$/.test(id)) throw new TypeError(`${JSON.stringify(id)} is no id.`);
   return encodeURIComponent(id);
@@ -255,7 +263,7 @@ function toExecution(query, context, { signal, idempotencyKey, ...options } = {}
     method: "POST",
     path: "v1/queries/execute",
     headers: { "idempotency-key": idempotencyKey },
-    body: toJson({ queryId: idOf(query), context, options }),
+    body: toJson({ ...toNames(query), context, options }),
     signal,
     repeatable: reads || idempotencyKey !== void 0
   };

@@ -22,19 +22,25 @@ export interface ClientOptions {
 }
 
 /** A stored query with the types of its variables and rows. `datahub types` generates such objects. */
-export interface Query<Variables = Values, Row = Record<string, Json>> {
-  readonly queryId: string;
+export type Query<Variables = Values, Row = Record<string, Json>> = QueryNames & {
   /** Whether it only reads, so that a repeat is safe. Assumed to be false if absent. */
   readonly reads?: boolean;
   /** Holds the types alone; never set. */
   readonly types?: { readonly variables: Variables; readonly row: Row };
-}
+};
+
+/** A query is named by its id, or by its path in a hub, whose id or path is `hubId`. */
+export type QueryNames =
+  | { readonly queryId: string; readonly hubId?: never; readonly path?: never }
+  | { readonly hubId: string; readonly path: string; readonly queryId?: never };
 
 export interface ReadOptions {
   maxRows?: number;
   /** `string`: bigint and decimal are always strings. */
   numbers?: 'auto' | 'string';
   meta?: boolean;
+  /** Fails with `VERSION_CHANGED` if the query has another version. */
+  version?: number;
   signal?: AbortSignal;
 }
 
@@ -121,7 +127,7 @@ export function createClient(options: ClientOptions): Client {
     data: (query, ...[values, { signal, ...rest } = {}]) => {
       const options = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
       const form = toForm({ ...values, ...Object.fromEntries(options) });
-      const path = `v1/queries/${segment(idOf(query))}/data${form}`;
+      const path = `v1/${toDataPath(query)}${form}`;
       return exchange(settings, { method: 'GET', path, signal, repeatable: true }, readJson);
     },
     rows: (query, ...[values, given]) => {
@@ -139,8 +145,16 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-const idOf = (query: string | { queryId: string }): string =>
-  typeof query === 'string' ? query : query.queryId;
+function toDataPath(query: string | QueryNames): string {
+  if (typeof query === 'string') return `queries/${segment(query)}/data`;
+  if (query.queryId !== undefined) return `queries/${segment(query.queryId)}/data`;
+  return `hubs/${segment(query.hubId)}/data/${query.path.split('/').map(segment).join('/')}`;
+}
+
+function toNames(query: string | QueryNames): object {
+  if (typeof query === 'string') return { queryId: query };
+  return query.queryId === undefined ? { hubId: query.hubId, path: query.path } : { queryId: query.queryId };
+}
 
 /** What would name another path is refused. */
 function segment(id: string): string {
@@ -151,7 +165,7 @@ function segment(id: string): string {
 const readJson = (response: Response) => response.json() as Promise<never>;
 
 function toExecution(
-  query: string | { queryId: string; reads?: boolean },
+  query: string | (QueryNames & { readonly reads?: boolean }),
   context: unknown,
   { signal, idempotencyKey, ...options }: ExecuteOptions = {},
 ) {
@@ -160,7 +174,7 @@ function toExecution(
     method: 'POST',
     path: 'v1/queries/execute',
     headers: { 'idempotency-key': idempotencyKey },
-    body: toJson({ queryId: idOf(query), context, options }),
+    body: toJson({ ...toNames(query), context, options }),
     signal,
     repeatable: reads || idempotencyKey !== undefined,
   };

@@ -31,6 +31,15 @@ describe('a request', () => {
     expect(received[0]?.headers).not.toHaveProperty('idempotency-key');
   });
 
+  it('names a query by its path in a hub', async () => {
+    const query: Query = { hubId: 'shop', path: 'reports/by-region' };
+    answers(json(rows), json(rows));
+    await client().execute(query, { n: 1 });
+    expect(JSON.parse(received[0]?.body ?? '')).toMatchObject({ hubId: 'shop', path: 'reports/by-region' });
+    await client().data(query, { n: 1 });
+    expect(received[1]?.url).toBe('/v1/hubs/shop/data/reports/by-region?n=1');
+  });
+
   it('keeps all digits of a bigint', async () => {
     answers(json(rows));
     await client().execute(write, { id: 9007199254740993n, small: 5n });

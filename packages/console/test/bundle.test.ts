@@ -30,5 +30,5 @@ it('makes no markup of texts, runs no text as code, and names no other host', ()
 
 it('keeps the key in one place, and nothing else but the theme', () => {
   const storing = sources.filter((path) => /(local|session)Storage/.test(readFileSync(path, 'utf8')));
-  expect(storing.map((path) => relative(root, path)).sort()).toEqual(['shell/session.ts', 'shell/theme.ts']);
+  expect(storing.map((path) => relative(root, path)).sort()).toEqual(['api/session.ts', 'state/theme.ts']);
 });

@@ -26,6 +26,9 @@ export const queryLimits = {
   /** The number of columns that are asserted to be not null, and the length of their names. */
   notNull: { min: 0, max: 200 },
   columnNameLength: { min: 1, max: 256 },
+  toolDescriptionLength: { min: 1, max: 2_000 },
+  /** Of the JSON text in UTF-8. */
+  presentationBytes: { min: 2, max: 8_192 },
 } as const satisfies Record<string, Bounds>;
 
 export const sourceLimits = {
@@ -70,6 +73,12 @@ export function faultOfExampleText(text: string): string | undefined {
   if (!/\S/.test(text)) return 'must not be blank';
   return text.isWellFormed() ? undefined : 'must be valid Unicode';
 }
+
+export const pathLength = { min: 1, max: 200 } as const;
+/** Patterns of JSON Schema, too. */
+export const hubPathPattern = '^[a-z0-9_-]+$';
+export const queryPathPattern = '^[a-z0-9_-]+(/[a-z0-9_-]+)*$';
+export const toolNamePattern = '^[A-Za-z0-9_-]{1,64}$';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;

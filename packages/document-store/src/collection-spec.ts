@@ -1,10 +1,17 @@
 import type { CollectionSpec } from './document-store.ts';
 
+export interface UniqueWithin {
+  field: string;
+  within?: string;
+}
+
 /** A specification with all lists present, including derived ones. */
 export interface Shape {
   name: string;
   indexes: readonly string[];
   unique: readonly string[];
+  /** Absent if there is none, so that the specifications of other collections stay the same text. */
+  uniqueWithin?: readonly UniqueWithin[];
   counters: readonly string[];
   bytes: readonly string[];
   summaryBy: string | undefined;
@@ -35,10 +42,17 @@ function toShape(spec: CollectionSpec): Shape {
   if (summary?.by !== undefined && !indexes.includes(summary.by)) {
     throw new TypeError(`Collection ${name}: the summary is by ${summary.by}, which is not an index.`);
   }
+  for (const { field, within = field } of spec.uniqueWithin ?? []) {
+    if (!indexes.includes(field) || !indexes.includes(within))
+      throw new TypeError(
+        `Collection ${name}: ${field} is unique within ${within}, but one is not an index.`,
+      );
+  }
   return {
     name,
     indexes,
     unique,
+    ...(spec.uniqueWithin === undefined ? {} : { uniqueWithin: spec.uniqueWithin }),
     counters,
     bytes,
     summaryBy: summary?.by,

@@ -38,6 +38,11 @@ export interface CollectionSpec {
   indexes?: string[];
   /** Fields that are unique across accounts, for `getUnique`: a non-empty string in every document. */
   unique?: string[];
+  /**
+   * Texts that at most one document has, among those of the account, or of the account with the same value of `within`.
+   * Any number of documents may have none. `field` and `within` are of `indexes`.
+   */
+  uniqueWithin?: { field: string; within?: string }[];
   /** Numbers that only `add` changes: `insert` sets them (0 if absent), `replace` leaves them. */
   counters?: string[];
   /** Fields for a `Uint8Array` or nothing. Bytes in other fields are rejected. */

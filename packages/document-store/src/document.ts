@@ -90,6 +90,11 @@ function checkUnique(shape: Shape, fields: Scalar[]): void {
     const value = fields[shape.fields.indexOf(name)];
     if (typeof value !== 'string' || value === '') throw refuse(`${name} is unique and must be a text`);
   }
+  for (const { field } of shape.uniqueWithin ?? []) {
+    const value = fields[shape.fields.indexOf(field)] ?? null;
+    if (value !== null && (typeof value !== 'string' || value === ''))
+      throw refuse(`${field} is unique and must be a text or null`);
+  }
 }
 
 /** Indexed fields count twice, because they are stored in the body and as a copy. */

@@ -72,6 +72,7 @@ export async function openRemoteExecutor(
     testSource: async (request, ctx) => anyClient().testSource(request, ctx),
     readSchema: async (request, ctx) => anyClient().readSchema(request, ctx),
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
+    checkSource: async (request, ctx) => anyClient().checkSource(request, ctx),
     checkQuery: async (request, ctx) => anyClient().checkQuery(request, ctx),
     readStatistics: async (request, ctx) => {
       const one = withTimeout(ctx, statisticsTimeoutMs);

@@ -2,10 +2,10 @@
  * The format of an answer to whose rows the receiver adds members (`ExecuteRequest.annotate`). It is the answer in the
  * caller's format, cut into frames. A frame is one byte with the kind, the length of the content as a 32-bit
  * little-endian number, and the content. After a row follow its texts (`textColumns`), each as a length and that many
- * bytes of JSON; the length of NULL is 0. The content of a row lacks its end (`rowEnds`).
+ * bytes of JSON; the length of NULL is 0. The content of a row lacks its end (`rowEnd` of the format).
  */
 
-import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
+import type { Annotation } from '@datahub/proto/executor/v1/executor';
 
 export const frameKinds = {
   /** Bytes of the answer. */
@@ -24,13 +24,6 @@ export const textHeadBytes = 4;
 export const textColumns = (members: readonly Annotation[]): string[] => [
   ...new Set(members.map(({ text }) => text)),
 ];
-
-/** The end of a row, which its content lacks. */
-export const rowEnds: Readonly<Partial<Record<Format, string>>> = {
-  [Format.FORMAT_JSON]: '}',
-  [Format.FORMAT_NDJSON]: '}\n',
-  [Format.FORMAT_CSV]: '\r\n',
-};
 
 export interface FrameReceiver {
   bytes(content: Buffer): void;

@@ -71,6 +71,7 @@ describe('calls', () => {
     timeoutMs: orNone(uint32),
     maxRows: orNone(uint32),
     maxAffected: orNone(uint32),
+    version: orNone(uint32),
     dryRun: fc.boolean(),
     meta: fc.boolean(),
     numbersAsStrings: fc.boolean(),

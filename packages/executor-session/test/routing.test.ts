@@ -56,6 +56,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
               options: { callsMax: 1_000, draining: new AbortController().signal, onFailure: () => {} },
             }),
           testSource: unused,
+          checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
           checkQuery: unused,

@@ -110,6 +110,7 @@ beforeEach(async () => {
               options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {} },
             }),
           testSource: unused,
+          checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
           checkQuery: unused,

@@ -27,6 +27,7 @@ import type { StopLog } from '@datahub/service-kit/process/stop-log';
 import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wait';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
+import { renderStores } from '@datahub/service-kit/telemetry/store-metrics';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { createSignInLinks } from './sign-in-link.ts';
 
@@ -115,7 +116,12 @@ async function open(
     logger,
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
     readiness: { parts: ['catalog', 'ml'], missing: () => unhealthy({ catalog, ml }) },
-    otherMetrics: executor.metrics,
+    otherMetrics: async () =>
+      executor.metrics() +
+      (await renderStores([
+        { service: 'catalog', storeUrl, health: catalog.health },
+        { service: 'ml', storeUrl: settings.ml.storeUrl, health: ml.health },
+      ])),
     tracing,
   });
   closers.add(gateway);

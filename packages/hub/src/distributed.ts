@@ -30,6 +30,7 @@ export interface DistributedHub {
   pidOf(service: Service, replica: number): number;
   executorMetricsPorts: number[];
   catalogMetricsPorts: number[];
+  mlMetricsPorts: number[];
   /** Stops a replica and starts it again. Resolves once it serves, with the milliseconds that the stop took. */
   restart(service: Service, replica: number, signal?: 'SIGTERM' | 'SIGKILL'): Promise<number>;
   /** Resolves with the name of a service that ended without being stopped. */
@@ -63,7 +64,7 @@ export async function startDistributed(
 ): Promise<DistributedHub> {
   const countOf = (name: Service) => (typeof replicas === 'number' ? replicas : (replicas[name] ?? 1));
   const plan = await planDistributed(env, countOf);
-  const { gateways, ports, internalPorts, executorMetricsPorts, catalogMetricsPorts } = plan;
+  const { gateways, ports, internalPorts, executorMetricsPorts, catalogMetricsPorts, mlMetricsPorts } = plan;
   const running = new Map<string, ChildProcess>();
   const ended = Promise.withResolvers<string>();
   const start = (name: Service, i: number): ChildProcess => {
@@ -94,6 +95,7 @@ export async function startDistributed(
     gateways,
     executorMetricsPorts,
     catalogMetricsPorts,
+    mlMetricsPorts,
     addresses: {
       catalog: `127.0.0.1:${ports.catalog[0]}`,
       executor: `127.0.0.1:${ports.executor[0]}`,
@@ -137,6 +139,7 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
   const gateways = await forEach('gateway', (i) => gatewayPorts(env, i, newPort));
   const executorMetricsPorts = await freePorts('executor');
   const catalogMetricsPorts = await freePorts('catalog');
+  const mlMetricsPorts = await freePorts('ml');
   const addresses = (list: number[]) => list.map((port) => `127.0.0.1:${port}`).join(',');
   const common = {
     ...process.env,
@@ -166,10 +169,14 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
       DATAHUB_GRPC_PORT: String(ports.executor[i]),
       DATAHUB_METRICS_PORT: String(executorMetricsPorts[i]),
     }),
-    ml: (i) => ({ DATAHUB_METRICS_PORT: '0', DATAHUB_GRPC_PORT: String(ports.ml[i]) }),
+    ml: (i) => ({
+      DATAHUB_METRICS_PORT: String(mlMetricsPorts[i]),
+      DATAHUB_GRPC_PORT: String(ports.ml[i]),
+    }),
   };
   const environmentOf = (name: Service, i: number): Environment => ({ ...common, ...own[name](i) });
-  return { gateways, ports, internalPorts, executorMetricsPorts, catalogMetricsPorts, environmentOf };
+  const metricsPorts = { executorMetricsPorts, catalogMetricsPorts, mlMetricsPorts };
+  return { gateways, ports, internalPorts, ...metricsPorts, environmentOf };
 }
 
 /** Returns a function that gives no port twice, because a service may not listen yet when the next port is chosen. */

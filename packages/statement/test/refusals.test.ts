@@ -73,7 +73,7 @@ describe('the reason is told', () => {
     ['UPDATE t SET a = 1', 'SELECT', 'an UPDATE', 1],
     ['DELETE FROM t', 'INSERT', 'a DELETE', 1],
     ['INSERT INTO t VALUES (1)', 'WITH', 'an INSERT', 1],
-    ['(SELECT 1)', 'DELETE', 'a SELECT', 2],
+    ['(SELECT 1)', 'CREATE', 'a SELECT', 2],
     ['WITH a AS (SELECT 1) DELETE FROM t', 'WITH', 'a DELETE', 22],
     ['SELECT 1', 'WITH', 'a SELECT', 1],
     ['(WITH a AS (SELECT 1) SELECT 2)', 'WITH', 'a SELECT', 23],
@@ -85,9 +85,10 @@ describe('the reason is told', () => {
     ['OPTIMIZE TABLE t', 'SELECT', 'an OPTIMIZE', 1],
   ])('where %j is not %s', (text, command, article, column) => {
     const verb = article.split(' ')[1];
+    const other = verb === 'SELECT' || verb === 'VALUES' ? ', or to CALL if it also writes' : '';
     expect(refusal(text, command)).toEqual({
       code: 'COMMAND_MISMATCH',
-      message: `The statement is ${article}, but the command is ${command}. Set the command to ${verb} if that is what you want to run.`,
+      message: `The statement is ${article}, but the command is ${command}. Set the command to ${verb} if that is what you want to run${other}.`,
       sql: { line: 1, column },
     });
   });

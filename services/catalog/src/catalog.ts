@@ -105,16 +105,29 @@ export async function loadHub(catalog: Catalog, principal: Principal, hubId: str
   return hub;
 }
 
-export const loadFolder = (catalog: Catalog, principal: Principal, id: string): Promise<FolderDoc> =>
-  loadInHub(catalog, principal, { collection: catalog.store.folders, id, what: 'folder' });
+export async function loadFolder(catalog: Catalog, principal: Principal, id: string): Promise<FolderDoc> {
+  const wanted = { collection: catalog.store.folders, id, what: 'folder' };
+  return (await loadInHub(catalog, principal, wanted)).doc;
+}
 
-export const loadSource = (catalog: Catalog, principal: Principal, id: string): Promise<SourceDoc> =>
-  loadInHub(catalog, principal, { collection: catalog.store.sources, id, what: 'source' });
+export async function loadSource(catalog: Catalog, principal: Principal, id: string): Promise<SourceDoc> {
+  const wanted = { collection: catalog.store.sources, id, what: 'source' };
+  return (await loadInHub(catalog, principal, wanted)).doc;
+}
 
 export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
-  const query = await loadInHub(catalog, principal, { collection: catalog.store.queries, id, what: 'query' });
+  return (await loadQueryAndHub(catalog, principal, id)).query;
+}
+
+export async function loadQueryAndHub(
+  catalog: Catalog,
+  principal: Principal,
+  id: string,
+): Promise<{ query: QueryDoc; hub: HubDoc }> {
+  const wanted = { collection: catalog.store.queries, id, what: 'query' };
+  const { doc, hub } = await loadInHub(catalog, principal, wanted);
   keyLimits.queryIds.require(principal.limits, id);
-  return query;
+  return { query: doc, hub };
 }
 
 interface Wanted<T extends Doc> {
@@ -128,13 +141,13 @@ async function loadInHub<T extends Doc & { hubId: string }>(
   catalog: Catalog,
   principal: Principal,
   { collection, id, what }: Wanted<T>,
-): Promise<T> {
+): Promise<{ doc: T; hub: HubDoc }> {
   const doc = await collection.get(principal.accountId, id);
   if (doc === null) throw notFound(what);
   const hub = await catalog.store.hubs.get(principal.accountId, doc.hubId);
   if (hub === null || hub.deleting) throw notFound(what);
   keyLimits.hubIds.require(principal.limits, doc.hubId);
-  return doc;
+  return { doc, hub };
 }
 
 /** The parent that a request names, or the category when it names none. */

@@ -1,6 +1,6 @@
 /** Collects the faults of a request, so that one error names them all. */
 
-import { type Bounds, faultOfLabel } from '@datahub/contract/limits';
+import { type Bounds, faultOfLabel, pathLength } from '@datahub/contract/limits';
 import type { FieldFault, FieldPath } from '@datahub/contract/validation-error';
 import { fieldError } from '@datahub/service-kit/call/error';
 
@@ -9,6 +9,8 @@ export interface Checker {
   /** Returns the label trimmed; see `faultOfLabel`. */
   label(path: FieldPath, text: string): string;
   text(path: FieldPath, text: string, bounds: Bounds): string;
+  /** Returns undefined for an empty text, which stands for none. */
+  path(path: FieldPath, text: string, pattern: RegExp): string | undefined;
   integer(path: FieldPath, value: number, bounds: Bounds): number;
   oneOf<T extends string>(path: FieldPath, value: string, allowed: readonly T[]): T;
   /** Throws VALIDATION if there was any fault. */
@@ -31,6 +33,13 @@ export function createChecker(): Checker {
     text: (path, text, { min, max }) => {
       if (text.length < min || text.length > max) fault(path, `must have ${min} to ${max} characters`);
       if (text.includes('\0') || !text.isWellFormed()) fault(path, 'must be valid Unicode without NUL');
+      return text;
+    },
+    path: (path, text, pattern) => {
+      if (text === '') return undefined;
+      const { min, max } = pathLength;
+      if (text.length > max || !pattern.test(text))
+        fault(path, `must have ${min} to ${max} characters and match ${pattern.source}`);
       return text;
     },
     integer: (path, value, { min, max }) => {

@@ -26,6 +26,8 @@ export interface HubDoc extends Doc, Dated {
   deleting: number;
   /** The audit entry that is written when the tombstone is removed. */
   deleted?: AuditDoc;
+  /** Unique in the account; absent for none. */
+  path?: string;
   /** The two category nodes, which are created with the hub. */
   queriesNodeId: string;
   sourcesNodeId: string;
@@ -87,6 +89,7 @@ export interface VariableDoc {
   type?: string;
   required?: boolean;
   description?: string;
+  secret?: boolean;
 }
 
 export interface CacheDoc {
@@ -94,6 +97,11 @@ export interface CacheDoc {
   staleS?: number;
   /** The text of a SELECT. */
   validate?: string;
+}
+
+export interface ToolDoc {
+  name?: string;
+  description: string;
 }
 
 export interface QueryDoc extends Doc, Dated {
@@ -110,6 +118,16 @@ export interface QueryDoc extends Doc, Dated {
   cache?: CacheDoc;
   /** Columns that are asserted to have no NULL; absent for none. */
   notNull?: string[];
+  /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
+  path?: string;
+  /** If absent, the query is not a tool. */
+  tool?: ToolDoc;
+  /** The name of the tool, unique in the account; absent for none. */
+  toolName?: string;
+  /** Present if `tool` is, so that the tools of an account can be found. */
+  isTool?: 1;
+  /** JSON text of an object. */
+  presentationJson?: string;
   /** Absent if an older hub wrote the query. */
   stamp?: VersionStamp;
 }
@@ -161,6 +179,20 @@ export interface SignatureDoc extends Doc {
   /** The settings version of the source that described the query. */
   settingsVersion: string;
   signatureJson: string;
+  /** The number of the version that was described; absent in documents of older hubs, like the members below. */
+  number?: number;
+  /** `broken` if the source rejected the query, `drifted` if its columns are others than at first. */
+  state?: 'broken' | 'drifted';
+  problemJson?: string;
+  /** The signature that this version had first. */
+  firstJson?: string;
+  driftJson?: string;
+}
+
+/** Says when the queries of a source were last checked. It has the id of the source. */
+export interface SourceCheckDoc extends Doc {
+  hubId: string;
+  takenAt: number;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** A hub: pure rules. */
 
-import { createChecker } from './check.ts';
+import { hubPathPattern } from '@datahub/contract/limits';
+import { type Checker, createChecker } from './check.ts';
 import type { HubDoc } from './documents.ts';
 
 export interface MakeContext {
@@ -9,7 +10,14 @@ export interface MakeContext {
   createId: (kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct', atMs: number) => string;
 }
 
-export function makeHub(label: string, { accountId, nowMs, createId }: MakeContext): HubDoc {
+const isHubPath = new RegExp(hubPathPattern);
+
+export interface NewHub {
+  label: string;
+  path?: string | undefined;
+}
+
+export function makeHub({ label, path }: NewHub, { accountId, nowMs, createId }: MakeContext): HubDoc {
   const check = createChecker();
   const hub: HubDoc = {
     id: createId('hub', nowMs),
@@ -18,6 +26,7 @@ export function makeHub(label: string, { accountId, nowMs, createId }: MakeConte
     label: check.label(['label'], label),
     archived: 0,
     deleting: 0,
+    ...withPath(check, path),
     queriesNodeId: createId('hrt', nowMs),
     sourcesNodeId: createId('hrt', nowMs),
     createdAt: nowMs,
@@ -30,13 +39,26 @@ export function makeHub(label: string, { accountId, nowMs, createId }: MakeConte
 export interface HubPatch {
   label?: string | undefined;
   archived?: boolean | undefined;
+  /** An empty text removes the path. */
+  path?: string | undefined;
 }
 
 /** The same document when the patch changes nothing. */
 export function patchHub(hub: HubDoc, patch: HubPatch): HubDoc {
   const check = createChecker();
-  const label = patch.label === undefined ? hub.label : check.label(['label'], patch.label);
+  const { path, ...rest } = hub;
+  const next: HubDoc = {
+    ...rest,
+    label: patch.label === undefined ? hub.label : check.label(['label'], patch.label),
+    archived: patch.archived === undefined ? hub.archived : Number(patch.archived),
+    ...withPath(check, patch.path ?? path),
+  };
   check.done();
-  const archived = patch.archived === undefined ? hub.archived : Number(patch.archived);
-  return label === hub.label && archived === hub.archived ? hub : { ...hub, label, archived };
+  const isSame = next.label === hub.label && next.archived === hub.archived && next.path === hub.path;
+  return isSame ? hub : next;
+}
+
+function withPath(check: Checker, text: string | undefined): Pick<HubDoc, 'path'> {
+  const path = text === undefined ? undefined : check.path(['path'], text, isHubPath);
+  return path === undefined ? {} : { path };
 }

@@ -8,7 +8,7 @@ import { queryVersionsKept } from '@datahub/contract/limits';
 import type { Summary } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { QueryDoc, QueryVersionDoc, VersionStamp } from './documents.ts';
-import { isSameState } from './query.ts';
+import { isSameState, withoutNames } from './query.ts';
 import type { CatalogStore } from './store.ts';
 
 /** Numbers are those of documents: 32 bits. */
@@ -52,8 +52,9 @@ type Versions = Pick<CatalogStore, 'queryVersions'>;
 /** Call this before a change replaces the query. */
 export async function keepVersion({ queryVersions }: Versions, query: QueryDoc): Promise<void> {
   const { id, accountId, hubId } = query;
-  const bytes = Buffer.byteLength(JSON.stringify(query));
-  const copy = { id: idOf(id, stampOf(query).number), accountId, version: 1, hubId, query, bytes };
+  const copied = withoutNames(query);
+  const bytes = Buffer.byteLength(JSON.stringify(copied));
+  const copy = { id: idOf(id, stampOf(query).number), accountId, version: 1, hubId, query: copied, bytes };
   try {
     await queryVersions.insert(copy);
     return;

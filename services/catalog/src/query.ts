@@ -2,10 +2,10 @@
 
 import { isReadingCommand } from '@datahub/contract/commands';
 import type { EngineName } from '@datahub/contract/engines';
-import { queryLimits } from '@datahub/contract/limits';
+import { queryLimits, queryPathPattern, toolNamePattern } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { declarableTypes } from '@datahub/contract/variable-types';
-import type { CachePolicy, QueryWarning, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { CachePolicy, QueryWarning, Tool, Variable } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
@@ -13,6 +13,8 @@ import type { CacheDoc, QueryDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
 const { textLength, commandLength, variableNameLength } = queryLimits;
+const isQueryPath = new RegExp(queryPathPattern);
+const isToolName = new RegExp(toolNamePattern);
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
@@ -36,6 +38,9 @@ export interface NewQuery {
   context?: Variable[] | undefined;
   cache?: CachePolicy | undefined;
   notNull?: readonly string[];
+  path?: string | undefined;
+  tool?: Tool | undefined;
+  presentationJson?: string | undefined;
 }
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
@@ -54,6 +59,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     context: checkVariables(check, ['context'], input.context ?? []),
     ...(input.cache === undefined ? {} : { cache: checkCache(check, ['cache'], input.cache) }),
     ...withNotNull(check, input.notNull ?? []),
+    ...toNames(check, input),
     createdAt: context.nowMs,
     updatedAt: null,
   };
@@ -77,12 +83,18 @@ export interface QueryPatch {
   /** Null removes the cache. */
   cache?: CachePolicy | null | undefined;
   source?: { id: string; engine: EngineName } | undefined;
+  /** An empty text removes the path. */
+  path?: string | undefined;
+  /** Null removes the tool. */
+  tool?: Tool | null | undefined;
+  /** An empty text removes the presentation. */
+  presentationJson?: string | undefined;
 }
 
 /** Returns the same document if the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
-  const { cache, notNull, ...rest } = query;
+  const { cache, notNull, path, tool, toolName: _, isTool: _isTool, presentationJson, ...rest } = query;
   const nextCache =
     patch.cache === undefined ? cache : patch.cache && checkCache(check, ['cache'], patch.cache);
   const next: QueryDoc = {
@@ -96,13 +108,62 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
     ...(nextCache ? { cache: nextCache } : {}),
+    ...toNames(check, {
+      path: patch.path ?? path,
+      tool: patch.tool === undefined ? tool : patch.tool,
+      presentationJson: patch.presentationJson ?? presentationJson,
+    }),
   };
   requireReading(check, next);
   check.done();
-  return isSameState(next, query) && next.parentNodeId === query.parentNodeId ? query : next;
+  return isSameState(next, query) && isSamePlace(next, query) ? query : next;
 }
 
-/** True if the queries differ at most in their place. */
+type Names = Pick<QueryDoc, 'path' | 'tool' | 'toolName' | 'isTool' | 'presentationJson'>;
+
+/** How clients find and show a query. */
+function toNames(
+  check: Checker,
+  { path: pathText, tool, presentationJson }: Pick<QueryPatch, 'path' | 'tool' | 'presentationJson'>,
+): Names {
+  const path = pathText && check.path(['path'], pathText, isQueryPath);
+  if (presentationJson) checkPresentation(check, presentationJson);
+  return {
+    ...(path ? { path } : {}),
+    ...(tool ? toTool(check, tool) : {}),
+    ...(presentationJson ? { presentationJson } : {}),
+  };
+}
+
+function toTool(check: Checker, { name, description }: Tool): Omit<Names, 'path' | 'presentationJson'> {
+  check.text(['tool', 'description'], description, queryLimits.toolDescriptionLength);
+  if (name === undefined) return { tool: { description }, isTool: 1 };
+  if (!isToolName.test(name)) check.fault(['tool', 'name'], `must match ${toolNamePattern}`);
+  return { tool: { name, description }, toolName: name, isTool: 1 };
+}
+
+function checkPresentation(check: Checker, text: string): void {
+  const { max } = queryLimits.presentationBytes;
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    check.fault(['presentation'], 'must be an object');
+  else if (Buffer.byteLength(text) > max)
+    check.fault(['presentation'], `must have at most ${max} bytes as JSON`);
+}
+
+function isSamePlace(one: QueryDoc, other: QueryDoc): boolean {
+  const textOf = ({ parentNodeId, path, tool, presentationJson }: QueryDoc) =>
+    JSON.stringify([parentNodeId, path, tool, presentationJson]);
+  return textOf(one) === textOf(other);
+}
+
+/** A copy without the members that are no part of a version. */
+export function withoutNames(query: QueryDoc): QueryDoc {
+  const { path: _p, tool: _t, toolName: _n, isTool: _i, presentationJson: _j, ...rest } = query;
+  return rest;
+}
+
+/** True if the queries differ at most in their place, names and presentation. */
 export function isSameState(one: QueryDoc, other: QueryDoc): boolean {
   return runText(one) === runText(other) && one.label === other.label;
 }
@@ -160,6 +221,8 @@ function checkVariables(check: Checker, path: FieldPath, variables: Variable[]):
     if (variable.type !== undefined) check.oneOf([...at, 'type'], variable.type, declarableTypes);
     const hasValue = parseJson(variable.valueJson ?? 'null') !== undefined;
     if (!hasValue) check.fault([...at, 'value'], 'must be JSON');
+    if (variable.secret === true && variable.valueJson !== undefined)
+      check.fault([...at, 'value'], 'must be absent, because the variable is secret');
     const hasEnum = Array.isArray(parseJson(variable.enumJson ?? '[]'));
     if (!hasEnum) check.fault([...at, 'enum'], 'must be a JSON array');
     const fault = hasValue && hasEnum ? faultOfDefault(variable) : undefined;
@@ -185,5 +248,6 @@ function toVariableDoc(variable: Variable): VariableDoc {
     ...(variable.required === undefined ? {} : { required: variable.required }),
     ...(variable.enumJson === undefined ? {} : { enumJson: variable.enumJson }),
     ...(variable.description === undefined ? {} : { description: variable.description }),
+    ...(variable.secret === true ? { secret: true } : {}),
   };
 }

@@ -26,6 +26,7 @@ import { createQueryCalls } from './rpc/queries.ts';
 import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
+import { createToolCalls } from './rpc/tools.ts';
 import { createUsageCalls } from './rpc/usage.ts';
 import { openCatalogStore } from './store.ts';
 import { requireWhole } from './store-file.ts';
@@ -99,6 +100,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       ...createFolderCalls(catalog),
       ...createSourceCalls(catalog),
       ...createQueryCalls(catalog),
+      ...createToolCalls(catalog),
       ...createQueryVersionCalls(catalog),
       ...createKeyCalls(catalog),
       ...createAuditCalls(catalog),

@@ -11,6 +11,7 @@ import type {
   QueryDoc,
   QueryVersionDoc,
   SignatureDoc,
+  SourceCheckDoc,
   SourceDoc,
   WindowDoc,
 } from './documents.ts';
@@ -24,6 +25,7 @@ export interface CatalogStore {
   queries: Collection<QueryDoc>;
   queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
+  sourceChecks: Collection<SourceCheckDoc>;
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
@@ -37,7 +39,12 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'accounts', indexes: [], unique: ['name'] },
     { name: 'keys', indexes: [], unique: ['hash'], outbox: true },
-    { name: 'hubs', indexes: ['archived', 'deleting'], outbox: true },
+    {
+      name: 'hubs',
+      indexes: ['path', 'archived', 'deleting'],
+      uniqueWithin: [{ field: 'path' }],
+      outbox: true,
+    },
     {
       name: 'folders',
       indexes: ['hubId', 'parentNodeId'],
@@ -52,12 +59,15 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     },
     {
       name: 'queries',
-      indexes: ['hubId', 'parentNodeId', 'sourceId'],
+      // A search uses the index of the first field that it names.
+      indexes: ['path', 'toolName', 'isTool', 'hubId', 'parentNodeId', 'sourceId'],
+      uniqueWithin: [{ field: 'path', within: 'hubId' }, { field: 'toolName' }],
       summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
       outbox: true,
     },
     { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
-    { name: 'signatures', indexes: ['hubId'] },
+    { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
+    { name: 'sourceChecks', indexes: ['hubId'] },
     // By its age: how long it is kept may change.
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
     { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
@@ -78,6 +88,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     queries: store.collection('queries'),
     queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
+    sourceChecks: store.collection('sourceChecks'),
     operations: store.collection('operations'),
     audit: store.collection('audit'),
     windows: store.collection('windows'),

@@ -42,7 +42,7 @@ describe('the catalog', () => {
 
   const make = (accountId = 'ours') => ({ accountId, nowMs: 1, createId });
   const addHub = async (accountId = 'ours', change: Partial<HubDoc> = {}) => {
-    const made = { ...makeHub('h', make(accountId)), ...change };
+    const made = { ...makeHub({ label: 'h' }, make(accountId)), ...change };
     await catalog.store.hubs.insert(made);
     return made;
   };

@@ -22,7 +22,7 @@ const createId = createIdFactory({ namespace: 'dh' });
 /** A catalog of one hub with a source. */
 async function openHub(open: () => Promise<CatalogStore>) {
   const store = await open();
-  const doc = makeHub('h', { accountId, nowMs: 1, createId });
+  const doc = makeHub({ label: 'h' }, { accountId, nowMs: 1, createId });
   await store.hubs.insert(doc);
   const source = { ...leaf(doc, createId('src', 1)), engine: 'postgres' } as SourceDoc;
   await store.sources.insert(source);

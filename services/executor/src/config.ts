@@ -28,6 +28,8 @@ export interface ExecutorConfig {
   staleMaxMs: number;
   /** The memory for cached answers, in bytes. */
   cacheBytesMax: number;
+  /** How often queries are described again; 0 for never. */
+  driftIntervalMs: number;
   /** Executions longer than this are logged. */
   slowMs: number;
 }
@@ -58,6 +60,11 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
     }),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
     staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
+    driftIntervalMs: reader.integer('DATAHUB_DRIFT_INTERVAL_MS', {
+      fallback: 600_000,
+      min: 0,
+      max: 86_400_000,
+    }),
     cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX', {
       fallback: 67_108_864,
       min: 0,

@@ -145,6 +145,7 @@ function createHandlers(
     testSource: (request, ctx) => executor.testSource(request, ctx),
     readSchema: (request, ctx) => executor.readSchema(request, ctx),
     describeQuery: (request, ctx) => executor.describeQuery(request, ctx),
+    checkSource: (request, ctx) => executor.checkSource(request, ctx),
     checkQuery: (request, ctx) => executor.checkQuery(request, ctx),
     readStatistics,
   };

@@ -16,15 +16,21 @@ import { unseal } from './credentials/unseal.ts';
 import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
-import type { ConnectDeps, Connection, Engine, Learned } from './engine.ts';
+import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';
-import { createSourceCalls } from './execution/source-calls.ts';
+import {
+  createDescriber,
+  createDiffSemaphore,
+  createSourceCalls,
+  type SourceDeps,
+} from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial } from './network/dialer.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
+import type { ConnectDeps, Connection, Engine, Learned } from './ports/engine.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
 import { createStatisticsRecorder } from './statistics/recorder.ts';
 import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
@@ -67,14 +73,7 @@ const now = performance.now.bind(performance);
 
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
   const { catalog } = deps;
-  const definitions = createDefinitions({
-    catalog,
-    now,
-    cachedMax: config.definitionsMax,
-    staleMaxMs: config.staleMaxMs,
-    resolveTimeoutMs,
-    renewTimeoutMs,
-  });
+  const definitions = openDefinitions(config, catalog);
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
   const pools = createPoolRegistry<SourceDefinition>({
     open: createOpen(config, deps, () => events),
@@ -91,6 +90,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     logger: deps.logger,
     poolStats: () => pools.stats,
     answerStats: () => answers,
+    connectionsMax: config.connections.connectionsMax,
+    brokenQueries: () => drift?.broken ?? 0,
     statistics: createStatisticsRecorder(statistics),
     slowMs: config.slowMs,
     tracing: deps.tracing,
@@ -98,6 +99,11 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const compile = compileOnce(deps.compile);
   const { statementTimeoutMs: timeoutMs } = config.executions;
   const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
+  const { createWriter } = deps;
+  const { rowsMax } = config.executions;
+  const diffs = createDiffSemaphore();
+  const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
+  const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
   const watch = deps.follow({
     invalidate: (ids) => {
       definitions.invalidate(ids);
@@ -111,13 +117,14 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     executor: {
       execute: createExecute({
         ...shared,
-        createWriter: deps.createWriter,
+        catalog,
+        createWriter,
         limits: config.executions,
         answers,
         events,
         tracing: deps.tracing,
       }),
-      ...createSourceCalls({ ...shared, catalog, timeoutMs, nowMs: Date.now }),
+      ...createSourceCalls(sourceDeps),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
@@ -126,10 +133,41 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     onFailure: events.unexpected,
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
-      await pools.close(graceMs);
+      // Closing the pools ends a description that is under way.
+      await Promise.all([drift?.close(), pools.close(graceMs)]);
       await watch.close();
     },
   };
+}
+
+const openDefinitions = ({ definitionsMax, staleMaxMs }: ExecutorConfig, catalog: Catalog) =>
+  createDefinitions({
+    catalog,
+    now,
+    cachedMax: definitionsMax,
+    staleMaxMs,
+    resolveTimeoutMs,
+    renewTimeoutMs,
+  });
+
+function startDrift(
+  { driftIntervalMs: intervalMs }: ExecutorConfig,
+  deps: SourceDeps & { catalog: Catalog },
+  options: Pick<DriftWatchOptions, 'usedSince' | 'onFailure'>,
+): DriftWatch | undefined {
+  if (intervalMs === 0) return undefined;
+  const { definitions, catalog } = deps;
+  const describer = createDescriber(deps, { background: true });
+  return startDriftWatch({
+    ...options,
+    intervalMs,
+    catalog,
+    now,
+    check: async (queryId, ctx) => {
+      const query = await definitions.query(queryId, requirePrincipal(ctx), ctx);
+      return query.source.engine === 'mongodb' || describer.check(query, ctx);
+    },
+  });
 }
 
 /** Opens the connections of pools, and reports each attempt. */

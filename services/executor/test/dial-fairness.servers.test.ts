@@ -59,6 +59,7 @@ const catalog: Catalog = {
   resolveSource: async () => ({ source: undefined, leaseMs: 0 }),
   resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
   saveSignature: async () => ({}),
+  takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
   listSealed: async () => ({ sources: [] }),
   reseal: async () => ({ done: false, moreDone: [] }),
 };

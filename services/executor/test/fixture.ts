@@ -2,12 +2,13 @@
 
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
+import type { FormatName } from '@datahub/contract/formats';
 import mysql from 'mysql2/promise';
-import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/engine.ts';
 import { createEngines } from '../src/engines/index.ts';
+import type { RowFigures } from '../src/execution/execution.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
+import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/ports/engine.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
-import type { RowFormat } from '../src/row-sink.ts';
 
 export const dial = (host: string, port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
@@ -48,7 +49,7 @@ export interface Asked extends Partial<RunOptions> {
   params?: Statement['params'];
   kind?: Statement['kind'];
   key?: string;
-  format?: RowFormat;
+  format?: FormatName;
   numbers?: 'auto' | 'string';
 }
 
@@ -56,7 +57,7 @@ export interface Answered {
   text: string;
   /** Of a JSON answer. */
   data: Record<string, unknown>[];
-  outcome: Outcome;
+  outcome: Outcome & RowFigures;
 }
 
 /** Runs a statement to its end; the connection stays as the engine leaves it. */
@@ -70,7 +71,8 @@ export async function ask(connection: Connection, text: string, asked: Asked = {
     },
     onDrain: () => {},
   };
-  const answer = createResponseWriter({ format, numbers, meta: false, reply });
+  const { maxRows } = options;
+  const answer = createResponseWriter({ format, numbers, meta: false, maxRows, reply });
   try {
     const outcome = await connection.run({ key, text, params, kind }, answer, {
       statementTimeoutMs: 10_000,
@@ -78,7 +80,11 @@ export async function ask(connection: Connection, text: string, asked: Asked = {
     });
     answer.finish(outcome, { queueMs: 0, durationMs: 0 });
     const whole = Buffer.concat(chunks).toString();
-    return { text: whole, data: format === 'json' ? JSON.parse(whole).data : [], outcome };
+    return {
+      text: whole,
+      data: format === 'json' ? JSON.parse(whole).data : [],
+      outcome: { ...outcome, rowCount: answer.rowCount, truncated: answer.truncated },
+    };
   } catch (err) {
     answer.abandon();
     throw err;

@@ -48,6 +48,7 @@ async function startCatalog(publicKey: string, port = 0) {
           },
           resolveDraft: async () => ({ query, source, leaseMs: 0 }),
           saveSignature: async () => ({}),
+          takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
           listSealed: async () => ({ sources: [] }),
           reseal: async () => ({ done: true, moreDone: [] }),
         },

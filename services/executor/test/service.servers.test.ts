@@ -147,6 +147,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     resolveSource: async ({ sourceId }) => ({ source: resolve(`${sourceId}.x`).source, leaseMs: 0 }),
     resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
     saveSignature: async () => ({}),
+    takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
     listSealed: async () => ({ sources: [] }),
     reseal: async () => ({ done: false, moreDone: [] }),
   };

@@ -14,8 +14,8 @@ import { readExecutorConfig } from '../src/config.ts';
 import { bindingOf } from '../src/credentials/unseal.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { toSourceDefinition } from '../src/definitions/definition.ts';
-import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/engine.ts';
 import type { ResponseWriter } from '../src/execution/execution.ts';
+import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/ports/engine.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 import { source as plain } from './fakes/pipeline.ts';
@@ -37,12 +37,24 @@ function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)
         run: async (statement: Statement) => {
           socket.write(statement.text);
           text = String((await once(socket, 'data'))[0]);
-          return { hasRows: true, rowCount: text.length, truncated: false };
+          return { hasRows: true, affectedRows: text.length };
         },
         cancel: async () => {},
         ping: async () => {},
         describe: async () => ({
-          columns: [{ name: 'id', type: 'int4', nullable: false, jsonType: 'number' as const }],
+          columns: [
+            {
+              name: 'id',
+              type: 'int4',
+              nullable: false,
+              kind: {
+                is: 'integer' as const,
+                bits: 32 as const,
+                isUnsigned: false,
+                bytes: 'digits' as const,
+              },
+            },
+          ],
           parameters: [],
         }),
         readSchema: async () => ({
@@ -96,6 +108,7 @@ async function setup(env: Record<string, string> = {}) {
       catalog.saved.push(request);
       return {};
     },
+    takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
     listSealed: async () => ({ sources: [] }),
     reseal: async () => ({ done: true, moreDone: [] }),
   };
@@ -125,16 +138,17 @@ async function setup(env: Record<string, string> = {}) {
         mapLocation: (fault) => fault,
         nameVariables: (message) => message,
       }),
-      createWriter: ({ reply, format }): ResponseWriter => ({
-        format,
-        numbers: 'auto',
+      createWriter: ({ reply }): ResponseWriter => ({
+        rowCount: 4,
+        truncated: false,
+        takesDocuments: true,
         begin: () => {},
         row: () => {},
         document: () => {},
         full: false,
         onDrain: () => {},
         abandon: () => {},
-        finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.rowCount} rows`)),
+        finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.affectedRows} rows`)),
       }),
     },
   );

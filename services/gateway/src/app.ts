@@ -8,23 +8,28 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
+import { createQueryTargets } from './access/query-targets.ts';
 import { allowsSignIn, registerSignIn, type SignIn } from './access/sign-in.ts';
-import { createCompression } from './answers/compression.ts';
-import type { AnswerSettings } from './answers/streamed-answer.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
-import { refuseUnknown, reportFailure, sendProblem } from './http/error-handler.ts';
+import { createRouteCheck, refuseUnknown, reportFailure, sendProblem } from './http/error-handler.ts';
 import { createIdempotency } from './http/idempotency.ts';
 import { createListener, createMalformedAnswer, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
+import { requireRouteParameters } from './http/query-params.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
+import { isReading, type Route, takesIdempotencyKey } from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
-import { importMediaTypes } from './routes/classifiers/import.ts';
-import { consolePaths, registerConsole } from './routes/console.ts';
-import { openPaths, type Readiness, registerHealth } from './routes/health.ts';
-import { buildOpenApi } from './routes/openapi.ts';
-import { countedAs, listRoutes, type Route, takesIdempotencyKey } from './routes/table.ts';
+import { createMcpRoute } from './mcp/mcp.ts';
+import { consolePaths, registerConsole } from './open/console.ts';
+import { openPaths, type Readiness, registerHealth } from './open/health.ts';
+import { importMediaTypes } from './resources/classifiers/import.ts';
+import { buildOpenApi } from './resources/openapi.ts';
+import { createSignatures } from './resources/queries/signatures.ts';
+import { createCompression } from './response/compression.ts';
+import type { AnswerSettings } from './response/streamed-answer.ts';
+import { listRoutes } from './routes.ts';
 import { type GatewayEvents, startSpan } from './telemetry/events.ts';
 import type { UsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -44,7 +49,7 @@ export interface AppDeps extends AccessDeps {
 const exposedHeaders =
   'x-datahub-unknown-context, x-truncated, age, cache-status, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
 const allowedHeaders =
-  'x-service-api-key, content-type, accept, if-match, if-none-match, cache-control, idempotency-key, x-request-id, traceparent';
+  'x-service-api-key, content-type, accept, if-match, if-none-match, cache-control, idempotency-key, x-request-id, traceparent, authorization, mcp-method, mcp-name, mcp-protocol-version';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];
 export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<FastifyInstance> {
   const streaming = new WeakSet<Socket>();
@@ -64,6 +69,8 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     frameworkErrors: (err, _request, reply) => sendProblem(err, reply as FastifyReply, deps.events),
   });
   const bodies = createBodies({
+    bodyBytesMax: config.bodyBytesMax,
+    largeBodyBytesMax: config.largeBodyBytesMax,
     bytesMax: config.bodiesBytesMax,
     keyBytesMax: config.keyBodiesBytesMax,
     streaming,
@@ -87,7 +94,9 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     return sendProblem(err, reply, deps.events);
   });
 
+  const targets = createQueryTargets(deps.upstreams.catalog);
   const settings: AnswerSettings = {
+    targets,
     stallTimeoutMs: config.stallTimeoutMs,
     idempotency: createIdempotency(deps.upstreams.catalog),
     compression: createCompression({ enabled: config.compresses }),
@@ -96,12 +105,14 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
       return reportFailure(err, request, deps.events).problem;
     },
   };
-  const routes = listRoutes(deps.upstreams, settings);
+  const { upstreams } = deps;
+  const routes = listRoutes({ upstreams, settings, signatures: createSignatures(upstreams.executor) });
   registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), ...settings });
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
-  await app.register(async (v1) => registerV1(v1, { routes, settings, config, deps }));
+  const mcp = createMcpRoute({ upstreams, settings, publicOrigin: deps.publicOrigin });
+  await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;
 }
 
@@ -119,8 +130,11 @@ function addRequestContext(app: FastifyInstance, { config, deps, bodies, drain }
   app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
+  app.decorateRequest('overheadMs', undefined);
   app.decorateRequest('disconnected', false);
   app.decorateRequest('createdId', undefined);
+  app.decorateRequest('target', undefined);
+  app.decorateRequest('use', undefined);
   const contextOptions = { timeoutMs: config.requestTimeoutMs, deadlines: new Deadlines() };
   const answered = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
@@ -155,33 +169,36 @@ function registerV1(
   app: FastifyInstance,
   {
     routes,
-    settings: { idempotency, compression },
+    settings: { idempotency, compression, targets },
     config,
     deps,
   }: { routes: Route[]; settings: AnswerSettings; config: GatewayConfig; deps: AppDeps },
 ): void {
-  // The hooks are not async: most checks do not wait, and a promise would cost more than the check.
   app.addHook('onRequest', (request, reply, done) => {
     // Answers belong to one account, and caches on the way ignore the header with the key.
     reply.headers(request.method === 'POST' ? unstoredHeaders : readHeaders);
-    const pending = authenticate(request, reply, deps);
-    if (pending instanceof Promise) pending.then(() => done(), done);
-    else done();
+    proceed(authenticate(request, reply, deps), done);
   });
   const open = [...openPaths, ...(config.console ? consolePaths : [])];
-  const known = [...routes, ...open.map((url) => ({ method: 'GET', url }))];
+  const known = [...routes, ...open.map((path) => ({ method: 'GET', path }))];
+  const requireRoute = createRouteCheck(known);
   // This runs before Fastify reads the body of an unknown path.
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.is404) refuseUnknown(request, known);
+    requireRoute(request);
     done();
   });
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
-    requireBody(request);
+    requireParts(request);
     done();
   });
+  app.addHook('preHandler', (request, _reply, done) => {
+    proceed(request.context.route?.executes ? targets.resolve(request) : undefined, done);
+  });
   app.addHook('preHandler', (request, reply, done) => {
-    if (!request.context.route.config.idempotent || request.headers['idempotency-key'] === undefined) done();
+    const { route } = request.context;
+    const applies = route !== undefined && takesIdempotencyKey(route) && !isReading(route);
+    if (!applies || request.headers['idempotency-key'] === undefined) done();
     else idempotency.begin(request, reply).then((answered) => (answered ? undefined : done()), done);
   });
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -196,51 +213,43 @@ function registerV1(
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
   for (const route of routes) {
-    const described = toKnown(route, config);
     app.route({
-      ...described,
       method: route.method,
+      url: route.path,
+      config: { route },
       handler: route.handler,
+      ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
       ...(route.compressed === true ? { onSend: compression.onSend } : {}),
       onRequest: (request, _reply, done) => {
-        request.context.route = described;
+        request.context.route = route;
         done();
       },
     });
   }
 }
 
-function toKnown(route: Route, { bodyBytesMax, largeBodyBytesMax }: GatewayConfig) {
-  return {
-    url: route.url,
-    ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
-    config: {
-      scope: route.scope,
-      idempotent: takesIdempotencyKey(route) && route.reads !== true,
-      reads: route.method === 'GET' || route.reads === true,
-      settledBy: route.settledBy,
-      executes: route.executes === true,
-      counted: countedAs(route),
-      pointers: route.pointers,
-      secretAnswer: route.secretAnswer === true,
-      bodyOptional: route.bodyOptional === true,
-      imports: route.imports === true,
-      bodyBytesMax: route.largeBody ? largeBodyBytesMax : bodyBytesMax,
-    },
-  };
+/** Ends a hook: at once if its check does not wait, because a promise would cost more than the check. */
+function proceed(pending: void | Promise<void>, done: (err?: Error) => void): void {
+  if (pending instanceof Promise) pending.then(() => done(), done);
+  else done();
 }
 
 /** A streamed body has no schema. */
 const bodySchemaOf = ({ body, imports }: Route) =>
   imports ? { content: { 'application/json': { schema: body } } } : body;
 
+function requireParts(request: FastifyRequest): void {
+  requireRouteParameters(request);
+  requireBody(request);
+}
+
 /** Refuses a missing body, or null, with a plainer sentence than the validator's. */
 function requireBody(request: FastifyRequest): void {
   if (request.body !== undefined && request.body !== null) return;
-  const { schema, config } = request.context.route;
+  const { route } = request.context;
   request.body = {};
-  if (schema?.body === undefined) return;
+  if (route?.body === undefined) return;
   if (request.parsed !== undefined) throw validationError([{ pointer: '', detail: 'must be an object' }]);
-  if (config.bodyOptional) return;
+  if (route.bodyOptional) return;
   throw new RequestError('Send a JSON body.', [{ pointer: '', detail: 'is missing' }]);
 }

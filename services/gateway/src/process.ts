@@ -13,7 +13,7 @@ import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readGatewayConfig } from './config.ts';
-import type { Readiness } from './routes/health.ts';
+import type { Readiness } from './open/health.ts';
 import { openGateway } from './service.ts';
 
 const readinessTimeoutMs = 1_000;

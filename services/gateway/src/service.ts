@@ -14,7 +14,7 @@ import type { GatewayConfig } from './config.ts';
 import type { Edge } from './edge/edge.ts';
 import { countRequests } from './http/listener.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
-import type { Readiness } from './routes/health.ts';
+import type { Readiness } from './open/health.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -27,7 +27,7 @@ export interface GatewayDeps {
   /** True if other gateways may serve the same keys. */
   sharesLimits?: boolean;
   /** Returns the metrics of the other services in this process, in Prometheus' text format. */
-  otherMetrics?: () => string;
+  otherMetrics?: () => Promise<string>;
   /** Creates links that sign in at a hub in one process. */
   signIn?: SignIn;
 }
@@ -73,10 +73,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  const metrics = await serveMetrics(async () => (await events.metrics()) + (deps.otherMetrics?.() ?? ''), {
-    host: config.host,
-    port: config.metricsPort,
-  });
+  const metrics = await serveMetrics(
+    async () => (await events.metrics()) + ((await deps.otherMetrics?.()) ?? ''),
+    {
+      host: config.host,
+      port: config.metricsPort,
+    },
+  );
   const jobs = createJobRunner(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;

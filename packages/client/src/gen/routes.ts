@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -21,6 +21,7 @@ export interface Problem {
     line?: number | undefined;
     column?: number | undefined;
   } | undefined;
+  version?: number | undefined;
 }
 
 export interface Node {
@@ -40,6 +41,7 @@ export interface Routes {
   'POST /v1/hubs': {
     body: {
       label: string;
+      path?: string | null | undefined;
       /** Read-only: ignored. */
       hubId?: Json | undefined;
       /** Read-only: ignored. */
@@ -52,6 +54,7 @@ export interface Routes {
     answer: {
       hubId: string;
       label: string;
+      path?: string | undefined;
       archived: 0 | 1;
       createdAt: string;
       updatedAt: string | null;
@@ -67,6 +70,7 @@ export interface Routes {
     answer: ({
       hubId: string;
       label: string;
+      path?: string | undefined;
       archived: 0 | 1;
       createdAt: string;
       updatedAt: string | null;
@@ -80,6 +84,7 @@ export interface Routes {
     answer: {
       hubId: string;
       label: string;
+      path?: string | undefined;
       archived: 0 | 1;
       createdAt: string;
       updatedAt: string | null;
@@ -92,6 +97,7 @@ export interface Routes {
     };
     body: {
       label: string;
+      path?: string | null | undefined;
       /** Read-only: ignored. */
       hubId?: Json | undefined;
       /** Read-only: ignored. */
@@ -129,22 +135,6 @@ export interface Routes {
       truncated?: true | undefined;
     };
   };
-  /** Describe the queries of a hub in OpenAPI */
-  'GET /v1/hubs/{hubId}/openapi.json': {
-    path: {
-      hubId: string;
-    };
-    query?: {
-      offset?: number | undefined;
-      limit?: number | undefined;
-    } | undefined;
-    answer: {
-      openapi: string;
-      info: Record<string, Json>;
-      paths: Record<string, Json>;
-      components: Record<string, Json>;
-    };
-  };
   /** Archive a hub */
   'POST /v1/hubs/{hubId}/archive': {
     path: {
@@ -154,6 +144,7 @@ export interface Routes {
     answer: {
       hubId: string;
       label: string;
+      path?: string | undefined;
       archived: 0 | 1;
       createdAt: string;
       updatedAt: string | null;
@@ -168,9 +159,26 @@ export interface Routes {
     answer: {
       hubId: string;
       label: string;
+      path?: string | undefined;
       archived: 0 | 1;
       createdAt: string;
       updatedAt: string | null;
+    };
+  };
+  /** Describe the queries of a hub in OpenAPI */
+  'GET /v1/hubs/{hubId}/openapi.json': {
+    path: {
+      hubId: string;
+    };
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: {
+      openapi: string;
+      info: Record<string, Json>;
+      paths: Record<string, Json>;
+      components: Record<string, Json>;
     };
   };
   /** Create a folder */
@@ -527,6 +535,18 @@ export interface Routes {
       suggestedPooling?: string | undefined;
     };
   };
+  /** Describe the queries of a source again */
+  'POST /v1/sources/{sourceId}/check': {
+    path: {
+      sourceId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      checked: number;
+      broken: string[];
+      left: number;
+    };
+  };
   /** Read the tables of a source */
   'GET /v1/sources/{sourceId}/schema': {
     path: {
@@ -565,6 +585,7 @@ export interface Routes {
         required?: boolean | undefined;
         enum?: Json[] | undefined;
         description?: string | undefined;
+        secret?: boolean | undefined;
       })[] | null | undefined;
       cache?: {
         maxAgeS: number;
@@ -572,6 +593,16 @@ export interface Routes {
         validate?: string | undefined;
       } | null | undefined;
       notNull?: string[] | null | undefined;
+      path?: string | null | undefined;
+      tool?: {
+        name?: string | undefined;
+        description: string;
+      } | null | undefined;
+      presentation?: {
+        chart?: Record<string, Json> | null | undefined;
+        columns?: Record<string, Json> | Json[] | null | undefined;
+        pinned?: boolean | Record<string, Json> | null | undefined;
+      } | null | undefined;
       /** Read-only: ignored. */
       queryId?: Json | undefined;
       /** Read-only: ignored. */
@@ -589,6 +620,7 @@ export interface Routes {
         hubId: string;
         label: string;
         parentNodeId: string;
+        path?: string | undefined;
       };
       config: {
         command: string;
@@ -607,6 +639,11 @@ export interface Routes {
           sourceId: string;
           engine: "postgres" | "mysql" | "mariadb" | "mongodb";
         };
+        tool?: {
+          name?: string | undefined;
+          description: string;
+        } | undefined;
+        presentation?: Record<string, Json> | undefined;
       };
       signature?: {
         columns: ({
@@ -650,6 +687,7 @@ export interface Routes {
       hubId: string;
       offset?: number | undefined;
       limit?: number | undefined;
+      state?: "broken" | undefined;
     };
     answer: ({
       meta: {
@@ -657,6 +695,7 @@ export interface Routes {
         hubId: string;
         label: string;
         parentNodeId: string;
+        path?: string | undefined;
       };
       config: {
         command: string;
@@ -667,6 +706,7 @@ export interface Routes {
           required?: boolean | undefined;
           enum?: Json[] | undefined;
           description?: string | undefined;
+          secret?: boolean | undefined;
         })[];
         notNull?: string[] | undefined;
         cache?: {
@@ -682,88 +722,14 @@ export interface Routes {
           sourceId: string;
           engine: "postgres" | "mysql" | "mariadb" | "mongodb";
         };
-      };
-    })[];
-  };
-  /** Execute a query */
-  'POST /v1/queries/execute': {
-    body: {
-      queryId: string;
-      context?: Record<string, Json> | null | undefined;
-      options?: {
-        timeoutMs?: number | undefined;
-        maxRows?: number | undefined;
-        maxAffected?: number | undefined;
-        dryRun?: boolean | undefined;
-        meta?: boolean | undefined;
-        numbers?: "auto" | "string" | undefined;
-        strict?: boolean | undefined;
-        annotate?: ({
-          classifier: string;
-          text: string;
-          as: string;
-        })[] | undefined;
-      } | undefined;
-    };
-    answer: {
-      data: (Record<string, Json>)[];
-      truncated?: true | undefined;
-      meta?: {
-        columns: ({
-          name: string;
-          type: string;
-        })[];
-        rowCount: number;
-        durationMs: number;
-        queueMs: number;
-      } | undefined;
-    };
-  };
-  /** Check a query that is not stored */
-  'POST /v1/queries/check': {
-    body: {
-      sourceId: string;
-      query: string;
-      command?: string | undefined;
-      context?: ({
-        key: string;
-        value?: Json | undefined;
-        type?: string | undefined;
-        required?: boolean | undefined;
-        enum?: Json[] | undefined;
-        description?: string | undefined;
-      })[] | null | undefined;
-      notNull?: string[] | null | undefined;
-      compareTo?: string | undefined;
-    };
-    answer: {
-      signature: {
-        columns: ({
-          name: string;
-          type: string;
-          nullable: boolean;
-          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
-        })[];
-        variables: ({
-          key: string;
-          type?: string | undefined;
-          list: boolean;
-          nullable: boolean;
-        })[];
-        problem?: {
-          code: string;
-          detail: string;
-          sql?: {
-            state?: string | undefined;
-            line?: number | undefined;
-            column?: number | undefined;
-          } | undefined;
+        tool?: {
+          name?: string | undefined;
+          description: string;
         } | undefined;
-        checkedAt: string;
-        version: number;
-      } | null;
-      problems: ({
-        severity: "error" | "warning";
+        presentation?: Record<string, Json> | undefined;
+      };
+      state?: "broken" | undefined;
+      problem?: {
         code: string;
         detail: string;
         sql?: {
@@ -771,42 +737,14 @@ export interface Routes {
           line?: number | undefined;
           column?: number | undefined;
         } | undefined;
-      })[];
-      changes?: ({
-        kind: "column" | "variable";
+      } | undefined;
+      drift?: ({
         name: string;
         change: "added" | "removed" | "changed";
-        breaking: boolean;
-        member?: "type" | "jsonType" | "nullable" | "list" | "required" | undefined;
-        from?: string | undefined;
-        to?: string | undefined;
+        from?: Record<string, Json> | undefined;
+        to?: Record<string, Json> | undefined;
       })[] | undefined;
-    };
-  };
-  /** Execute a query that reads */
-  'GET /v1/queries/{queryId}/data': {
-    path: {
-      queryId: string;
-    };
-    query?: {
-      "options.maxRows"?: number | undefined;
-      "options.numbers"?: "auto" | "string" | undefined;
-      "options.meta"?: "0" | "1" | "false" | "true" | undefined;
-      variables?: Record<string, string | string[]> | undefined;
-    } | undefined;
-    answer: {
-      data: (Record<string, Json>)[];
-      truncated?: true | undefined;
-      meta?: {
-        columns: ({
-          name: string;
-          type: string;
-        })[];
-        rowCount: number;
-        durationMs: number;
-        queueMs: number;
-      } | undefined;
-    };
+    })[];
   };
   /** Get a query */
   'GET /v1/queries/{queryId}': {
@@ -822,6 +760,7 @@ export interface Routes {
         hubId: string;
         label: string;
         parentNodeId: string;
+        path?: string | undefined;
       };
       config: {
         command: string;
@@ -832,6 +771,7 @@ export interface Routes {
           required?: boolean | undefined;
           enum?: Json[] | undefined;
           description?: string | undefined;
+          secret?: boolean | undefined;
         })[];
         notNull?: string[] | undefined;
         cache?: {
@@ -847,7 +787,28 @@ export interface Routes {
           sourceId: string;
           engine: "postgres" | "mysql" | "mariadb" | "mongodb";
         };
+        tool?: {
+          name?: string | undefined;
+          description: string;
+        } | undefined;
+        presentation?: Record<string, Json> | undefined;
       };
+      state?: "broken" | undefined;
+      problem?: {
+        code: string;
+        detail: string;
+        sql?: {
+          state?: string | undefined;
+          line?: number | undefined;
+          column?: number | undefined;
+        } | undefined;
+      } | undefined;
+      drift?: ({
+        name: string;
+        change: "added" | "removed" | "changed";
+        from?: Record<string, Json> | undefined;
+        to?: Record<string, Json> | undefined;
+      })[] | undefined;
       signature?: {
         columns: ({
           name: string;
@@ -887,10 +848,10 @@ export interface Routes {
       meta?: {
         label?: string | undefined;
         parentNodeId?: string | undefined;
+        hubId?: string | undefined;
+        path?: string | null | undefined;
         /** Read-only: ignored. */
         engine?: Json | undefined;
-        /** Read-only: ignored. */
-        hubId?: Json | undefined;
       } | undefined;
       config?: {
         command?: string | undefined;
@@ -901,6 +862,7 @@ export interface Routes {
           required?: boolean | undefined;
           enum?: Json[] | undefined;
           description?: string | undefined;
+          secret?: boolean | undefined;
         })[] | null | undefined;
         cache?: {
           maxAgeS: number;
@@ -908,6 +870,15 @@ export interface Routes {
           validate?: string | undefined;
         } | null | undefined;
         notNull?: string[] | null | undefined;
+        tool?: {
+          name?: string | undefined;
+          description: string;
+        } | null | undefined;
+        presentation?: {
+          chart?: Record<string, Json> | null | undefined;
+          columns?: Record<string, Json> | Json[] | null | undefined;
+          pinned?: boolean | Record<string, Json> | null | undefined;
+        } | null | undefined;
         query?: {
           query?: string | undefined;
           /** Read-only: ignored. */
@@ -921,6 +892,12 @@ export interface Routes {
       } | undefined;
       /** Read-only: ignored. */
       signature?: Json | undefined;
+      /** Read-only: ignored. */
+      state?: Json | undefined;
+      /** Read-only: ignored. */
+      problem?: Json | undefined;
+      /** Read-only: ignored. */
+      drift?: Json | undefined;
       /** Read-only: ignored. */
       queryId?: Json | undefined;
       /** Read-only: ignored. */
@@ -972,6 +949,218 @@ export interface Routes {
     };
     answer: Record<string, never>;
   };
+  /** Execute a query */
+  'POST /v1/queries/execute': {
+    body: {
+      queryId?: string | undefined;
+      hubId?: string | undefined;
+      path?: string | undefined;
+      context?: Record<string, Json> | null | undefined;
+      options?: {
+        timeoutMs?: number | undefined;
+        maxRows?: number | undefined;
+        maxAffected?: number | undefined;
+        dryRun?: boolean | undefined;
+        meta?: boolean | undefined;
+        numbers?: "auto" | "string" | undefined;
+        strict?: boolean | undefined;
+        version?: number | undefined;
+        annotate?: ({
+          classifier: string;
+          text: string;
+          as: string;
+        })[] | undefined;
+      } | undefined;
+    };
+    answer: {
+      data: (Record<string, Json>)[];
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    };
+  };
+  /** Execute a query that reads */
+  'GET /v1/queries/{queryId}/data': {
+    path: {
+      queryId: string;
+    };
+    query?: {
+      "options.maxRows"?: number | undefined;
+      "options.numbers"?: "auto" | "string" | undefined;
+      "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.version"?: number | undefined;
+      variables?: Record<string, string | string[]> | undefined;
+    } | undefined;
+    answer: {
+      data: (Record<string, Json>)[];
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    };
+  };
+  /** Execute a query that reads, by its path */
+  'GET /v1/hubs/{hubId}/data/{path}': {
+    path: {
+      hubId: string;
+      path: string;
+    };
+    query?: {
+      "options.maxRows"?: number | undefined;
+      "options.numbers"?: "auto" | "string" | undefined;
+      "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.version"?: number | undefined;
+      variables?: Record<string, string | string[]> | undefined;
+    } | undefined;
+    answer: {
+      data: (Record<string, Json>)[];
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    };
+  };
+  /** Check a query that is not stored */
+  'POST /v1/queries/check': {
+    body: {
+      sourceId: string;
+      query: string;
+      command?: string | undefined;
+      context?: ({
+        key: string;
+        value?: Json | undefined;
+        type?: string | undefined;
+        required?: boolean | undefined;
+        enum?: Json[] | undefined;
+        description?: string | undefined;
+        secret?: boolean | undefined;
+      })[] | null | undefined;
+      notNull?: string[] | null | undefined;
+      compareTo?: string | undefined;
+      diff?: boolean | undefined;
+      values?: Record<string, Json> | null | undefined;
+    };
+    answer: {
+      signature: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+        checkedAt: string;
+        version: number;
+      } | null;
+      problems: ({
+        severity: "error" | "warning";
+        code: string;
+        detail: string;
+        sql?: {
+          state?: string | undefined;
+          line?: number | undefined;
+          column?: number | undefined;
+        } | undefined;
+      })[];
+      changes?: ({
+        kind: "column" | "variable";
+        name: string;
+        change: "added" | "removed" | "changed";
+        breaking: boolean;
+        member?: "type" | "jsonType" | "nullable" | "list" | "required" | undefined;
+        from?: string | undefined;
+        to?: string | undefined;
+      })[] | undefined;
+      diff?: {
+        added: number;
+        removed: number;
+        changed: number;
+        unchanged: number;
+        samples: ({
+          kind: "added" | "removed" | "changed";
+          before?: Record<string, Json> | undefined;
+          after?: Record<string, Json> | undefined;
+        })[];
+      } | undefined;
+    };
+  };
+  /** Execute or explain a query that is not stored */
+  'POST /v1/queries/try': {
+    body: {
+      sourceId: string;
+      query: string;
+      command?: string | undefined;
+      context?: ({
+        key: string;
+        value?: Json | undefined;
+        type?: string | undefined;
+        required?: boolean | undefined;
+        enum?: Json[] | undefined;
+        description?: string | undefined;
+        secret?: boolean | undefined;
+      })[] | null | undefined;
+      notNull?: string[] | null | undefined;
+      values?: Record<string, Json> | null | undefined;
+      options?: {
+        timeoutMs?: number | undefined;
+        maxRows?: number | undefined;
+        maxAffected?: number | undefined;
+        dryRun?: boolean | undefined;
+        meta?: boolean | undefined;
+        numbers?: "auto" | "string" | undefined;
+        strict?: boolean | undefined;
+        explain?: boolean | undefined;
+        analyze?: boolean | undefined;
+      } | undefined;
+    };
+    answer: {
+      data?: (Record<string, Json>)[] | undefined;
+      truncated?: true | undefined;
+      meta?: {
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+      plan?: Json | undefined;
+    };
+  };
   /** List the versions of a query */
   'GET /v1/queries/{queryId}/versions': {
     path: {
@@ -998,6 +1187,7 @@ export interface Routes {
         required?: boolean | undefined;
         enum?: Json[] | undefined;
         description?: string | undefined;
+        secret?: boolean | undefined;
       })[];
       notNull?: string[] | undefined;
       cache?: {
@@ -1062,6 +1252,73 @@ export interface Routes {
     };
     answer: {
       queryId: string;
+      sinceStart: {
+        count: number;
+        failed: number;
+        errors: ({
+          code: string;
+          count: number;
+        })[];
+        cacheHits: number;
+        rows: number;
+        bytes: number;
+        queueMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+        databaseMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+        totalMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+      };
+      lastHour: {
+        count: number;
+        failed: number;
+        errors: ({
+          code: string;
+          count: number;
+        })[];
+        cacheHits: number;
+        rows: number;
+        bytes: number;
+        queueMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+        databaseMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+        totalMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+      };
+      executors: ({
+        name: string;
+        since: string;
+        dropped: number;
+      })[];
+      missing: string[];
+    };
+  };
+  /** Get the statistics of the queries that were tried on a source */
+  'GET /v1/sources/{sourceId}/stats': {
+    path: {
+      sourceId: string;
+    };
+    answer: {
+      sourceId: string;
       sinceStart: {
         count: number;
         failed: number;
@@ -1299,6 +1556,10 @@ export interface Routes {
     path: {
       classifierId: string;
     };
+    query?: {
+      text?: string | undefined;
+      label?: string | undefined;
+    } | undefined;
     body: {
       label?: string | undefined;
       context?: string | undefined;

@@ -1,7 +1,7 @@
 /** Calls the REST API with the key of this tab. */
 
-import { key, keyRefused } from '../shell/session.ts';
 import { parseExact } from './exact.ts';
+import { key, keyRefused } from './session.ts';
 import type { Problem } from './types.ts';
 
 /** A problem answer of the hub, or a network failure (status 0). */

@@ -1,5 +1,7 @@
 /** The shapes of the REST API that the console reads. */
 
+import type { Node, Routes } from '@datahub/client';
+import type { JsonType } from '@datahub/contract/json-types';
 import type { TextServerSetting } from '@datahub/contract/source-settings';
 
 export interface Problem {
@@ -14,23 +16,9 @@ export interface Problem {
   sql?: { state?: string; line?: number; column?: number };
 }
 
-export interface Hub {
-  hubId: string;
-  label: string;
-  archived: 0 | 1;
-  createdAt: string;
-}
+export type Hub = Routes['GET /v1/hubs']['answer'][number];
 
-export type NodeType = 'root' | 'category' | 'folder' | 'source' | 'query';
-
-export interface TreeNode {
-  nodeId: string;
-  parentNodeId: string | null;
-  nodeType: NodeType;
-  nodeSubType?: string;
-  label: string;
-  children: TreeNode[];
-}
+export type TreeNode = Omit<Node, 'hubId' | 'children' | 'truncated'> & { children: TreeNode[] };
 
 export interface Variable {
   key: string;
@@ -48,17 +36,12 @@ export interface Column {
 }
 
 export interface Signature {
-  columns: Column[];
+  columns: (Column & { jsonType: JsonType })[];
   variables: { key: string; type?: string; list?: boolean; nullable?: boolean }[];
   problem?: { code?: string; detail?: string; sql?: Problem['sql'] };
 }
 
-export interface CachePolicy {
-  maxAgeS: number;
-  staleS?: number;
-  /** SQL. If its row is the same as before, so is the result. */
-  validate?: string;
-}
+export type CachePolicy = NonNullable<QueryVersion['cache']>;
 
 export interface Query {
   meta: { engine: string; hubId: string; label: string; parentNodeId?: string };
@@ -74,20 +57,7 @@ export interface Query {
 }
 
 /** What a query was after a change. */
-export interface QueryVersion {
-  number: number;
-  at: string;
-  keyId: string | null;
-  restoredFrom?: number;
-  label: string;
-  text: string;
-  command: string;
-  context: Variable[];
-  sourceId: string;
-  engine: string;
-  cache?: CachePolicy;
-  notNull?: string[];
-}
+export type QueryVersion = Routes['GET /v1/queries/{queryId}/versions']['answer'][number];
 
 export interface TlsSettings {
   mode?: string;
@@ -131,25 +101,9 @@ export interface Table {
   columns: Column[];
 }
 
-export interface KeyLimits {
-  hubIds?: string[];
-  queryIds?: string[];
-  origins?: string[];
-  context?: Record<string, unknown>;
-  ratePerMinute?: number;
-  maxRows?: number;
-}
+export type KeyLimits = Key['limits'];
 
-export interface Key {
-  keyId: string;
-  name: string;
-  scopes: string[];
-  limits: KeyLimits;
-  lastCharacters: string;
-  createdAt: string;
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-}
+export type Key = Routes['GET /v1/keys']['answer'][number];
 
 export interface Classifier {
   classifierId: string;
@@ -165,28 +119,6 @@ export interface Prediction {
 }
 
 /** A job that trains a classifier with the rows of a query. */
-export interface Job {
-  jobId: string;
-  queryId: string;
-  state: 'queued' | 'running' | 'done' | 'failed';
-  rows: number;
-  trained: number;
-  corrected: number;
-  skipped: number;
-  nullIds: number;
-  invalid: number;
-  truncated: boolean;
-  /** The first rows that are no examples. */
-  faults: { row: number; detail: string }[];
-  error: { code: string; detail: string } | null;
-}
+export type Job = Routes['GET /v1/jobs/{jobId}']['answer'];
 
-export interface AuditEntry {
-  entryId: string;
-  at: string;
-  keyId: string;
-  action: string;
-  resourceId: string;
-  count: number;
-  failed: number;
-}
+export type AuditEntry = Routes['GET /v1/audit']['answer'][number];

@@ -5,7 +5,14 @@ import { isAccountId, isId } from '../document.ts';
 import type { Collection, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkPage } from '../filter.ts';
 import type { MongodbDocument } from './documents.ts';
-import { fromMongodbDocument, keyFilter, keyOf, toMongodbFilter, toSummary } from './documents.ts';
+import {
+  fromMongodbDocument,
+  isTombstone,
+  keyFilter,
+  keyOf,
+  toMongodbFilter,
+  toSummary,
+} from './documents.ts';
 import { type Calls, createWriting } from './writes.ts';
 
 export function createMongodbCollection<T extends Doc>(
@@ -79,5 +86,3 @@ function createReading<T extends Doc>(
     },
   } satisfies Partial<Collection<T>>;
 }
-
-const isTombstone = (found: MongodbDocument): boolean => found.version < 0;

@@ -1,5 +1,5 @@
 import type { Document, Filter as MongodbFilter } from 'mongodb';
-import type { Shape } from '../collection-spec.ts';
+import type { Shape, UniqueWithin } from '../collection-spec.ts';
 import type { Stored } from '../document.ts';
 import { decode } from '../document.ts';
 import type { Doc, Scalar, Summary } from '../document-store.ts';
@@ -18,9 +18,36 @@ export function keyOf(accountId: string, id: string): string {
   return `${accountId}/${id}`;
 }
 
+/** The field with the value that a constraint of `uniqueWithin` makes unique. No declared name has an underscore. */
+export const uniqueField = ({ field }: UniqueWithin): string => `unique_${field}`;
+
+/**
+ * The values that `uniqueWithin` makes unique. A document without one gets a value of its own, because FerretDB 1 has no
+ * partial indexes, and in a plain one it takes two absent values for equal.
+ */
+export function toUniqueValues(
+  shape: Shape,
+  { accountId, id, fields }: Pick<Stored, 'accountId' | 'id' | 'fields'>,
+): Document {
+  const fieldOf = (name: string | undefined) =>
+    name === undefined ? null : (fields[shape.fields.indexOf(name)] ?? null);
+  const set: Document = {};
+  for (const constraint of shape.uniqueWithin ?? []) {
+    const value = fieldOf(constraint.field);
+    set[uniqueField(constraint)] =
+      value === null
+        ? noValueOf(keyOf(accountId, id))
+        : JSON.stringify([accountId, fieldOf(constraint.within), value]);
+  }
+  return set;
+}
+
+const noValueOf = (key: string): string => `none ${key}`;
+
 /** The members that `replace` sets: all but identity and counters. */
-export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): Document {
-  const set: Document = { version, body };
+export function toSet(shape: Shape, stored: Stored): Document {
+  const { version, body, fields, bytes } = stored;
+  const set: Document = { version, body, ...toUniqueValues(shape, stored) };
   shape.fields.forEach((name, i) => {
     set[name] = fields[i] ?? null;
   });
@@ -30,12 +57,15 @@ export function toSet(shape: Shape, { version, body, fields, bytes }: Stored): D
   return set;
 }
 
+export const isTombstone = ({ version }: Pick<MongodbDocument, 'version'>): boolean => version < 0;
+
 /** The members of a tombstone, which no filter by account or value finds. */
 export function toTombstone(shape: Shape, key: string): Document {
   const set: Document = { version: -1, accountId: `${key.split('/', 1)[0]}/`, body: '' };
   for (const name of shape.fields) set[name] = null;
   for (const name of shape.bytes) set[name] = null;
   for (const name of shape.unique) set[name] = `${key} is deleted`;
+  for (const constraint of shape.uniqueWithin ?? []) set[uniqueField(constraint)] = noValueOf(key);
   return set;
 }
 

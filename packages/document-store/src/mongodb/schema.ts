@@ -1,8 +1,8 @@
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Collection, Db, Document, IndexSpecification } from 'mongodb';
+import { type Collection, type Db, type Document, type IndexSpecification, MongoServerError } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { toScalar } from '../document.ts';
-import type { MongodbDocument } from './documents.ts';
+import { isTombstone, type MongodbDocument, toTombstone, toUniqueValues, uniqueField } from './documents.ts';
 
 /** Incremented when older documents cannot be read without conversion. */
 const formatVersion = 1;
@@ -60,15 +60,39 @@ async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): P
   if (shape.expires !== undefined) specs.push([{ [shape.expires]: 1 }, false]);
   if (shape.outbox) specs.push([{ pending: 1 }, false]);
   for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
+  for (const constraint of shape.uniqueWithin ?? []) await createPartialUnique(kept, uniqueField(constraint));
+}
+
+const notImplemented = 238;
+
+/**
+ * Documents that an older hub writes have no such field, and the partial index leaves them out. FerretDB 1 has no partial
+ * indexes; several hubs cannot share it, so no older hub writes there.
+ */
+async function createPartialUnique(kept: Collection<MongodbDocument>, field: string): Promise<void> {
+  const partialFilterExpression = { [field]: { $type: 'string' } };
+  try {
+    await kept.createIndex({ [field]: 1 }, { unique: true, partialFilterExpression });
+  } catch (err) {
+    if (!(err instanceof MongoServerError) || err.code !== notImplemented) throw err;
+    await kept.createIndex({ [field]: 1 }, { unique: true });
+  }
 }
 
 /** Recomputes the copied fields from the bodies after a change of the specification. */
 async function refillFields(kept: Collection<MongodbDocument>, shape: Shape): Promise<void> {
   if (shape.fields.length === 0) return;
-  for await (const { _id, version, body } of kept.find({}, { projection: { version: 1, body: 1 } })) {
-    const doc = new Map(Object.entries(JSON.parse(body)));
-    const set = Object.fromEntries(shape.fields.map((name) => [name, toScalar(name, doc.get(name))]));
+  const projection = { version: 1, accountId: 1, id: 1, body: 1 };
+  for await (const { _id, version, accountId, id, body } of kept.find({}, { projection })) {
+    const set = isTombstone({ version }) ? toTombstone(shape, _id) : toFields(shape, { accountId, id, body });
     // A document that was replaced meanwhile has the new fields already.
     await kept.updateOne({ _id: { $eq: _id }, version: { $eq: version } }, { $set: set });
   }
+}
+
+function toFields(shape: Shape, { accountId, id, body }: Pick<MongodbDocument, 'accountId' | 'id' | 'body'>) {
+  const doc = new Map(Object.entries(JSON.parse(body)));
+  const fields = shape.fields.map((name) => toScalar(name, doc.get(name)));
+  const copies = Object.fromEntries(shape.fields.map((name, i) => [name, fields[i] ?? null]));
+  return { ...copies, ...toUniqueValues(shape, { accountId, id, fields }) };
 }

@@ -138,6 +138,13 @@ function createIndexes(db: DatabaseSync, shape: Shape): void {
   for (const name of shape.unique) {
     db.exec(`CREATE UNIQUE INDEX "u_${shape.name}_${name}" ON ${table} (${fieldColumn(name)})`);
   }
+  for (const { field, within } of shape.uniqueWithin ?? []) {
+    const column = fieldColumn(field);
+    const columns = ['account_id', ...(within === undefined ? [] : [fieldColumn(within)]), column].join(', ');
+    db.exec(
+      `CREATE UNIQUE INDEX "u_${shape.name}_${field}" ON ${table} (${columns}) WHERE ${column} IS NOT NULL`,
+    );
+  }
   if (shape.expires !== undefined) {
     const column = fieldColumn(shape.expires);
     db.exec(`CREATE INDEX "x_${shape.name}" ON ${table} (${column}) WHERE ${column} IS NOT NULL`);

@@ -7,6 +7,8 @@ export interface Item extends Doc {
   label?: string | null;
   group?: string | number | null;
   parent?: string;
+  path?: string | null;
+  nick?: string;
   secret: string;
   hits?: number;
   blob?: Uint8Array;
@@ -23,8 +25,9 @@ export interface Entry extends Doc {
 export const conformanceSpecs: CollectionSpec[] = [
   {
     name: 'items',
-    indexes: ['group', 'parent'],
+    indexes: ['path', 'nick', 'group', 'parent'],
     unique: ['secret'],
+    uniqueWithin: [{ field: 'path', within: 'group' }, { field: 'nick' }],
     counters: ['hits'],
     bytes: ['blob'],
     summary: { by: 'group', fields: ['label', 'parent'] },

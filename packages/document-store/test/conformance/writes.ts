@@ -69,6 +69,29 @@ export function describeWrites({ items, account }: Context): void {
     expect((await items().get(accountId, 'a'))?.version).toBe(1);
   });
 
+  it('lets one document of a group have a path, and any number have none', async () => {
+    const [accountId, other] = [account(), account()];
+    await items().insertMany(numbered(accountId, 3, () => ({ group: 'g' })));
+    await items().insert(item(accountId, 'a', { group: 'g', path: 'x/y', nick: 'n' }));
+    const refused = [
+      item(accountId, 'b', { group: 'g', path: 'x/y' }),
+      item(accountId, 'b', { group: 'h', nick: 'n' }),
+    ];
+    for (const doc of refused) await expect(items().insert(doc)).rejects.toEqual(conflict);
+    await items().insert(item(accountId, 'b', { group: 'h', path: 'x/y' }));
+    await items().insert(item(other, 'a', { group: 'g', path: 'x/y', nick: 'n' }));
+    const taken = item(accountId, 'dh.q.0000', { version: 2, group: 'g', path: 'x/y' });
+    await expect(items().replace(taken)).rejects.toEqual(conflict);
+    const found = await items().find({ accountId, where: { group: 'g', path: 'x/y' }, limit: 2 });
+    expect(found.map(({ id }) => id)).toEqual(['a']);
+    // Both removing the path and deleting the document free it.
+    expect(await items().replace(item(accountId, 'a', { version: 2, group: 'g' }))).toBe(true);
+    expect(await items().replace(taken)).toBe(true);
+    const beside = { collection: 'entries', doc: { id: 'e', accountId, version: 1 } };
+    expect(await items().delete(accountId, 'dh.q.0000', { beside })).toBe(true);
+    await items().insert(item(accountId, 'c', { group: 'g', path: 'x/y', nick: 'n' }));
+  });
+
   it('deletes only while version and counter are as asked', async () => {
     const accountId = account();
     await items().insert(item(accountId, 'a', { hits: 1 }));

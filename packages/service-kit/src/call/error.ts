@@ -18,6 +18,8 @@ export const errorCodes = [
   'UNSUPPORTED_MEDIA_TYPE',
   'NOT_ACCEPTABLE',
   'CONFLICT',
+  'PATH_TAKEN',
+  'TOOL_NAME_TAKEN',
   'CONSTRAINT',
   'MAX_AFFECTED',
   'ROLLBACK_INCOMPLETE',
@@ -27,6 +29,7 @@ export const errorCodes = [
   'IDEMPOTENCY_CONFLICT',
   'IDEMPOTENCY_MISMATCH',
   'VERSION_MISMATCH',
+  'VERSION_CHANGED',
   'TOO_LARGE',
   'SQL_REJECTED',
   'COMMAND_MISMATCH',
@@ -70,6 +73,8 @@ export interface HubErrorOptions {
   sql?: SqlFault;
   /** The time to wait before a retry, for RATE_LIMITED, SOURCE_BUSY and UNAVAILABLE. */
   retryAfterMs?: number;
+  /** The number of the query's present version, for VERSION_CHANGED. */
+  version?: number;
   /** True if the call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
@@ -81,6 +86,7 @@ export class HubError extends Error {
   readonly retryable: boolean | undefined;
   readonly sql: SqlFault | undefined;
   readonly retryAfterMs: number | undefined;
+  declare readonly version?: number;
   declare readonly lost?: true;
 
   constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
@@ -92,6 +98,7 @@ export class HubError extends Error {
     this.retryable = options.retryable;
     this.sql = options.sql;
     this.retryAfterMs = options.retryAfterMs;
+    if (options.version !== undefined) this.version = options.version;
     if (options.lost === true) this.lost = true;
   }
 }

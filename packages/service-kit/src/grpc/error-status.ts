@@ -21,6 +21,8 @@ export const grpcStatusOf: Record<ErrorCode, status> = {
   UNSUPPORTED_MEDIA_TYPE: status.INVALID_ARGUMENT,
   NOT_ACCEPTABLE: status.INVALID_ARGUMENT,
   CONFLICT: status.ALREADY_EXISTS,
+  PATH_TAKEN: status.ALREADY_EXISTS,
+  TOOL_NAME_TAKEN: status.ALREADY_EXISTS,
   CONSTRAINT: status.FAILED_PRECONDITION,
   MAX_AFFECTED: status.FAILED_PRECONDITION,
   ROLLBACK_INCOMPLETE: status.FAILED_PRECONDITION,
@@ -30,6 +32,7 @@ export const grpcStatusOf: Record<ErrorCode, status> = {
   IDEMPOTENCY_CONFLICT: status.ABORTED,
   IDEMPOTENCY_MISMATCH: status.INVALID_ARGUMENT,
   VERSION_MISMATCH: status.ABORTED,
+  VERSION_CHANGED: status.ABORTED,
   TOO_LARGE: status.OUT_OF_RANGE,
   SQL_REJECTED: status.INVALID_ARGUMENT,
   COMMAND_MISMATCH: status.INVALID_ARGUMENT,
@@ -66,6 +69,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
     retryable: err.retryable,
     sql: err.sql,
     retryAfterMs: err.retryAfterMs === undefined ? undefined : Math.ceil(err.retryAfterMs),
+    version: err.version,
   };
 }
 
@@ -79,6 +83,7 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
     ...(detail.retryable === undefined ? {} : { retryable: detail.retryable }),
     ...(detail.sql === undefined ? {} : { sql: definedMembers(detail.sql) }),
     ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: detail.retryAfterMs }),
+    ...(detail.version === undefined ? {} : { version: detail.version }),
   });
 }
 

@@ -7,12 +7,18 @@ import { type GrpcServerOptions, startGrpcServer } from '../grpc/server.ts';
 import { type GrpcSettings, serverCredentialsOf } from '../grpc/settings.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createRpcMetrics, serveMetrics } from '../telemetry/metrics.ts';
+import { renderStores } from '../telemetry/store-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Closable, RunningService } from './lifecycle.ts';
 import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 
-export interface StoredServiceOptions<T extends Closable> {
+interface Stored extends Closable {
+  /** Rejects if the store does not work. */
+  health(): Promise<void>;
+}
+
+export interface StoredServiceOptions<T extends Stored> {
   /** The name of the service in `/readyz`. */
   name: string;
   /** The name of the service in the log. */
@@ -34,7 +40,7 @@ export type ServedPort = Pick<
   'address' | 'services' | 'portSetting' | 'reflect' | 'connectionAgeMs' | 'keepalive'
 >;
 
-export async function startStoredService<T extends Closable>(
+export async function startStoredService<T extends Stored>(
   options: StoredServiceOptions<T>,
 ): Promise<RunningService> {
   const { name, title, logger, tracing, grpc } = options;
@@ -43,7 +49,7 @@ export async function startStoredService<T extends Closable>(
   const missing = () => [...(opened === undefined ? ['store'] : []), ...(draining ? [name] : [])];
   let listening: ReturnType<typeof listen> | undefined;
   const listenOnce = () => {
-    listening ??= listen(options, { ports: options.ports(() => opened), missing });
+    listening ??= listen(options, { find: () => opened, missing });
     return listening;
   };
   const service = await openWithStore(options.open, {
@@ -77,10 +83,11 @@ export async function startStoredService<T extends Closable>(
 }
 
 /** Opens the ports, which report NOT_SERVING at first. */
-async function listen<T extends Closable>(
-  { logger, tracing, grpc, metricsPort }: StoredServiceOptions<T>,
-  { ports, missing }: { ports: ServedPort[]; missing: () => string[] },
+async function listen<T extends Stored>(
+  options: StoredServiceOptions<T>,
+  { find, missing }: { find: () => T | undefined; missing: () => string[] },
 ) {
+  const { name, logger, tracing, grpc, metricsPort, storeUrl } = options;
   const metrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,
@@ -92,8 +99,14 @@ async function listen<T extends Closable>(
       logger.error({ event: 'rpc.failed', err, requestId, path }, 'a call failed'),
   };
   const servers = [];
-  for (const port of ports) servers.push(await startGrpcServer({ ...common, ...port }));
-  const metricsServer = await serveMetrics(metrics.text, {
+  for (const port of options.ports(find)) servers.push(await startGrpcServer({ ...common, ...port }));
+  const health = async () => {
+    const service = find();
+    if (service === undefined) throw new Error('The store is not open.');
+    await service.health();
+  };
+  const read = async () => metrics.text() + (await renderStores([{ service: name, storeUrl, health }]));
+  const metricsServer = await serveMetrics(read, {
     host: grpc.host,
     port: metricsPort,
     missing,

@@ -9,6 +9,8 @@ import { syntaxOf } from './syntax.ts';
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set<string>(readingVerbs);
 const writeVerbs = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
+/** With these commands, a statement that begins with SELECT, WITH, VALUES or TABLE runs as a write. */
+const writingCommands = new Set([...writeVerbs, 'CALL']);
 /** Verbs that run outside of a transaction, because they end it or cannot be part of one. */
 const standaloneVerbs = new Set([
   ...['CALL', 'CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'RENAME', 'COMMENT', 'GRANT', 'REVOKE'],
@@ -64,7 +66,7 @@ const refusedVerbs = new Map<string, string>([
 export interface Shape {
   verb: string;
   kind: StatementKind;
-  /** True if a WITH clause writes too. The database counts only the rows of the main statement. */
+  /** True if the database does not count all rows that the statement writes: a WITH clause or a SELECT writes. */
   uncounted: boolean;
   /** The tokens of the statement, without a semicolon at the end. */
   tokens: Token[];
@@ -82,18 +84,26 @@ export function checkShape(
   const refused = refusedVerbs.get(verb.text);
   if (refused !== undefined)
     throw rejectAt(text, verb.start, `${verb.text} is refused. ${refusals[refused]}`);
-  const kind = kindOf(verb.text);
+  const isQuery = queryVerbs.has(verb.text);
+  const isWritingQuery = isQuery && writingCommands.has(options.command);
+  const kind = isWritingQuery ? 'write' : kindOf(verb.text);
   if (kind === undefined)
     throw rejectAt(text, verb.start, `The hub does not run statements that start with ${verb.text}.`);
-  if (!agree(options.command, verb.text, own[0]?.text === 'WITH')) {
-    throw new HubError(
-      'COMMAND_MISMATCH',
-      `The statement is ${article(verb.text)} ${verb.text}, but the command is ${options.command}. Set the command to ${verb.text} if that is what you want to run.`,
-      { stage: 'prepare', retryable: false, sql: lineAndColumn(text, verb.start) },
-    );
+  if (!isWritingQuery && !agree(options.command, verb.text, own[0]?.text === 'WITH')) {
+    throw new HubError('COMMAND_MISMATCH', mismatchOf(verb.text, options.command, isQuery), {
+      stage: 'prepare',
+      retryable: false,
+      sql: lineAndColumn(text, verb.start),
+    });
   }
-  if (kind === 'read') rejectInto(text, own, options.dialect);
-  return { verb: verb.text, kind, uncounted: own.some((_, i) => isWritingWith(own, i)), tokens: own };
+  if (kind === 'read' || isQuery) rejectInto(text, own, options.dialect);
+  const uncounted = isWritingQuery || own.some((_, i) => isWritingWith(own, i));
+  return { verb: verb.text, kind, uncounted, tokens: own };
+}
+
+function mismatchOf(verb: string, command: string, isQuery: boolean): string {
+  const other = isQuery ? ', or to CALL if it also writes' : '';
+  return `The statement is ${article(verb)} ${verb}, but the command is ${command}. Set the command to ${verb} if that is what you want to run${other}.`;
 }
 
 /** True for `AS (DELETE …` and `AS MATERIALIZED (DELETE …`. */

@@ -14,6 +14,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
     while ((await collection.deleteMany(filter)) > 0);
   };
   await empty(store.signatures);
+  await empty(store.sourceChecks);
   await empty(store.queries);
   // After the queries: a change that is under way copies a query before it changes it.
   await empty(store.queryVersions);

@@ -44,6 +44,8 @@ const actionOf = {
   createQuery: 'query.create',
   listQueries: null,
   getQuery: null,
+  findQuery: null,
+  listTools: null,
   updateQuery: 'query.update',
   deleteQuery: 'query.delete',
   listQueryVersions: null,

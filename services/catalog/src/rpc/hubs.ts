@@ -11,6 +11,7 @@ import { keyLimits } from '../key-limits.ts';
 import { sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
+import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
 import { toHub } from './to-proto.ts';
 
@@ -25,13 +26,16 @@ const treeNodesMax = 50_000;
 export function createHubCalls(catalog: Catalog): HubCalls {
   const { store } = catalog;
   return {
-    createHub: async ({ label }, ctx) => {
+    createHub: async ({ label, path }, ctx) => {
       const context = makeContext(catalog, ctx);
       if (keyLimits.hubIds.ids(context.principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
-      const hub = makeHub(label, context);
+      const hub = makeHub({ label, path }, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
-      await store.hubs.insert(hub, auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id }));
+      const entry = auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id });
+      await store.hubs.insert(hub, entry).catch(async (err) => {
+        throw await toTaken(catalog, err, hub);
+      });
       return { hub: toHub(hub) };
     },
 
@@ -48,15 +52,20 @@ export function createHubCalls(catalog: Catalog): HubCalls {
 
     getHub: async ({ hubId }, ctx) => ({ hub: toHub(await loadHub(catalog, requirePrincipal(ctx), hubId)) }),
 
-    updateHub: async ({ hubId, label, archived, ...expected }, ctx) => {
+    updateHub: async ({ hubId, label, archived, path, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      let wanted: HubDoc | undefined;
       const hub = await update(catalog, {
         collection: store.hubs,
         load: () => loadHub(catalog, principal, hubId),
-        change: (doc) => patchHub(doc, { label, archived }),
+        change: (doc) => (wanted = patchHub(doc, { label, archived, path })),
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateHub', resourceId: hubId }),
+      }).catch(async (err) => {
+        throw await toTaken(catalog, err, wanted);
       });
+      // Definitions of queries have the path of their hub.
+      if (path !== undefined) await catalog.changes.publish([hubId]);
       return { hub: toHub(hub) };
     },
 
@@ -107,14 +116,21 @@ async function deleteHub(
   requireVersion(hub, request);
   if (!request.recursive) await requireEmpty(catalog, hub);
   const entry = auditEntry(catalog, ctx, { rpc: 'deleteHub', resourceId: hub.id });
-  const tombstone: HubDoc = { ...hub, deleting: 1, version: hub.version + 1 };
+  const { path: _, ...unnamed } = hub;
+  const tombstone: HubDoc = { ...unnamed, deleting: 1, version: hub.version + 1 };
   if (request.recursive) {
     if (!(await hubs.replace(tombstone, entry))) return deleteHub(catalog, ctx, request);
   } else {
     tombstone.deleted = entry.doc as AuditDoc;
     if (!(await hubs.replace(tombstone))) return deleteHub(catalog, ctx, request);
     await requireEmpty(catalog, hub).catch(async (err) => {
-      const giveBack = () => hubs.replace({ ...hub, version: tombstone.version + 1 });
+      const version = tombstone.version + 1;
+      // Another hub may have taken the path meanwhile.
+      const giveBack = () =>
+        hubs.replace({ ...hub, version }).catch((taken) => {
+          if (!(taken instanceof HubError) || taken.code !== 'CONFLICT') throw taken;
+          return hubs.replace({ ...unnamed, version });
+        });
       throw (await catalog.leftovers.finish(hub.id, giveBack)) ? err : outcomeUnknown(err);
     });
   }

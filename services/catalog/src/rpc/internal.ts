@@ -6,23 +6,26 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Catalog, loadQuery, loadSource, makeContext } from '../catalog.ts';
-import type { SignatureDoc } from '../documents.ts';
+import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
+import type { SourceCheckDoc } from '../documents.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery } from '../query.ts';
+import { saveSignature } from '../signature.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
 
 const pageMax = 1_000;
 const resealMax = 100;
+/** The most queries of one source that are checked. */
+const checkedMax = 100_000;
 
 export function createInternalCalls(catalog: Catalog, leaseMs: number): InternalCalls {
   const { store } = catalog;
   return {
     resolveQuery: async ({ queryId }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const query = await loadQuery(catalog, principal, queryId);
+      const { query, hub } = await loadQueryAndHub(catalog, principal, queryId);
       const source = await store.sources.get(principal.accountId, query.sourceId);
       if (source === null) {
         throw new HubError(
@@ -30,7 +33,7 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
           'The source of this query was deleted. Bind the query to another one.',
         );
       }
-      return { query: toResolvedQuery(query), source: toResolvedSource(source), leaseMs };
+      return { query: toResolvedQuery(query, hub.path), source: toResolvedSource(source), leaseMs };
     },
 
     resolveSource: async ({ sourceId }, ctx) => ({
@@ -45,22 +48,26 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       const { hubId, parentNodeId, engine } = source;
       const place = { hubId, parentNodeId, label: 'draft', sourceId, engine };
       const draft = makeQuery({ ...place, query, command, context: variables?.variables, notNull }, context);
-      return { query: toResolvedQuery(draft), source: toResolvedSource(source), leaseMs: 0 };
+      return { query: toResolvedQuery(draft, undefined), source: toResolvedSource(source), leaseMs: 0 };
     },
 
     watch: (requests, ctx) => catalog.changes.watch(requests, ctx.signal),
 
-    saveSignature: async ({ queryId, version, signatureJson, settingsVersion }, ctx) => {
-      const { accountId, hubId } = await loadQuery(catalog, requirePrincipal(ctx), queryId);
-      await saveSignature(catalog, {
-        id: queryId,
-        accountId,
-        hubId,
-        queryVersion: version,
-        settingsVersion,
-        signatureJson,
-      });
+    saveSignature: async ({ queryId, ...described }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const by = { keyId: principal.keyId, requestId: ctx.requestId };
+      await saveSignature(catalog, await loadQuery(catalog, principal, queryId), { described, by });
       return {};
+    },
+
+    takeSourceCheck: async ({ sourceId, everyMs }, ctx) => {
+      const { hubId, accountId } = await loadSource(catalog, requirePrincipal(ctx), sourceId);
+      const check = { id: sourceId, accountId, hubId };
+      if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
+        return { taken: false, queryIds: [] };
+      const where = { sourceId };
+      const found = await store.queries.findSummaries({ accountId, where, limit: checkedMax });
+      return { taken: true, queryIds: found.map(({ id }) => id) };
     },
 
     listSealed: async ({ afterSourceId, limit }) => {
@@ -99,17 +106,21 @@ async function saveSealed(
   });
 }
 
-/** Keeps the latest signature of the latest version. If two arrive at once, either may win. */
-async function saveSignature({ store }: Catalog, signature: Omit<SignatureDoc, 'version'>): Promise<void> {
-  const { id, accountId, queryVersion } = signature;
-  const old = await store.signatures.get(accountId, id);
-  if (old === null) {
-    await store.signatures.insert({ ...signature, version: 1 }).catch((err) => {
+/** Of several callers, one gets the check of a source in `everyMs`. */
+async function takeCheck(
+  { store: { sourceChecks }, nowMs }: Catalog,
+  check: Omit<SourceCheckDoc, 'version' | 'takenAt'>,
+  everyMs: number,
+): Promise<boolean> {
+  const takenAt = nowMs();
+  const last = await sourceChecks.get(check.accountId, check.id);
+  if (last !== null && takenAt - last.takenAt < everyMs) return false;
+  if (last !== null) return sourceChecks.replace({ ...check, takenAt, version: last.version + 1 });
+  return sourceChecks.insert({ ...check, takenAt, version: 1 }).then(
+    () => true,
+    (err) => {
       if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-    });
-  } else if (old.queryVersion <= queryVersion) {
-    await store.signatures.replace({ ...signature, version: old.version + 1 });
-  }
-  // If the query was deleted meanwhile, its deletion could not delete this signature.
-  if ((await store.queries.get(accountId, id)) === null) await store.signatures.delete(accountId, id);
+      return false;
+    },
+  );
 }

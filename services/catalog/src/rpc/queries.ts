@@ -1,6 +1,12 @@
 /** Stored queries. */
 
-import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  CatalogServiceService,
+  FindQueryRequest,
+  ListQueriesRequest,
+  ListQueriesResponse,
+} from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import {
@@ -10,20 +16,23 @@ import {
   loadHub,
   loadQuery,
   makeContext,
+  notFound,
   remove,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
+import { readStates, stateOf } from '../signature.ts';
 import { auditEntry, undoEntry } from './audit.ts';
+import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
 import { changeQuery, loadSourceIn } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
 type QueryCalls = Pick<
   Calls<typeof CatalogServiceService>,
-  'createQuery' | 'listQueries' | 'getQuery' | 'updateQuery' | 'deleteQuery' | 'nameQueries'
+  'createQuery' | 'listQueries' | 'getQuery' | 'findQuery' | 'updateQuery' | 'deleteQuery' | 'nameQueries'
 >;
 
 export function createQueryCalls(catalog: Catalog): QueryCalls {
@@ -53,6 +62,9 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
           context: request.context?.variables,
           cache: request.cache,
           notNull: request.notNull,
+          path: request.path,
+          tool: request.tool,
+          presentationJson: request.presentationJson,
         },
         context,
       );
@@ -64,27 +76,22 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
         doc: query,
         made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
+      }).catch(async (err) => {
+        throw await toTaken(catalog, err, query);
       });
       return { query: toQuery(query), warnings };
     },
 
-    listQueries: async ({ hubId, page, signatures }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      await loadHub(catalog, principal, hubId);
-      const { accountId, limits } = principal;
-      const isListed = (query: QueryDoc) => query.hubId === hubId;
-      const ids = keyLimits.queryIds.ids(limits);
-      const { docs, total } = ids
-        ? await listNamed(store.queries, { accountId, ids, isListed }, page)
-        : await listPage(store.queries, { accountId, where: { hubId } }, page);
-      const described = signatures ? await currentSignatures(catalog, docs) : [];
-      return { queries: docs.map((query, i) => toQuery(query, described[i])), total };
-    },
+    listQueries: (request, ctx) => listQueries(catalog, requirePrincipal(ctx), request),
 
     getQuery: async ({ queryId, signature }, ctx) => {
       const query = await loadQuery(catalog, requirePrincipal(ctx), queryId);
-      return { query: toQuery(query, signature ? await currentSignature(catalog, query) : '') };
+      const described = await store.signatures.get(query.accountId, queryId);
+      const signatureJson = signature ? await currentSignature(catalog, query) : '';
+      return { query: toQuery(query, signatureJson, stateOf(query, described)) };
     },
+
+    findQuery: async (named, ctx) => ({ queryId: await findByPath(catalog, requirePrincipal(ctx), named) }),
 
     updateQuery: (request, ctx) => {
       const change = async () => request;
@@ -122,6 +129,48 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
   };
 }
 
+async function listQueries(
+  catalog: Catalog,
+  { accountId, limits }: Principal,
+  { hubId, page, signatures, state }: ListQueriesRequest,
+): Promise<ListQueriesResponse> {
+  const { store } = catalog;
+  await loadHub(catalog, { accountId, limits } as Principal, hubId);
+  const isBroken = state === 'broken';
+  const states = await readStates(
+    catalog,
+    { accountId, hubId },
+    isBroken ? ['broken'] : ['broken', 'drifted'],
+  );
+  const isListed = (query: QueryDoc) =>
+    query.hubId === hubId && (!isBroken || stateOf(query, states.get(query.id)).state === 'broken');
+  const limited = keyLimits.queryIds.ids(limits);
+  const ids = isBroken ? [...states.keys()].filter((id) => limited?.includes(id) !== false).sort() : limited;
+  const { docs, total } = ids
+    ? await listNamed(store.queries, { accountId, ids, isListed }, page)
+    : await listPage(store.queries, { accountId, where: { hubId } }, page);
+  const described = signatures ? await currentSignatures(catalog, docs) : [];
+  const queries = docs.map((query, i) => toQuery(query, described[i], stateOf(query, states.get(query.id))));
+  return { queries, total };
+}
+
+async function findByPath(
+  catalog: Catalog,
+  principal: Principal,
+  { hub, path }: FindQueryRequest,
+): Promise<string> {
+  const { store } = catalog;
+  const { accountId } = principal;
+  // Ids have dots, and paths have none.
+  const isId = hub.includes('.');
+  const [named] = isId ? [] : await store.hubs.find({ accountId, where: { path: hub }, limit: 1 });
+  const hubId = isId ? hub : named?.id;
+  if (hubId === undefined) throw notFound('query');
+  const [found] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
+  if (found === undefined) throw notFound('query');
+  return (await loadQuery(catalog, principal, found.id)).id;
+}
+
 const namedMax = 1_000;
 
 /** Returns undefined for a query that does not exist, or that the key may not use. */
@@ -153,7 +202,10 @@ async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[])
   return found;
 }
 
-/** Returns the signature if it describes the current query at the current source, else an empty text. */
+/**
+ * Returns the signature if it describes the current query at the current source, and the source still accepts the query,
+ * else an empty text.
+ */
 async function currentSignature(
   { store }: Catalog,
   query: QueryDoc,
@@ -162,6 +214,7 @@ async function currentSignature(
   const [described, source] = await Promise.all([store.signatures.get(query.accountId, query.id), reading]);
   const isCurrent =
     described?.queryVersion === query.version &&
+    described.state !== 'broken' &&
     described.settingsVersion === String(source?.settingsVersion);
   return isCurrent ? described.signatureJson : '';
 }

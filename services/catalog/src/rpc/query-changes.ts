@@ -11,6 +11,7 @@ import { requireMayWriteQueries } from '../key-limits.ts';
 import { isSameState, patchQuery } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
 import { auditEntry } from './audit.ts';
+import { toTaken } from './names-taken.ts';
 import { toQuery } from './to-proto.ts';
 
 /** Absent members stay unchanged. */
@@ -36,13 +37,14 @@ export async function changeQuery(
   const { accountId, keyId } = principal;
   requireMayWriteQueries(principal.limits);
   let before: QueryDoc | undefined;
+  let wanted: QueryDoc | undefined;
   let warnings: QueryWarning[] = [];
   const query = await update(catalog, {
     collection: store.queries,
     load: async () => (before = await loadQuery(catalog, principal, queryId)),
     change: async (doc, at) => {
       const changed = await applyChange(catalog, principal, { doc, change: await change(doc) });
-      ({ warnings } = changed);
+      ({ next: wanted, warnings } = changed);
       return changed.next === doc ? doc : stampChanged(doc, changed.next, { at, keyId, restoredFrom });
     },
     beforeReplace: async (doc, next) => {
@@ -55,7 +57,7 @@ export async function changeQuery(
     const isGone = before !== undefined && err instanceof HubError && err.code === 'NOT_FOUND';
     if (isGone)
       await catalog.leftovers.finish(queryId, () => deleteOrphans(store, { accountId, id: queryId }));
-    throw err;
+    throw await toTaken(catalog, err, wanted);
   });
   if (query.version !== before?.version) {
     await catalog.changes.publish([query.id]);
@@ -69,7 +71,7 @@ async function applyChange(
   principal: Principal,
   { doc, change }: { doc: QueryDoc; change: QueryChange },
 ): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
-  const { label, parentNodeId, command, query, cache, sourceId } = change;
+  const { label, parentNodeId, command, query, cache, sourceId, path, presentationJson } = change;
   const source =
     sourceId === undefined || sourceId === doc.sourceId
       ? undefined
@@ -92,6 +94,9 @@ async function applyChange(
     context: change.context?.variables,
     cache: cache && (cache.policy ?? null),
     notNull: change.notNull?.names,
+    path,
+    tool: change.tool && (change.tool.tool ?? null),
+    presentationJson,
     source: source && { id: source.id, engine: source.engine },
   });
   // Only a changed statement is checked, so that renaming never fails because of an old statement.

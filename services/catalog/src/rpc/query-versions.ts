@@ -5,6 +5,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, notFound } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
+import { withoutNames } from '../query.ts';
 import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts';
 import { changeQuery, type QueryChange } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
@@ -46,11 +47,13 @@ export function createQueryVersionCalls(catalog: Catalog): QueryVersionCalls {
 
 function toVersion(query: QueryDoc): QueryVersion {
   const { number, at, keyId, restoredFrom } = stampOf(query);
-  return { number, at: new Date(at), keyId, restoredFrom, query: toQuery(query) };
+  return { number, at: new Date(at), keyId, restoredFrom, query: toQuery(withoutNames(query)) };
 }
 
-/** Every member that a change can set, except the folder. If this does not compile, a member is missing. */
-function toChange(was: QueryDoc): Required<Omit<QueryChange, 'parentNodeId'>> {
+/** Every member of a version. If this does not compile, a member is missing. */
+function toChange(
+  was: QueryDoc,
+): Required<Omit<QueryChange, 'parentNodeId' | 'path' | 'tool' | 'presentationJson'>> {
   const { label, command, context, query, sourceId, cache, notNull } = toQuery(was);
   return {
     label,

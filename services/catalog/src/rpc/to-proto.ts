@@ -5,6 +5,7 @@ import type { Folder, Hub, Key, Query, Source, Tls, Variable } from '@datahub/pr
 import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
+import { stampOf } from '../query-version.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
 
@@ -16,6 +17,7 @@ export function toHub(hub: HubDoc): Hub {
     createdAt: toDate(hub.createdAt),
     updatedAt: toDate(hub.updatedAt),
     version: hub.version,
+    path: hub.path,
   };
 }
 
@@ -68,7 +70,9 @@ function toTls({ tls }: SourceDoc): Tls {
   return { mode: tls.mode, ca: tls.ca, cert: tls.cert };
 }
 
-export function toQuery(query: QueryDoc, signatureJson = ''): Query {
+type QueryState = Pick<Query, 'state' | 'problemJson' | 'driftJson'>;
+
+export function toQuery(query: QueryDoc, signatureJson = '', state: QueryState = {}): Query {
   return {
     queryId: query.id,
     hubId: query.hubId,
@@ -85,6 +89,10 @@ export function toQuery(query: QueryDoc, signatureJson = ''): Query {
     signatureJson,
     cache: query.cache,
     notNull: query.notNull ?? [],
+    path: query.path,
+    tool: query.tool,
+    presentationJson: query.presentationJson,
+    ...state,
   };
 }
 
@@ -92,7 +100,7 @@ function toVariable(variable: VariableDoc): Variable {
   return { ...variable };
 }
 
-export function toResolvedQuery(query: QueryDoc): ResolvedQuery {
+export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): ResolvedQuery {
   return {
     queryId: query.id,
     accountId: query.accountId,
@@ -101,8 +109,11 @@ export function toResolvedQuery(query: QueryDoc): ResolvedQuery {
     query: query.query,
     context: query.context.map(toVariable),
     version: query.version,
+    versionNumber: stampOf(query).number,
     cache: query.cache,
     notNull: query.notNull ?? [],
+    path: query.path,
+    hubPath,
   };
 }
 

@@ -13,7 +13,7 @@ const ctx = () => createCallContext({ timeoutMs: 60_000, principal });
 it('a tree of more nodes than are shown says so', { timeout: 60_000 }, async () => {
   const store = await openCatalogStore('sqlite::memory:');
   const createId = createIdFactory({ namespace: 'dh' });
-  const hub = makeHub('large', { accountId: 'a', nowMs: 1, createId });
+  const hub = makeHub({ label: 'large' }, { accountId: 'a', nowMs: 1, createId });
   await store.hubs.insert(hub);
   const add = (from: number, to: number) =>
     Promise.all(

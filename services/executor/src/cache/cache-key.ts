@@ -1,9 +1,9 @@
 /** The key of an answer in the result cache, and its ETag. */
 
 import { createHmac, hash, randomBytes } from 'node:crypto';
+import type { FormatName } from '@datahub/contract/formats';
 import type { QueryDefinition } from '../definitions/definition.ts';
-import type { Param, Statement } from '../engine.ts';
-import type { RowFormat } from '../row-sink.ts';
+import type { Param, Statement } from '../ports/engine.ts';
 
 /** Everything that an answer depends on, apart from the data. */
 export interface CacheKeyParts {
@@ -13,7 +13,7 @@ export interface CacheKeyParts {
   pinnedJson: string;
   /** The lowest of the limits of the call, the API key and the hub. */
   maxRows: number | undefined;
-  format: RowFormat;
+  format: FormatName;
   numbers: 'auto' | 'string';
 }
 
@@ -32,7 +32,8 @@ export function toCacheKey(parts: CacheKeyParts): string {
   };
   add(query.accountId);
   add(query.queryId);
-  add(String(query.version));
+  add(String(query.versionNumber));
+  add(JSON.stringify(query.cache ?? null));
   add(source.sourceId);
   add(source.settingsVersion);
   add(format);

@@ -96,7 +96,7 @@ export class CachedExecution {
     if (asked?.bypass) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_BYPASS);
     if (options?.meta) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_UNCACHEABLE);
     if (reroutable) throw new Rerouted();
-    const { format, numbers } = run.responseOptions;
+    const { format, numbers } = run;
     const { statement } = work;
     const { pinnedJson } = work.values;
     const { maxRows } = work.options;
@@ -142,8 +142,9 @@ export class CachedExecution {
     const { now, deadlines } = this.#deps;
     const { signal } = run.ctx;
     const left = Promise.withResolvers<never>();
-    const onAbort = () => left.reject(cancelReason(signal, now() >= run.deadlineAt));
-    const deadline = deadlines.add(run.deadlineAt - now(), () => left.reject(timedOut()));
+    const deadlineAt = Math.min(run.deadlineAt, run.startedAt + run.timeoutMs);
+    const onAbort = () => left.reject(cancelReason(signal, now() >= deadlineAt));
+    const deadline = deadlines.add(deadlineAt - now(), () => left.reject(timedOut()));
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {

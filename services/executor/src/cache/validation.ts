@@ -6,10 +6,10 @@
 
 import { hash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection, Outcome, RunOptions, Statement } from '../engine.ts';
 import type { ResponseOptions, ResponseWriter } from '../execution/execution.ts';
 import type { CallValues, PreparedQuery } from '../execution/prepare.ts';
-import type { RowSink } from '../row-sink.ts';
+import type { Connection, Outcome, RunOptions, Statement } from '../ports/engine.ts';
+import type { RowSink } from '../ports/row-sink.ts';
 import type { CacheEntry } from './answer-store.ts';
 
 export interface Validation {
@@ -95,7 +95,7 @@ async function readValue(
     },
     onDrain: () => {},
   };
-  const writer = createWriter({ format: 'json', numbers: 'string', meta: false, reply });
+  const writer = createWriter({ format: 'json', numbers: 'string', meta: false, maxRows: 1, reply });
   try {
     const outcome = await connection.run(validation.statement, writer, {
       ...options,
@@ -103,7 +103,7 @@ async function readValue(
       snapshot: { next: statement },
     });
     writer.finish(outcome, { queueMs: 0, durationMs: 0 });
-    const isOne = outcome.rowCount === 1 && !outcome.truncated && bytes <= valueBytesMax;
+    const isOne = writer.rowCount === 1 && !writer.truncated && bytes <= valueBytesMax;
     if (isOne) validation.value = hash('sha256', Buffer.concat(chunks), 'base64url');
     return outcome;
   } catch (err) {

@@ -6,8 +6,8 @@
 
 import { createHash, createHmac } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection, ConnectSettings } from '../engine.ts';
 import { bareName } from '../network/host-names.ts';
+import type { Connection, ConnectSettings } from '../ports/engine.ts';
 
 export interface AwsCredentials {
   accessKeyId: string;

@@ -3,7 +3,7 @@
 import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
 import type { Opener } from '@datahub/sealing/opener';
 import type { SourceDefinition } from '../definitions/definition.ts';
-import type { ConnectSettings } from '../engine.ts';
+import type { ConnectSettings } from '../ports/engine.ts';
 
 /** Rejects with UNAVAILABLE if an envelope belongs to another source or address, or if its key is missing. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {

@@ -282,6 +282,7 @@ function isOlder(one: QueryDefinition, other: QueryDefinition): boolean {
 function isSame(one: QueryDefinition, other: QueryDefinition): boolean {
   return (
     one.version === other.version &&
+    one.hubPath === other.hubPath &&
     one.accountId === other.accountId &&
     one.source.sourceId === other.source.sourceId &&
     one.source.version === other.source.version

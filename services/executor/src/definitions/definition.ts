@@ -11,8 +11,8 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ServerSettings, TlsSettings } from '../engine.ts';
 import type { PooledSource } from '../pool/pool-types.ts';
+import type { ServerSettings, TlsSettings } from '../ports/engine.ts';
 
 /** The calls that the executor makes to the catalog, in the same process or over gRPC. */
 export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch'>;
@@ -47,7 +47,13 @@ export interface QueryDefinition {
   variables: Variable[];
   /** Columns in which a NULL fails the execution. */
   notNull: readonly string[];
+  /** The version of the document, which a move raises too. */
   version: number;
+  /** The number that the list of versions gives to this state of the query. */
+  versionNumber: number;
+  /** Undefined for none, like the path of its hub. */
+  path?: string | undefined;
+  hubPath?: string | undefined;
   /** Undefined if answers are not cached. */
   cache?: CacheRules | undefined;
   source: SourceDefinition;
@@ -55,7 +61,9 @@ export interface QueryDefinition {
 
 export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
-  const { queryId, accountId, hubId, command, context, notNull, version, cache } = query;
+  const { queryId, accountId, hubId, command, context, notNull, version, cache, path, hubPath } = query;
+  // A catalog of an older release sends no number.
+  const { versionNumber = version } = query;
   return {
     queryId,
     accountId,
@@ -65,6 +73,9 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
     variables: context,
     notNull,
     version,
+    versionNumber,
+    path,
+    hubPath,
     cache: cache && toCacheRules(cache),
     source: toSourceDefinition(source),
   };

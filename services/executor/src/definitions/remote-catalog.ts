@@ -104,6 +104,7 @@ function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
     resolveSource: (request, ctx) => call(ctx, (calls) => calls.resolveSource(request, ctx)),
     resolveDraft: (request, ctx) => call(ctx, (calls) => calls.resolveDraft(request, ctx)),
     saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
+    takeSourceCheck: (request, ctx) => call(ctx, (calls) => calls.takeSourceCheck(request, ctx)),
     listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
     reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
   };

@@ -3,7 +3,7 @@
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection } from '../engine.ts';
+import type { Connection } from '../ports/engine.ts';
 
 export interface CancellationOptions {
   connection: Pick<Connection, 'cancel' | 'close'>;

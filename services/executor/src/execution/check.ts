@@ -14,7 +14,7 @@ interface Asking {
 }
 
 /** Codes of faults in the statement itself. */
-const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH']);
+export const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISMATCH']);
 
 /** Rejects if a source cannot be reached. */
 export async function checkQuery(

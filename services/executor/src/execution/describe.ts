@@ -4,8 +4,9 @@ import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor'
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnFacts } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
-import type { DescribedColumn, Signature } from '../engine.ts';
+import type { DescribedColumn, Signature } from '../ports/engine.ts';
 import { uniqueNames } from '../result/column-names.ts';
+import { jsonTypeOf } from '../result/formats/json.ts';
 import { toFailure } from './execution-error.ts';
 import type { DescribableForm, PreparedQuery } from './prepare.ts';
 
@@ -60,6 +61,6 @@ function toColumns(
       (isAligned && neverNull[i] === true) ||
       asserted.includes(names[i] as string)
     ),
-    jsonType: column.jsonType,
+    jsonType: jsonTypeOf(column.kind),
   }));
 }

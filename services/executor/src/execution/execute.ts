@@ -1,14 +1,16 @@
 /** Executes a stored query: authorizes the call, resolves the query, binds the values, runs it and sends the rows. */
 
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
+import type { QueryPath } from '@datahub/proto/executor/v1/executor';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
-import type { HubError } from '@datahub/service-kit/call/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { AnswerStore } from '../cache/answer-store.ts';
 import { CachedExecution, type CacheEvents, isCacheable } from '../cache/cached-execution.ts';
-import type { SourceDefinition } from '../definitions/definition.ts';
+import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
+import { draftTimeoutMs, requireMayTry, resolveDraft, runDraft } from './draft.ts';
 import { Execution } from './execution.ts';
 import { toFailure } from './execution-error.ts';
 import { contextOfForm, requireRead } from './form.ts';
@@ -19,6 +21,7 @@ import {
   leastOf,
   requireAllowed,
   requireReading,
+  requireVersion,
   runOptionsOf,
   timeoutMsOf,
 } from './prepare.ts';
@@ -27,6 +30,7 @@ import { toHeaderText } from './unknown-context.ts';
 
 export interface ExecuteDeps extends RunDeps {
   definitions: Pick<Definitions, 'cached' | 'query'>;
+  catalog: Pick<Catalog, 'resolveDraft'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
   limits: ExecutionLimits;
@@ -46,19 +50,24 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
     const run = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
       const principal = requirePrincipal(ctx);
+      const { form, draft } = request;
       const query =
-        definitions.cached(request.queryId, principal) ??
-        (await definitions.query(request.queryId, principal, {
-          signal: ctx.signal,
-          traceparent: run.traceparent,
-        }));
+        draft !== undefined
+          ? await resolveDraft(draft, ctx, deps.catalog)
+          : (definitions.cached(request.queryId, principal) ??
+            (await definitions.query(request.queryId, principal, {
+              signal: ctx.signal,
+              traceparent: run.traceparent,
+            })));
+      requireNamed(query, request.path);
       run.stage = 'prepare';
       const prepared = compile(query);
-      run.onPrepared(query, prepared, timeoutMsOf(query, request.options, limits));
-      const { form } = request;
+      run.onPrepared(query, prepared, draftTimeoutMs(draft, timeoutMsOf(query, request.options, limits)));
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
       if (form !== undefined) requireRead(prepared);
+      if (request.options !== undefined) requireVersion(query, request.options);
       requireReading(request, prepared);
+      if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
@@ -84,7 +93,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         deps,
       };
       if (isKept) return await cached.execute(run, { ...work, values: { pinnedJson, contextJson } });
-      await runOn(run, work);
+      await (draft === undefined ? runOn(run, work) : runDraft(run, work, draft));
       deps.events.executed(run);
     } catch (err) {
       if (err instanceof Rerouted) throw err;
@@ -93,4 +102,11 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       throw failure;
     }
   };
+}
+
+/** The caller may have found the query by names that it had before. */
+function requireNamed({ hubId, hubPath, path }: QueryDefinition, named: QueryPath | undefined): void {
+  if (named === undefined) return;
+  if (named.path === path && (named.hub === hubId || named.hub === hubPath)) return;
+  throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
 }

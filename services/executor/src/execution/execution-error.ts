@@ -10,6 +10,7 @@ const withoutStage = new Set([
   'SOURCE_GONE',
   'CONTEXT_INVALID',
   'OPTION_REFUSED',
+  'VERSION_CHANGED',
 ]);
 
 /** Rewrites an error about the text that was run as one about the stored text. */
@@ -46,5 +47,6 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
     ...(known.retryable === undefined ? {} : { retryable: known.retryable }),
     ...(sql === undefined ? {} : { sql }),
     ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
+    ...(known.version === undefined ? {} : { version: known.version }),
   });
 }

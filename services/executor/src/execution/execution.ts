@@ -1,14 +1,16 @@
 /** The state of one execution. */
 
+import type { FormatName } from '@datahub/contract/formats';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { type Annotation, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { fromProtoFormat } from '@datahub/executor-session/formats';
+import type { Annotation, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
 import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { QueryDefinition } from '../definitions/definition.ts';
-import type { Outcome, Statement } from '../engine.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import type { RowFormat, RowSink } from '../row-sink.ts';
+import type { Outcome, Statement } from '../ports/engine.ts';
+import type { RowSink } from '../ports/row-sink.ts';
 import { cancelReason } from './cancellation.ts';
 import { type ErrorMapping, withoutValues } from './execution-error.ts';
 import type { PreparedQuery } from './prepare.ts';
@@ -16,17 +18,21 @@ import { toServerTiming } from './server-timing.ts';
 
 export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
 
-/** Writes one answer: its rows, then its end. */
+/** Writes one response: its rows, then its end. */
 export interface ResponseWriter extends RowSink {
+  /** Without rows that were dropped. */
+  readonly rowCount: number;
   finish(outcome: Outcome, timing: Timing): void;
   /** Drops the bytes that were not sent, because the execution failed. */
   abandon(): void;
 }
 
 export interface ResponseOptions {
-  format: RowFormat;
+  format: FormatName;
   numbers: 'auto' | 'string';
   meta: boolean;
+  /** Further rows are dropped, and the response says so. */
+  maxRows?: number | undefined;
   /** Columns in which a NULL fails the answer. */
   notNull?: readonly string[] | undefined;
   reply: ExecutionReply;
@@ -34,10 +40,8 @@ export interface ResponseOptions {
   annotations?: readonly Annotation[] | undefined;
 }
 
-const formats: Partial<Record<Format, RowFormat>> = {
-  [Format.FORMAT_NDJSON]: 'ndjson',
-  [Format.FORMAT_CSV]: 'csv',
-};
+/** What a response contains. */
+export type RowFigures = Pick<ResponseWriter, 'rowCount' | 'truncated'>;
 
 interface ExecutionOptions {
   reply: ExecutionReply;
@@ -56,8 +60,13 @@ export class Execution implements ExecutionReply, ErrorMapping {
   query: QueryDefinition | undefined;
   prepared: PreparedQuery | undefined;
   statement: Statement | undefined;
-  outcome: Outcome | undefined;
+  /** In the text that runs, the length of the `EXPLAIN` in front of the statement. */
+  charactersBefore = 0;
+  /** Set when the statement has ended. */
+  outcome: RowFigures | undefined;
+  format: FormatName = 'json';
   timeoutMs = 0;
+  /** The deadline of the call; while the statement runs, no later than the end of its timeout. */
   deadlineAt: number;
   /** The time from the start until a connection was acquired. */
   queueMs = 0;
@@ -97,36 +106,43 @@ export class Execution implements ExecutionReply, ErrorMapping {
     return this.span?.traceparent ?? this.ctx.traceparent;
   }
 
-  get responseOptions(): ResponseOptions {
-    const { format, options, annotate } = this.request;
+  get numbers(): 'auto' | 'string' {
+    return this.request.options?.numbersAsStrings ? 'string' : 'auto';
+  }
+
+  responseOptions(maxRows: number | undefined): ResponseOptions {
+    const { options, annotate } = this.request;
     return {
-      format: formats[format] ?? 'json',
-      numbers: options?.numbersAsStrings ? 'string' : 'auto',
+      format: this.format,
+      numbers: this.numbers,
       meta: options?.meta ?? false,
+      maxRows,
       notNull: this.query?.notNull,
       reply: this,
       annotations: annotate?.members,
     };
   }
 
+  /** Throws OPTION_REFUSED for an unknown format. */
   onPrepared(query: QueryDefinition, prepared: PreparedQuery, timeoutMs: number): void {
+    this.format = fromProtoFormat(this.request.format);
     this.query = query;
     this.preparedAt = this.now();
     this.prepared = prepared;
     this.timeoutMs = timeoutMs;
-    this.deadlineAt = Math.min(this.deadlineAt, this.startedAt + timeoutMs);
   }
 
   onConnection({ uses }: Lease): void {
     this.stage = 'execute';
     this.isReused = uses > 1;
     this.runAt = this.now();
+    this.deadlineAt = Math.min(this.ctx.deadlineAt, this.runAt + this.timeoutMs);
     this.queueMs = this.runAt - this.startedAt;
   }
 
-  onOutcome(outcome: Outcome): void {
-    this.outcome = outcome;
-    if (outcome.truncated) this.reply.truncated?.();
+  onOutcome({ rowCount, truncated }: RowFigures): void {
+    this.outcome = { rowCount, truncated };
+    if (truncated) this.reply.truncated?.();
     this.durationMs = this.now() - this.runAt;
     if (this.bytes === 0) this.reply.timings?.(toServerTiming(this, 'db', this.durationMs));
   }
@@ -149,7 +165,11 @@ export class Execution implements ExecutionReply, ErrorMapping {
    */
   mapLocation(fault: SqlFault): SqlFault {
     const { prepared, statement } = this;
-    return prepared && statement && this.runAt > 0 ? prepared.mapLocation(fault, statement) : fault;
+    if (prepared === undefined || statement === undefined || this.runAt === 0) return fault;
+    const { column } = fault;
+    const isMoved = this.charactersBefore > 0 && fault.line === 1 && column !== undefined;
+    const inStatement = isMoved ? { ...fault, column: Math.max(1, column - this.charactersBefore) } : fault;
+    return prepared.mapLocation(inStatement, statement);
   }
 
   redactMessage(message: string): string {
@@ -160,6 +180,23 @@ export class Execution implements ExecutionReply, ErrorMapping {
   causeOf(err: unknown): unknown {
     const { signal } = this.ctx;
     const cancelled = err instanceof HubError && err.code === 'CANCELLED';
-    return cancelled && signal.aborted ? cancelReason(signal, this.now() >= this.deadlineAt) : err;
+    const cause = cancelled && signal.aborted ? cancelReason(signal, this.now() >= this.deadlineAt) : err;
+    const isLate = cause instanceof HubError && cause.code === 'STATEMENT_TIMEOUT';
+    return isLate && this.#lostTimeWaiting() ? waitedTooLong(cause) : cause;
   }
+
+  /** True if the deadline of the call passed because of the wait for a connection, and a repeat is safe. */
+  #lostTimeWaiting(): boolean {
+    const { preparedAt, runAt, timeoutMs } = this;
+    const { deadlineAt } = this.ctx;
+    if (preparedAt === 0 || this.now() < deadlineAt) return false;
+    if (runAt === 0) return true;
+    const isCut = deadlineAt < runAt + timeoutMs && this.prepared?.kind === 'read';
+    return isCut && (deadlineAt >= preparedAt + timeoutMs || runAt - preparedAt > deadlineAt - runAt);
+  }
+}
+
+function waitedTooLong(cause: HubError): HubError {
+  const message = 'The call waited too long for a connection to the source. Try again.';
+  return new HubError('SOURCE_BUSY', message, { cause, retryable: true });
 }

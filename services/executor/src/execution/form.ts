@@ -36,14 +36,16 @@ export function contextOfForm({ values }: QueryForm, { query, prepared, pinnedJs
   const types = new Map<string, string | undefined>(prepared.names.map((name) => [name, undefined]));
   for (const { key, type } of query.variables) types.set(key, type);
   const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
+  const secret = new Set(query.variables.filter((one) => one.secret === true).map(({ key }) => key));
   const given = new Map<string, string[]>();
   for (const { name, value } of values) {
-    if (pinned.has(name)) continue;
+    // A secret in the address is refused even if its value is not used.
+    if (pinned.has(name) && !secret.has(name)) continue;
     const known = given.get(name);
     if (known === undefined) given.set(name, [value]);
     else known.push(value);
   }
-  requireKnown(given, { types, pinned });
+  requireKnown(given, { types, pinned, secret });
   const members = [...given].map(
     ([name, texts]) => `${JSON.stringify(name)}:${toJson(name, texts, types.get(name))}`,
   );
@@ -52,7 +54,11 @@ export function contextOfForm({ values }: QueryForm, { query, prepared, pinnedJs
 
 function requireKnown(
   given: Map<string, string[]>,
-  { types, pinned }: { types: Map<string, string | undefined>; pinned: Set<string> },
+  {
+    types,
+    pinned,
+    secret,
+  }: { types: Map<string, string | undefined>; pinned: Set<string>; secret: Set<string> },
 ): void {
   const faults: FieldFault[] = [];
   let unknown = false;
@@ -62,11 +68,13 @@ function requireKnown(
     const isKnown = types.has(name);
     unknown ||= !isKnown;
     if (!isKnown) faults.push({ path, detail: 'is not a variable of this query' });
+    else if (secret.has(name))
+      faults.push({ path, detail: 'is secret; send it with POST /v1/queries/execute' });
     else if (texts.length > 1 && !isList(types.get(name)))
       faults.push({ path, detail: 'must be sent once, because it is not declared as a list' });
   }
   if (faults.length === 0) return;
-  const names = [...types.keys()].filter((name) => !pinned.has(name));
+  const names = [...types.keys()].filter((name) => !pinned.has(name) && !secret.has(name));
   const message = describeFaults(faults, ({ path }) => fieldName(path));
   throw new HubError('VALIDATION', unknown ? `${message} ${describeNames(names)}` : message, {
     errors: faults,

@@ -16,7 +16,7 @@ import {
   type StatementWarning,
 } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
-import type { RunOptions, Signature, Statement } from '../engine.ts';
+import type { RunOptions, Signature, Statement } from '../ports/engine.ts';
 import { keyLimits } from './key-limits.ts';
 
 /** The values of a call: JSON objects as text, so that no digit is lost; empty for none. */
@@ -108,12 +108,12 @@ class CompiledQuery implements PreparedQuery {
   /** The name of the prepared statement on a connection, different for each query and version. */
   readonly #key: string;
 
-  constructor(compiled: CompiledStatement, { queryId, version, variables }: QueryDefinition) {
+  constructor(compiled: CompiledStatement, { queryId, versionNumber, variables }: QueryDefinition) {
     this.kind = compiled.kind;
     this.names = compiled.variables;
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
-    this.#key = `${queryId}.${version}`;
+    this.#key = `${queryId}.${versionNumber}`;
     this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
   }
 
@@ -198,6 +198,16 @@ export function requireWithinLimits({ limits }: Principal, query: QueryDefinitio
   keyLimits.hubIds(limits, query.hubId);
 }
 
+/** Throws VERSION_CHANGED if the call is for another version of the query. */
+export function requireVersion(
+  { versionNumber }: Pick<QueryDefinition, 'versionNumber'>,
+  { version }: Pick<ExecuteOptions, 'version'>,
+): void {
+  if (version === undefined || version === versionNumber) return;
+  const message = `The query has version ${versionNumber}, and the call is for version ${version}. Check what changed, then send ${versionNumber}.`;
+  throw new HubError('VERSION_CHANGED', message, { retryable: false, version: versionNumber });
+}
+
 /** Throws OPTION_REFUSED for a query that writes, if the call may be stopped and repeated. */
 export function requireReading(
   { annotate, onlyReads }: Pick<ExecuteRequest, 'annotate' | 'onlyReads'>,
@@ -250,7 +260,7 @@ export function runOptionsOf(
   }
   if (uncounted && requested.maxAffected !== undefined) {
     throw refusedOption(
-      'A WITH clause of this statement writes rows that the database does not count, so maxAffected cannot be enforced. Leave it out, or write in the main statement only.',
+      'A SELECT or a WITH clause of this statement writes rows that the database does not count, so maxAffected cannot be enforced. Leave it out, or write in the main statement only.',
     );
   }
   if (requested.dryRun) options.dryRun = true;
@@ -258,7 +268,7 @@ export function runOptionsOf(
   return options;
 }
 
-const refusedOption = (message: string) =>
+export const refusedOption = (message: string) =>
   new HubError('OPTION_REFUSED', message, { stage: 'prepare', retryable: false });
 
 /** Returns the lowest of the limits that are set; undefined if none is set. */

@@ -3,8 +3,8 @@
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { runValidated, type Validation } from '../cache/validation.ts';
-import { NeverAnswered, type RunOptions, type Statement } from '../engine.ts';
 import type { Pool } from '../pool/pool.ts';
+import { NeverAnswered, type RunOptions, type Statement } from '../ports/engine.ts';
 import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
 import type { Execution, ResponseOptions, ResponseWriter } from './execution.ts';
 
@@ -40,12 +40,15 @@ export async function runOn(run: Execution, work: Work): Promise<void> {
 async function runOnce(run: Execution, work: Work): Promise<void> {
   const { pool, statement, options, key, bytes, deps, validation } = work;
   run.stage = 'queue';
-  const { deadlineAt, now } = run;
+  const { now } = run;
   const { signal } = run.ctx;
-  const lease = pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt, signal }));
+  const lease =
+    pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt: run.ctx.deadlineAt, signal }));
+  // The timeout of the statement begins here.
   run.onConnection(lease);
+  const { deadlineAt } = run;
   const { connection } = lease;
-  const writer = deps.createWriter(run.responseOptions);
+  const writer = deps.createWriter(run.responseOptions(options.maxRows));
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines, createWriter } = deps;
@@ -54,7 +57,7 @@ async function runOnce(run: Execution, work: Work): Promise<void> {
         ? connection.run(statement, writer, options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
-    run.onOutcome(outcome);
+    run.onOutcome(writer);
     if (validation?.isUnchanged) writer.abandon();
     else writer.finish(outcome, run);
   } catch (err) {

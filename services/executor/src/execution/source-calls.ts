@@ -4,9 +4,10 @@
  */
 
 import type { Executor } from '@datahub/executor-session/executor';
-import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
+import { HubError } from '@datahub/service-kit/call/error';
 import {
   type Catalog,
   type QueryDefinition,
@@ -14,19 +15,23 @@ import {
   toQueryDefinition,
 } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
-import type { Connection } from '../engine.ts';
+import { createFairSemaphore, type FairSemaphore } from '../network/fair-semaphore.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import { withCancellation } from './cancellation.ts';
-import { checkQuery } from './check.ts';
+import type { Connection } from '../ports/engine.ts';
+import { cancelReason, withCancellation } from './cancellation.ts';
+import { checkQuery, statementFaults } from './check.ts';
 import { describeQuery } from './describe.ts';
 import { identity, toFailure } from './execution-error.ts';
-import { type CompileQuery, requireWithinLimits } from './prepare.ts';
+import { keyLimits } from './key-limits.ts';
+import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
+import { diffQueries } from './row-diff.ts';
+import type { RunDeps } from './run.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
-  catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft'>;
+  catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft' | 'takeSourceCheck'>;
   compile: CompileQuery;
   now: () => number;
   /** The wall-clock time. */
@@ -34,6 +39,10 @@ export interface SourceDeps {
   deadlines: Deadlines;
   /** The time limit of one call, even if the caller's deadline is later. */
   timeoutMs: number;
+  createWriter: RunDeps['createWriter'];
+  /** The most rows of one answer; 0 for no limit. */
+  rowsMax: number;
+  diffs: FairSemaphore;
 }
 
 /** The time limit of the suggestion. If it takes longer, the test of the source still succeeds. */
@@ -41,20 +50,15 @@ const suggestionTimeoutMs = 2_000;
 
 export function createSourceCalls(
   deps: SourceDeps,
-): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery'> {
-  const { definitions, catalog, compile, now, nowMs } = deps;
+): Pick<Executor, 'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery' | 'checkSource'> {
+  const { definitions, catalog, now } = deps;
+  const describer = createDescriber(deps);
   const storedQuery = async (queryId: string, ctx: CallContext): Promise<QueryDefinition> => {
     const principal = requirePrincipal(ctx);
     const query = await definitions.query(queryId, principal, ctx);
     requireWithinLimits(principal, query);
     return query;
   };
-  const describe = (query: QueryDefinition, ctx: CallContext) =>
-    describeQuery(compile(query), query, {
-      nowMs,
-      describe: (form) =>
-        withConnection(query.source, ctx, { ...deps, use: (connection) => connection.describe(form) }),
-    });
   return {
     testSource: async ({ sourceId }, ctx) => {
       requirePrincipal(ctx);
@@ -80,24 +84,148 @@ export function createSourceCalls(
     },
 
     describeQuery: async ({ queryId }, ctx) => {
-      const query = await storedQuery(queryId, ctx);
-      const described = await describe(query, ctx);
-      await catalog.saveSignature(toSaved(query, described), ctx);
-      return described;
+      return describer.save(await storedQuery(queryId, ctx), ctx);
     },
 
-    checkQuery: async ({ compareTo, ...draft }, ctx) => {
+    checkSource: async ({ sourceId }, ctx) => {
       requirePrincipal(ctx);
+      const { engine } = await definitions.source(sourceId, ctx);
+      const { queryIds } = await catalog.takeSourceCheck({ sourceId }, ctx);
+      if (engine === 'mongodb') return { checked: 0, brokenQueryIds: [], left: 0 };
+      const check = async (queryId: string): Promise<boolean> => {
+        const query = await storedQuery(queryId, ctx).catch(toUnreadable);
+        return query === undefined || describer.check(query, ctx);
+      };
+      return checkUntil(Math.min(ctx.deadlineAt, now() + checkMsMax) - answerMs, { queryIds, check, now });
+    },
+
+    checkQuery: async ({ compareTo, diff, ...draft }, ctx) => {
+      const principal = requirePrincipal(ctx);
       const [query, stored] = await Promise.all([
         catalog.resolveDraft(draft, ctx).then(toQueryDefinition),
         compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
       ]);
-      return checkQuery(query, stored, { describe: (one) => describe(one, ctx), compile });
+      const described = {
+        describe: (one: QueryDefinition) => describer.describe(one, ctx),
+        compile: deps.compile,
+      };
+      const checked = await checkQuery(query, stored, described);
+      if (diff === undefined || stored === undefined || checked.changes === undefined) return checked;
+      requireAllowed(principal, stored, 'read');
+      return { ...checked, diff: await diffRows([stored, query], diff, { ...deps, ctx }) };
     },
   };
 }
 
+/** Checks queries one after another until a moment of `now`. `check` resolves to false for a broken query. */
+async function checkUntil(
+  until: number,
+  { queryIds, check, now }: { queryIds: string[]; check(queryId: string): Promise<boolean>; now(): number },
+) {
+  const found = { checked: 0, brokenQueryIds: [] as string[], left: 0 };
+  for (const queryId of queryIds) {
+    if (now() > until) return { ...found, left: queryIds.length - found.checked };
+    if (!(await check(queryId))) found.brokenQueryIds.push(queryId);
+    found.checked++;
+  }
+  return found;
+}
+
+async function diffRows(
+  queries: [before: QueryDefinition, after: QueryDefinition],
+  { valuesJson }: DiffRequest,
+  deps: SourceDeps & { ctx: CallContext },
+) {
+  const { ctx, timeoutMs, rowsMax, now } = deps;
+  const { accountId, limits } = requirePrincipal(ctx);
+  const release = await deps.diffs.acquire(accountId, ctx.signal).catch((err) => {
+    if (ctx.signal.aborted) throw cancelReason(ctx.signal, now() >= ctx.deadlineAt);
+    throw new HubError('SOURCE_BUSY', 'Too many comparisons of rows are waiting. Try again.', {
+      cause: err,
+      retryable: true,
+    });
+  });
+  try {
+    return await diffQueries(queries, {
+      ...deps,
+      valuesJson,
+      timeoutMs,
+      rowsMax: leastOf(keyLimits.maxRows(limits), rowsMax || undefined),
+      signal: ctx.signal,
+      withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, use }),
+    });
+  } finally {
+    release();
+  }
+}
+
+/** Each keeps two results in memory. */
+export const createDiffSemaphore = () => createFairSemaphore({ allMax: 2, accountMax: 1, waitingMax: 20 });
+
+/** The most time for the check of a source, and the part of it that is left for the answer. */
+const checkMsMax = 30_000;
+const answerMs = 500;
+
+/** Returns undefined for a query that was deleted meanwhile, that has no source, or that the key may not use. */
+function toUnreadable(err: unknown): undefined {
+  if (err instanceof HubError && ['NOT_FOUND', 'SOURCE_GONE', 'SCOPE_DENIED'].includes(err.code)) return;
+  throw err;
+}
+
+export interface Describer {
+  describe(query: QueryDefinition, ctx: CallContext): Promise<DescribeQueryResponse>;
+  /** Also saves what the source said. */
+  save(query: QueryDefinition, ctx: CallContext): Promise<DescribeQueryResponse>;
+  /** The same; resolves to false if the source rejects the query. */
+  check(query: QueryDefinition, ctx: CallContext): Promise<boolean>;
+}
+
+/** `background`: using a connection does not count as using the source. */
+export function createDescriber(deps: SourceDeps, { background = false } = {}): Describer {
+  const { catalog, compile, nowMs } = deps;
+  const describe: Describer['describe'] = async (query, ctx) =>
+    describeQuery(compile(query), query, {
+      nowMs,
+      describe: (form) =>
+        withConnection(query.source, ctx, {
+          ...deps,
+          background,
+          use: (connection) => connection.describe(form),
+        }),
+    });
+  const save: Describer['save'] = async (query, ctx) => {
+    const { queryId, version } = query;
+    const { settingsVersion } = query.source;
+    const saved = { queryId, version, settingsVersion, signatureJson: '' };
+    try {
+      const described = await describe(query, ctx);
+      await catalog.saveSignature({ ...saved, signatureJson: JSON.stringify(described) }, ctx);
+      return described;
+    } catch (err) {
+      if (isRejection(err)) await catalog.saveSignature({ ...saved, problemJson: toProblemJson(err) }, ctx);
+      throw err;
+    }
+  };
+  const check: Describer['check'] = async (query, ctx) => {
+    try {
+      await save(query, ctx);
+      return true;
+    } catch (err) {
+      if (isRejection(err)) return false;
+      throw err;
+    }
+  };
+  return { describe, save, check };
+}
+
+const isRejection = (err: unknown): err is HubError =>
+  err instanceof HubError && statementFaults.has(err.code) && err.retryable !== true;
+
+const toProblemJson = ({ code, message: detail, sql }: HubError): string =>
+  JSON.stringify({ code, detail, ...(sql === undefined ? {} : { sql }) });
+
 interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {
+  background?: boolean;
   use(connection: Connection): Promise<T>;
 }
 
@@ -106,13 +234,13 @@ async function withConnection<T>(
   ctx: CallContext,
   options: UseOptions<T>,
 ): Promise<T> {
-  const { pools, now, deadlines, timeoutMs, use } = options;
+  const { pools, now, deadlines, timeoutMs, use, background = false } = options;
   const { signal } = ctx;
   const deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
   const pool = pools.pool(source);
   let lease: Lease | undefined;
   try {
-    lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', bytes: 0, deadlineAt, signal });
+    lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', bytes: 0, deadlineAt, signal, background });
     const { connection } = lease;
     return await withCancellation(use(connection), { connection, signal, deadlineAt, now, deadlines });
   } catch (err) {
@@ -120,9 +248,4 @@ async function withConnection<T>(
   } finally {
     if (lease) pool.release(lease);
   }
-}
-
-function toSaved({ queryId, version, source }: QueryDefinition, described: DescribeQueryResponse) {
-  const { settingsVersion } = source;
-  return { queryId, version, settingsVersion, signatureJson: JSON.stringify(described) };
 }

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ConnectDeps } from '../engine.ts';
+import type { ConnectDeps } from '../ports/engine.ts';
 import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
 import { openSocket } from './shared-read-buffer.ts';
 

@@ -1,5 +1,7 @@
 /** A semaphore that is fair to accounts: it grants its permits round-robin by account. */
 
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
+
 export interface SemaphoreSettings {
   /** Permits of all accounts together. */
   allMax: number;
@@ -14,7 +16,7 @@ export interface FairSemaphore {
    * Resolves with the function that releases the permit. The waiters of one account are served in order. Rejects with the
    * reason of `signal` if it aborts first.
    */
-  acquire(accountId: string, signal: AbortSignal): Promise<() => void>;
+  acquire(accountId: string, signal: CallSignal): Promise<() => void>;
 }
 
 interface Account {
@@ -57,7 +59,7 @@ export function createFairSemaphore(settings: SemaphoreSettings): FairSemaphore 
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
         const account = accounts.get(accountId) ?? { lastGrant: 0, acquired: 0, waiting: [] };
-        if (account.waiting.length >= waitingMax) return reject(new Error('Too many look-ups are waiting.'));
+        if (account.waiting.length >= waitingMax) return reject(new Error('Too many calls are waiting.'));
         accounts.set(accountId, account);
         const leave = () => {
           account.waiting.splice(account.waiting.indexOf(enter), 1);

@@ -6,7 +6,7 @@
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
-import type { Services } from '../engine.ts';
+import type { Services } from '../ports/engine.ts';
 import type { LookupContext, Resolve } from './address-policy.ts';
 import { createFairSemaphore } from './fair-semaphore.ts';
 import { createLocalNames, type LocalNames } from './host-names.ts';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { isIP, type Socket } from 'node:net';
 import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ConnectSettings } from '../engine.ts';
+import type { ConnectSettings } from '../ports/engine.ts';
 
 /**
  * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is

@@ -1,6 +1,6 @@
 /** One pool for each source, the connection budget that the pools share, and the sweep that closes idle connections. */
 
-import type { Connection } from '../engine.ts';
+import type { Connection } from '../ports/engine.ts';
 import {
   type BreakerSettings,
   createBreaker,
@@ -32,6 +32,8 @@ export interface PoolRegistry<S extends PooledSource> {
   /** The pool for these settings of the source. A pool of earlier settings drains. */
   pool(source: S): Pool;
   readonly stats: PoolStats & { pools: number };
+  /** The sources whose pools were used since then. A pool that is not used for its idle timeout is forgotten. */
+  usedSince(at: number): { sourceId: string; accountId: string }[];
   /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -102,6 +104,10 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     get stats() {
       return sumOfStats(allPools());
     },
+    usedSince: (at) =>
+      [...entries]
+        .filter(([, { pool }]) => pool.usedAt >= at)
+        .map(([sourceId, { accountId }]) => ({ sourceId, accountId })),
     close: async (graceMs) => {
       closed = true;
       clearInterval(timer);
@@ -141,12 +147,13 @@ function closeIdlest(entries: Map<string, Entry>, accountId: string | undefined)
 }
 
 function sumOfStats(pools: readonly Pool[]): PoolStats & { pools: number } {
-  const sum = { pools: pools.length, waiting: 0, busy: 0, idle: 0, connecting: 0 };
+  const sum = { pools: pools.length, waiting: 0, busy: 0, idle: 0, connecting: 0, tripped: 0 };
   for (const { stats } of pools) {
     sum.waiting += stats.waiting;
     sum.busy += stats.busy;
     sum.idle += stats.idle;
     sum.connecting += stats.connecting;
+    sum.tripped += stats.tripped;
   }
   return sum;
 }

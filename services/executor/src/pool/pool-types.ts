@@ -1,7 +1,7 @@
 /** Settings of a pool, what it depends on, and what it hands out. */
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
-import type { Connection } from '../engine.ts';
+import type { Connection } from '../ports/engine.ts';
 import type { Breaker } from './circuit-breaker.ts';
 
 /** The part of a source's definition that its pool depends on. */
@@ -127,6 +127,8 @@ export interface AcquireOptions {
   bytes: number;
   deadlineAt: number;
   signal: CallSignal;
+  /** True for work of the hub's own, which does not count as a use of the source. */
+  background?: boolean;
 }
 
 export interface PoolStats {
@@ -134,4 +136,6 @@ export interface PoolStats {
   busy: number;
   idle: number;
   connecting: number;
+  /** Sources that could not be reached several times in a row, and not since. */
+  tripped: number;
 }

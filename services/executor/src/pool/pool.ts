@@ -4,7 +4,7 @@
  */
 
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { Connection } from '../engine.ts';
+import type { Connection } from '../ports/engine.ts';
 import type {
   AccountUsage,
   AcquireOptions,
@@ -67,7 +67,9 @@ export class Pool implements GrowingPool {
 
   /** Waits for at most `waitMs`. Rejects with SOURCE_BUSY, CANCELLED, or the error of opening a connection. */
   acquire(options: AcquireOptions): Promise<Lease> {
+    const { usedAt } = this;
     const warm = this.tryAcquire();
+    if (options.background) this.usedAt = usedAt;
     if (warm) return Promise.resolve(warm);
     if (options.signal.aborted) return Promise.reject(callerLeft());
     if (this.state === 'closed') return Promise.reject(stopping());
@@ -164,7 +166,8 @@ export class Pool implements GrowingPool {
   get stats(): PoolStats {
     const connecting = this.opening.size + this.validating;
     const busy = this.members.size - this.idle.length - this.validating;
-    return { waiting: this.queue.size, busy, idle: this.idle.length, connecting };
+    const tripped = this.deps.breaker.state === 'closed' ? 0 : 1;
+    return { waiting: this.queue.size, busy, idle: this.idle.length, connecting, tripped };
   }
 
   get isEmpty(): boolean {

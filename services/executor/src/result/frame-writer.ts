@@ -1,22 +1,14 @@
-/** Writes an answer in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
+/** Writes a response in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
 
+import { type FormatName, formats } from '@datahub/contract/formats';
 import { readCharactersMax } from '@datahub/contract/limits';
-import {
-  frameHeadBytes,
-  frameKinds,
-  rowEnds,
-  textColumns,
-  textHeadBytes,
-} from '@datahub/executor-session/row-frames';
-import { type Annotation, Format } from '@datahub/proto/executor/v1/executor';
-import type { FieldEncoder, RowFormat } from '../row-sink.ts';
-import type { ByteWriter } from './byte-writer.ts';
-
-const formats: Record<RowFormat, Format> = {
-  json: Format.FORMAT_JSON,
-  ndjson: Format.FORMAT_NDJSON,
-  csv: Format.FORMAT_CSV,
-};
+import { frameHeadBytes, frameKinds, textColumns, textHeadBytes } from '@datahub/executor-session/row-frames';
+import type { Annotation } from '@datahub/proto/executor/v1/executor';
+import type { SinkColumn } from '../ports/row-sink.ts';
+import { uniqueNames } from './column-names.ts';
+import { jsonEncoder } from './formats/json.ts';
+import type { ByteWriter } from './values/byte-writer.ts';
+import type { FieldEncoder, Numbers } from './values/primitives.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -24,31 +16,50 @@ const escapeBytesMax = 6;
 /** The JSON of what a classifier reads of a text is never longer. */
 const textBytesMax = escapeBytesMax * (readCharactersMax + 2);
 
-export interface Fields {
-  encoders: readonly FieldEncoder[];
-  source: Buffer;
-  offsets: Int32Array;
+/** The columns that the receiver adds: a label and its confidence for each annotation. */
+export const addedColumns = (members: readonly Annotation[]) =>
+  members.flatMap(({ as }) => [
+    { name: as, type: 'text' },
+    { name: `${as}Confidence`, type: 'double' },
+  ]);
+
+/** A column whose text the receiver annotates. */
+interface TextColumn {
+  index: number;
+  encode: FieldEncoder;
 }
 
 export class FrameWriter {
   /** The names of the members that the receiver adds. */
-  readonly added: string[];
+  readonly #added: string[];
   readonly #columns: string[];
   readonly #out: ByteWriter;
+  readonly #numbers: Numbers;
   readonly #endBytes: number;
-  /** The index of each text's column; -1 if there is none. */
-  #places: number[] = [];
+  #names: string[] = [];
+  /** The column of each text; undefined if there is none. */
+  #texts: (TextColumn | undefined)[] = [];
   #hasNamed = false;
 
-  constructor(members: readonly Annotation[], out: ByteWriter, format: RowFormat) {
+  constructor(
+    members: readonly Annotation[],
+    out: ByteWriter,
+    { format, numbers }: { format: FormatName; numbers: Numbers },
+  ) {
     this.#columns = textColumns(members);
-    this.added = members.flatMap(({ as }) => [as, `${as}Confidence`]);
+    this.#added = addedColumns(members).map(({ name }) => name);
     this.#out = out;
-    this.#endBytes = rowEnds[formats[format]]?.length ?? 0;
+    this.#numbers = numbers;
+    this.#endBytes = formats[format].rowEnd.length;
   }
 
-  begin(names: readonly string[]): void {
-    this.#places = this.#columns.map((column) => names.indexOf(column));
+  begin(columns: readonly SinkColumn[]): void {
+    this.#names = uniqueNames(columns.map(({ name }) => name));
+    this.#texts = this.#columns.map((column) => {
+      const index = this.#names.indexOf(column);
+      const { kind } = columns[index] ?? {};
+      return kind && { index, encode: jsonEncoder(kind, this.#numbers) };
+    });
   }
 
   /** Opens a frame. Returns the start of its content, for `close`. */
@@ -66,20 +77,19 @@ export class FrameWriter {
   }
 
   /** Call this once. Only rows with columns have names, because documents can have any members. */
-  name(names: readonly string[]): void {
-    if (this.#hasNamed) return;
+  nameColumns(): void {
+    if (this.#hasNamed || this.#names.length === 0) return;
     this.#hasNamed = true;
-    this.#writeNames(frameKinds.columns, names);
+    this.#writeNames(frameKinds.columns, this.#names);
   }
 
-  closeRow(from: number, { encoders, source, offsets }: Fields): void {
+  closeRow(from: number, source: Buffer, offsets: Int32Array): void {
     this.#out.position -= this.#endBytes;
     this.close(from);
-    for (const place of this.#places) {
-      const start = place < 0 ? -1 : (offsets[2 * place] as number);
+    for (const text of this.#texts) {
       const at = this.#openText();
-      if (start >= 0)
-        (encoders[place] as FieldEncoder)(this.#out, source, start, offsets[2 * place + 1] as number);
+      const start = text === undefined ? -1 : (offsets[2 * text.index] as number);
+      if (start >= 0) text?.encode(this.#out, source, start, offsets[2 * text.index + 1] as number);
       this.#closeText(at);
     }
   }
@@ -96,7 +106,7 @@ export class FrameWriter {
       this.#closeText(at);
     }
     this.#hasNamed = true;
-    if (this.added.some((name) => Object.hasOwn(document, name)))
+    if (this.#added.some((name) => Object.hasOwn(document, name)))
       this.#writeNames(frameKinds.members, Object.keys(document));
   }
 

@@ -1,33 +1,49 @@
-/** Checks the columns that a query asserts in `notNull`, while their values are encoded. */
+/** Checks the columns that a query asserts in `notNull`, before their values are encoded. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Outcome } from '../engine.ts';
 import type { ResponseWriter, Timing } from '../execution/execution.ts';
-import type { DocumentEncoder, FieldEncoder, SinkColumn } from '../row-sink.ts';
+import type { ColumnKind } from '../ports/column-kind.ts';
+import type { Outcome } from '../ports/engine.ts';
+import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from './column-names.ts';
+import { eachElement, nameOf, types } from './values/bson-reader.ts';
+import { isZeroDate } from './values/packed-times.ts';
 
 /** Returns the writer itself if the query asserts nothing. Else a null in one of the columns throws CONTRACT_BROKEN. */
 export function withoutNulls(writer: ResponseWriter, notNull: readonly string[] | undefined): ResponseWriter {
   return notNull === undefined || notNull.length === 0 ? writer : new NotNullWriter(writer, notNull);
 }
 
+type IsNull = (source: Buffer, start: number, end: number) => boolean;
+
+/** An asserted column. `index` is -1 if the result lacks it. */
+interface Asserted {
+  name: string;
+  index: number;
+  /** For a kind with values that are null in a response, although they are not NULL in the database. */
+  isNull: IsNull | undefined;
+}
+
 class NotNullWriter implements ResponseWriter {
   readonly #writer: ResponseWriter;
   readonly #notNull: readonly string[];
-  /** The indexes of the asserted columns; -1 for a missing column. */
-  #indexes: number[] = [];
+  #asserted: readonly Asserted[] = [];
 
   constructor(writer: ResponseWriter, notNull: readonly string[]) {
     this.#writer = writer;
     this.#notNull = notNull;
   }
 
-  get format() {
-    return this.#writer.format;
+  get takesDocuments() {
+    return this.#writer.takesDocuments;
   }
 
-  get numbers() {
-    return this.#writer.numbers;
+  get rowCount() {
+    return this.#writer.rowCount;
+  }
+
+  get truncated() {
+    return this.#writer.truncated;
   }
 
   get full(): boolean {
@@ -38,31 +54,36 @@ class NotNullWriter implements ResponseWriter {
     this.#writer.onDrain(listener);
   }
 
-  begin(columns: SinkColumn[]): void {
+  begin(columns: readonly SinkColumn[]): void {
     const names = uniqueNames(columns.map(({ name }) => name));
-    this.#indexes = this.#notNull.map((name) => names.indexOf(name));
-    this.#writer.begin(
-      columns.map((column, i) => {
-        if (!this.#indexes.includes(i)) return column;
-        return { ...column, encode: this.#check(column.encode, names[i] as string) };
-      }),
-    );
+    this.#asserted = this.#notNull.map((name) => {
+      const index = names.indexOf(name);
+      const { kind } = columns[index] ?? {};
+      return { name, index, isNull: kind && nullTestOf(kind) };
+    });
+    this.#writer.begin(columns);
   }
 
   row(source: Buffer, offsets: Int32Array): void {
-    for (const [i, index] of this.#indexes.entries())
-      if (index < 0 || (offsets[2 * index] as number) < 0) this.#fail(this.#notNull[i] as string);
+    for (const { name, index, isNull } of this.#asserted) {
+      const start = index < 0 ? -1 : (offsets[2 * index] as number);
+      if (start < 0 || isNull?.(source, start, offsets[2 * index + 1] as number)) this.#fail(name);
+    }
     this.#writer.row(source, offsets);
   }
 
-  document(source: Buffer, start: number, write: DocumentEncoder): void {
-    this.#writer.document(source, start, (out, from, at) => {
-      const begin = out.position;
-      write(out, from, at);
-      const document = JSON.parse(out.buffer.toString('utf8', begin, out.position)) as object;
-      const values = new Map(Object.entries(document));
-      for (const name of this.#notNull) if ((values.get(name) ?? null) === null) this.#fail(name);
+  document(source: Buffer, start: number): void {
+    const present = new Set<string>();
+    eachElement(source, start, (element) => {
+      const name = nameOf(source, element);
+      const isNull = element.type === types.null || element.type === types.undefined;
+      // Of a repeated name, the last value counts.
+      if (isNull) present.delete(name);
+      else present.add(name);
+      return true;
     });
+    for (const name of this.#notNull) if (!present.has(name)) this.#fail(name);
+    this.#writer.document(source, start);
   }
 
   finish(outcome: Outcome, timing: Timing): void {
@@ -71,17 +92,6 @@ class NotNullWriter implements ResponseWriter {
 
   abandon(): void {
     this.#writer.abandon();
-  }
-
-  /**
-   * Checks the encoded value, because values that are not NULL in the database can be null in JSON, such as zero dates.
-   */
-  #check(encode: FieldEncoder, name: string): FieldEncoder {
-    return (out, source, start, end) => {
-      const begin = out.position;
-      encode(out, source, start, end);
-      if (out.position - begin === 4 && out.buffer[begin] === letterN) this.#fail(name);
-    };
   }
 
   #fail(name: string): never {
@@ -95,4 +105,10 @@ class NotNullWriter implements ResponseWriter {
   }
 }
 
-const letterN = 0x6e;
+function nullTestOf(kind: ColumnKind): IsNull | undefined {
+  if ((kind.is === 'date' || kind.is === 'timestamp') && kind.bytes === 'packed') return isZeroDate;
+  return kind.is === 'json' ? isJsonNull : undefined;
+}
+
+const isJsonNull: IsNull = (source, start, end) =>
+  end - start === 4 && source.toString('latin1', start, end) === 'null';

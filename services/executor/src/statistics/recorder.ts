@@ -41,7 +41,12 @@ export function createStatisticsRecorder(
       if (run.isShared) return;
       const sample = failedSample(run, code);
       if (run.query !== undefined) statistics.add(run.query, sample);
-      else statistics.addToKnown(run.request.queryId, run.ctx.principal?.accountId, sample);
+      else
+        statistics.addToKnown(
+          run.request.draft?.sourceId ?? run.request.queryId,
+          run.ctx.principal?.accountId,
+          sample,
+        );
     },
 
     answered: (run, { outcome, notModified }, kept) => {

@@ -19,6 +19,8 @@ export interface ExecutorEvents extends CacheEvents {
   /** Call this when a connection was opened, or failed to open. */
   connected(source: { sourceId: string; engine: string }, durationMs: number, err?: unknown): void;
   watchLost(err: unknown): void;
+  /** Call this when the queries of a source could not be described again. */
+  driftFailed(err: unknown): void;
   /** Call this when a handler failed with an unexpected error. */
   unexpected(err: unknown, requestId: string): void;
   /** Returns all metrics in Prometheus' text format. */
@@ -31,6 +33,10 @@ export interface EventsOptions {
   poolStats: () => PoolStats & { pools: number };
   /** The figures of the result cache. Called for each scrape. */
   answerStats: () => AnswerStats;
+  /** Of all sources together. */
+  connectionsMax: number;
+  /** The queries that their sources reject. Called for each scrape. */
+  brokenQueries?: () => number;
   statistics: StatisticsRecorder;
   /** Executions longer than this are logged. */
   slowMs: number;
@@ -38,7 +44,7 @@ export interface EventsOptions {
 }
 
 export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
-  const { logger, poolStats, answerStats, slowMs, tracing, statistics } = options;
+  const { logger, poolStats, answerStats, slowMs, tracing, statistics, connectionsMax } = options;
   const metrics = createMetrics();
   return {
     executed: (run) => {
@@ -93,20 +99,29 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
         );
     },
 
-    watchLost: (err) => {
-      logger.warn(
-        { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
-        'the watch of the catalog was interrupted and will be reopened',
-      );
-    },
+    watchLost: (err) => logger.warn(...lostWatch(err)),
+    driftFailed: (err) => logger.warn(...failedDrift(err)),
 
     unexpected: (err, requestId) => {
       logger.error({ event: 'unexpected', requestId, cause: causeOf(err) }, 'a call failed unexpectedly');
     },
 
-    metrics: () => metrics.render(poolStats(), answerStats()),
+    metrics: () => metrics.render({ ...poolStats(), connectionsMax }, answerStats()) + renderBroken(options),
   };
 }
+
+const lostWatch = (err: unknown): [object, string] => [
+  { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
+  'the watch of the catalog was interrupted and will be reopened',
+];
+
+const failedDrift = (err: unknown): [object, string] => [
+  { event: 'drift.failed', reason: toHubError(err).message, cause: causeOf(err) },
+  'the queries of a source could not be described again',
+];
+
+const renderBroken = ({ brokenQueries = () => 0 }: EventsOptions): string =>
+  `${renderFamily('datahub_queries_broken', 'gauge', [['', brokenQueries()]]).join('\n')}\n`;
 
 /** Returns only ids, because the texts, values, hosts and users of tenants must never be logged. */
 function namesOf({ ctx, query, request }: Execution) {
@@ -168,7 +183,7 @@ interface Metrics {
   connected(engine: string, code: string): void;
   /** Counts a look-up in the result cache. */
   looked(outcome: string): void;
-  render(pools: PoolStats & { pools: number }, answers: AnswerStats): string;
+  render(pools: PoolStats & { pools: number; connectionsMax: number }, answers: AnswerStats): string;
 }
 
 function createMetrics(): Metrics {
@@ -218,6 +233,8 @@ function createMetrics(): Metrics {
         ...renderFamily('datahub_answer_bytes_total', 'counter', [['', totals.bytes]]),
         ...renderFamily('datahub_pools', 'gauge', [['', pools.pools]]),
         ...renderFamily('datahub_pool_waiting', 'gauge', [['', pools.waiting]]),
+        ...renderFamily('datahub_pool_connections_max', 'gauge', [['', pools.connectionsMax]]),
+        ...renderFamily('datahub_sources_tripped', 'gauge', [['', pools.tripped]]),
         ...renderFamily(
           'datahub_pool_connections',
           'gauge',

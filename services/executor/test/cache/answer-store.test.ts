@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerStore, type CacheEntry } from '../../src/cache/answer-store.ts';
 import { type CacheKeyParts, createTagger, toCacheKey } from '../../src/cache/cache-key.ts';
-import type { Param } from '../../src/engine.ts';
+import type { Param } from '../../src/ports/engine.ts';
 import { query, source } from '../fakes/pipeline.ts';
 
 const kibi = 1_024;
@@ -94,13 +94,16 @@ describe('the key', () => {
       parts([], { statement: { key: 'k.2', text: 'x', params: [] } }),
       parts([], { query: { ...query, accountId: 'b' } }),
       parts([], { query: { ...query, queryId: 'q2' } }),
-      parts([], { query: { ...query, version: 2 } }),
+      parts([], { query: { ...query, versionNumber: 2 } }),
+      parts([], { query: { ...query, cache: { maxAgeS: 1, staleS: 0, ageMsMax: 1, validate: undefined } } }),
       parts([], { query: { ...query, source: { ...source, sourceId: 's2' } } }),
       parts([], { query: { ...query, source: { ...source, settingsVersion: '2' } } }),
       parts([], { query: { ...query, source: { ...source, engine: 'mongodb' } } }),
     ];
     expect(new Set(all.map(toCacheKey)).size).toBe(all.length);
     expect(toCacheKey(parts(['a', 1]))).toBe(toCacheKey(parts(['a', 1])));
+    // A move raises only the version of the document.
+    expect(toCacheKey(parts([], { query: { ...query, version: 2 } }))).toBe(toCacheKey(parts([])));
   });
 
   test('does not depend on the SQL text, which the query’s version and the statement’s key identify', () => {

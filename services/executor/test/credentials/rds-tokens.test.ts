@@ -2,7 +2,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { faultOfToken } from '../../../../tests/chaos/support/rds-tokens.ts';
 import { createRdsTokens, parseAllowed, type RdsTokens } from '../../src/credentials/rds-tokens.ts';
-import type { Connection, ConnectSettings } from '../../src/engine.ts';
+import type { Connection, ConnectSettings } from '../../src/ports/engine.ts';
 
 const credentials = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',

@@ -5,7 +5,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { Connection, Statement } from '../../src/engine.ts';
+import type { Connection, Statement } from '../../src/ports/engine.ts';
 import { ask, connect } from '../fixture.ts';
 
 type Attack = [kind: Statement['kind'], text: string];

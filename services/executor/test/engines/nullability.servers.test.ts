@@ -6,10 +6,10 @@ import type { HubError } from '@datahub/service-kit/call/error';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import type { Connection } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { describeQuery } from '../../src/execution/describe.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 import { createGenerator, type Generated, setUp, tearDown } from '../cases/selects.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 

@@ -2,7 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection } from '../../src/engine.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 import { ask, connect, operateMysql, settingsOf } from '../fixture.ts';
 
 interface Server {

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import type { Connection } from '../../src/engine.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 import { kinds } from '../cases/round-trip.ts';
 import { ask, connect } from '../fixture.ts';
 

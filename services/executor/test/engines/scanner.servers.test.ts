@@ -4,7 +4,7 @@ import { compileStatement, type Dialect } from '@datahub/statement/compile';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import type { Connection } from '../../src/engine.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 import { ask, connect } from '../fixture.ts';
 
 /** A column of a SELECT list: its text, its expected name and its expected value. */

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import type { EngineName } from '@datahub/contract/engines';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectSettings, Statement } from '../../src/engine.ts';
 import { createEngines } from '../../src/engines/index.ts';
+import type { Connection, ConnectSettings, Statement } from '../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 
 const { POSTGRES_URL, PGBOUNCER_TRANSACTION_URL, MARIADB_URL, MYSQL_URL } = process.env;

@@ -1,9 +1,9 @@
 /** The value contract: the same JSON for the same value on every engine, in every format, written or bound. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection } from '../../src/engine.ts';
 import { createMysqlEngine } from '../../src/engines/mysql/index.ts';
 import { createPostgresEngine } from '../../src/engines/postgres/index.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 import { type Column, columnsOf } from '../cases/mysql-values.ts';
 import { cases, setUp } from '../cases/postgres-values.ts';
 import { toCsv, type ValueCase } from '../cases/value-case.ts';

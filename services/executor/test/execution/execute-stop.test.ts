@@ -1,7 +1,7 @@
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { unexpectedOf } from '@datahub/service-kit/call/error';
 import { describe, expect, test, vi } from 'vitest';
-import { NeverAnswered, type Statement } from '../../src/engine.ts';
+import { NeverAnswered, type Statement } from '../../src/ports/engine.ts';
 import {
   answerNow,
   broken,
@@ -9,6 +9,7 @@ import {
   done,
   hang,
   noOptions,
+  query,
   type Run,
   setupExecute as setup,
 } from '../fakes/pipeline.ts';
@@ -63,6 +64,41 @@ describe('a dead connection', () => {
     const { call, connections } = setup({ runs: [dies, answerNow] });
     await expect(call()).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
     expect(connections).toHaveLength(1);
+  });
+});
+
+describe('with one connection, which is in use', () => {
+  const definition = { ...query, source: { ...query.source, pool: { max: 1 } } };
+  const busyThen = (second: Run, statementTimeoutMs?: number) => {
+    const release = Promise.withResolvers<typeof done>();
+    const one = setup({
+      runs: [() => release.promise, second],
+      definition,
+      ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+    });
+    const first = one.call();
+    return { ...one, first, release: () => release.resolve(done) };
+  };
+
+  test('the timeout of a statement begins when it is sent', async () => {
+    const { call, first, release, chunks } = busyThen(answerNow);
+    const waiting = call({ options: { ...noOptions, timeoutMs: 50 } });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    release();
+    await Promise.all([first, waiting]);
+    expect(chunks).toEqual(['end', 'end']);
+  });
+
+  test.each([
+    ['without a connection', 30],
+    ['that the wait has left too little time', 100],
+  ])('a call %s at its deadline is told to try again', async (_name, releaseMs) => {
+    const { call, first, release } = busyThen(hang, 250);
+    const waiting = call({}, releaseMs === 30 ? 20 : 300).catch((err) => err);
+    await new Promise((resolve) => setTimeout(resolve, releaseMs));
+    release();
+    await first;
+    expect(await waiting).toMatchObject({ code: 'SOURCE_BUSY', retryable: true });
   });
 });
 

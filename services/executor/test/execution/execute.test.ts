@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import {
   answerNow,
   broken,
-  done,
   key,
   noLimits,
   noOptions,
@@ -20,7 +19,11 @@ describe('a good execution', () => {
     expect(connections).toHaveLength(1);
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
     expect(events.executed).toHaveBeenCalledTimes(2);
-    expect(events.executed.mock.calls[0]?.[0]).toMatchObject({ stage: 'stream', bytes: 3, outcome: done });
+    expect(events.executed.mock.calls[0]?.[0]).toMatchObject({
+      stage: 'stream',
+      bytes: 3,
+      outcome: { rowCount: 1, truncated: false },
+    });
   });
 
   test('binds what the caller gave, under what the key pins', async () => {

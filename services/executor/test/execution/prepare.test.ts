@@ -6,7 +6,7 @@ import { compileQuery, type DescribableForm } from '../../src/execution/prepare.
 const define = (text: string, engine: EngineName, version = 1) =>
   ({
     queryId: 'q',
-    version,
+    versionNumber: version,
     text,
     command: 'SELECT',
     variables: [{ key: 'id', type: 'bigint' }],

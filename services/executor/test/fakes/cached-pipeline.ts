@@ -8,12 +8,11 @@ import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import type { Connection, Outcome, Statement } from '../../src/engine.ts';
 import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';
 import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
-import type { RowSink } from '../../src/row-sink.ts';
+import type { Connection, Outcome, Statement } from '../../src/ports/engine.ts';
 
 /** A pending statement. `begin` gives it a connection, and its answer is the result of `answerOf` at that time. */
 export interface Pending {
@@ -70,6 +69,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
   const answers = new AnswerStore({ bytesMax });
 
   const execute = createExecute({
+    catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },
     definitions: {
       cached: (queryId) => definitionOf(queryId),
       query: async (queryId) => definitionOf(queryId),
@@ -196,7 +196,7 @@ function connectionOf(
           pending.delete(entry);
           const row = entry.isValidation ? JSON.stringify(seen.value) : entry.answer.padEnd(bytes);
           if (row !== undefined) sink.row(Buffer.from(row), new Int32Array());
-          resolve({ hasRows: true, rowCount: row === undefined ? 0 : 1, truncated: false });
+          resolve({ hasRows: true });
         };
         entry.fail = () => stop(new HubError('SQL_REJECTED', 'no'));
         entry.lose = () => {
@@ -215,16 +215,16 @@ function connectionOf(
 
 function createWriter({ reply }: ResponseOptions): ResponseWriter {
   const rows: Buffer[] = [];
-  const sink: Omit<RowSink, 'format' | 'numbers' | 'full'> = {
+  return {
+    get rowCount() {
+      return rows.length;
+    },
+    truncated: false,
+    takesDocuments: true,
     begin: () => {},
     row: (source) => void rows.push(source),
     document: () => {},
     onDrain: () => {},
-  };
-  return {
-    ...sink,
-    format: 'json',
-    numbers: 'auto',
     full: false,
     abandon: () => {},
     finish: () => void reply.chunk(Buffer.concat(rows), true),

@@ -1,5 +1,5 @@
 import type { EngineName } from '@datahub/contract/engines';
-import type { Engine } from '../../src/engine.ts';
+import type { Engine } from '../../src/ports/engine.ts';
 
 /** One engine under every name. */
 export const forEachEngine = (engine: Engine): Record<EngineName, Engine> => ({

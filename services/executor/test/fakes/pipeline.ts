@@ -9,14 +9,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
 import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
-import type { Connection, Outcome, RunOptions, Statement } from '../../src/engine.ts';
 import { createExecute } from '../../src/execution/execute.ts';
 import type { ResponseWriter } from '../../src/execution/execution.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
 import { defaultConnectionLimits, defaultPoolSettings } from '../../src/pool/pool-types.ts';
-import type { RowSink } from '../../src/row-sink.ts';
+import type { Connection, Outcome, RunOptions, Statement } from '../../src/ports/engine.ts';
+import type { RowSink } from '../../src/ports/row-sink.ts';
 
 export const source: SourceDefinition = {
   sourceId: 's',
@@ -42,11 +42,12 @@ export const query: QueryDefinition = {
   variables: [],
   notNull: [],
   version: 1,
+  versionNumber: 1,
   source,
 };
 export const key: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 export const noLimits = { hubIds: [], queryIds: [], origins: [], contextJson: '' };
-export const done: Outcome = { hasRows: true, rowCount: 1, truncated: false };
+export const done: Outcome = { hasRows: true };
 export const broken = () => new HubError('SOURCE_BROKEN', 'x');
 
 export type Run = (this: FakeConnection, sink: RowSink, options: RunOptions) => Promise<Outcome>;
@@ -141,11 +142,13 @@ export function setupExecute({
   const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn(), ended: vi.fn() };
   const execute = createExecute({
     definitions: { cached: () => undefined, query: async () => definition },
+    catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },
     pools: registry,
     compile: compile ?? (() => prepared),
     createWriter: ({ reply }): ResponseWriter => ({
-      format: 'json',
-      numbers: 'auto',
+      rowCount: 1,
+      truncated: false,
+      takesDocuments: true,
       begin: () => {},
       row: () => void reply.chunk(Buffer.from('row')),
       document: () => void reply.chunk(Buffer.from('document')),

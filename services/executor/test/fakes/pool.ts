@@ -2,7 +2,6 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
-import type { Connection } from '../../src/engine.ts';
 import { createBreaker, defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { Pool } from '../../src/pool/pool.ts';
 import { FairBudget } from '../../src/pool/pool-registry.ts';
@@ -11,6 +10,7 @@ import {
   defaultPoolSettings,
   type PoolSettings,
 } from '../../src/pool/pool-types.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 
 export const unreachable = new HubError('SOURCE_UNREACHABLE', 'x');
 export const never = new AbortController().signal;

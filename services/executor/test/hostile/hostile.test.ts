@@ -26,6 +26,9 @@ const secrets = Object.values(canary);
 /** The time limits for a log-in, and for log-in and statement together. */
 const logInMs = scaled(1_000, 3_500);
 const statementMs = scaled(1_500, 3_800);
+/** The limits end an execution long before its call ends, on a busy machine too. */
+const callMs = 150_000;
+const endedMs = 50_000;
 const growthBytesMax = 16 * 1_048_576;
 
 /** Measures the most bytes in use, beyond those at the start, until the returned function is called. */
@@ -109,6 +112,7 @@ function openStage(): Stage {
         resolveSource: async ({ sourceId }) => ({ source: resolve(sourceId).source, leaseMs: 0 }),
         resolveDraft: async () => ({ query: undefined, source: undefined, leaseMs: 0 }),
         saveSignature: async () => ({}),
+        takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
         listSealed: async () => ({ sources: [] }),
         reseal: async () => ({ done: false, moreDone: [] }),
       },
@@ -128,7 +132,7 @@ function openStage(): Stage {
     },
     run: async (queryId) => {
       const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
-      const ctx = createCallContext({ timeoutMs: 20_000, principal });
+      const ctx = createCallContext({ timeoutMs: callMs, principal });
       const reply = { chunk: () => true, onDrain: () => {} };
       const startedAt = performance.now();
       const err: HubError | undefined = await service.executor
@@ -179,7 +183,7 @@ describe('a hostile server', () => {
     const { code, message, ms } = await stage.run(await stage.add(engine, play));
     for (const secret of [...secrets, '127.0.0.1']) expect(message).not.toContain(secret);
     expect(play.codes, `${engine} ${play.name}: ${message}`).toContain(code);
-    expect(ms, `${engine} ${play.name}`).toBeLessThan(5_000);
+    expect(ms, `${engine} ${play.name}`).toBeLessThan(endedMs);
   };
 
   test('gives the right error code, in time and within the memory limit', async () => {
@@ -188,14 +192,14 @@ describe('a hostile server', () => {
       await check(engine, play);
       expect(stop(), `${engine} ${play.name}`).toBeLessThan(growthBytesMax);
     }
-  }, 60_000);
+  });
 
   test('is abandoned after the time limit, within the memory limit', async () => {
     const stop = watchMemory();
     await Promise.all(plays.filter(({ play }) => play.lasts).map(({ engine, play }) => check(engine, play)));
     // The hub and the servers share this memory.
     expect(stop()).toBeLessThan(2 * growthBytesMax);
-  }, 20_000);
+  });
 
   test('gets no password and no file, and the log contains neither', () => {
     expect(stage.lines.length).toBeGreaterThan(plays.length);

@@ -2,24 +2,24 @@ import { chmod, chown, copyFile, mkdtemp, readFile, rm, writeFile } from 'node:f
 import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cacheDir } from '../../../../tools/cache.ts';
 import { type Certificates, createAuthority, idOfUser } from '../../../../tools/databases/certificates.ts';
 import { findMariadb, startMariadb } from '../../../../tools/databases/mariadb.ts';
 import { findMysql, startMysql } from '../../../../tools/databases/mysql.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from '../../../../tools/databases/postgres.ts';
 import { findCommand } from '../../../../tools/databases/process.ts';
-import type { Connection, ConnectSettings } from '../../src/engine.ts';
 import { createMysqlEngine } from '../../src/engines/mysql/index.ts';
 import { createPostgresEngine } from '../../src/engines/postgres/index.ts';
+import type { Connection, ConnectSettings } from '../../src/ports/engine.ts';
 import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
 import { startStripper } from '../hostile/stripper.ts';
 
 const bin = await findPostgres();
 const mariadb = findMariadb();
-const mysqld = await findMysql(fileURLToPath(new URL('../../../../.cache/', import.meta.url)));
+const mysqld = await findMysql(cacheDir);
 const hasOpenssl = findCommand('openssl') !== undefined;
 
 /** A server whose certificate can be changed while it runs. */

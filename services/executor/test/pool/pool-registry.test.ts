@@ -1,6 +1,5 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Connection } from '../../src/engine.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type Lease,
   type PooledSource,
 } from '../../src/pool/pool-types.ts';
+import type { Connection } from '../../src/ports/engine.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
@@ -109,7 +109,7 @@ test('idle pools are closed and removed', async () => {
     const pool = registry.pool(from(id));
     pool.release(await pool.acquire(ask()));
   }
-  expect(registry.stats).toEqual({ pools: 2, waiting: 0, busy: 0, idle: 2, connecting: 0 });
+  expect(registry.stats).toEqual({ pools: 2, waiting: 0, busy: 0, idle: 2, connecting: 0, tripped: 0 });
   await vi.advanceTimersByTimeAsync(61_000);
   expect(opened.every(({ closed }) => closed)).toBe(true);
   await vi.advanceTimersByTimeAsync(61_000);

@@ -31,9 +31,9 @@ describe('growing', () => {
     expect(source.attempts).toBe(1);
     await vi.advanceTimersByTimeAsync(20);
     expect(source.attempts).toBe(3);
-    expect(pool.stats).toEqual({ waiting: 5, busy: 3, idle: 0, connecting: 0 });
+    expect(pool.stats).toEqual({ waiting: 5, busy: 3, idle: 0, connecting: 0, tripped: 0 });
     for (const turn of crowd) pool.release(await turn);
-    expect(pool.stats).toEqual({ waiting: 0, busy: 0, idle: 3, connecting: 0 });
+    expect(pool.stats).toEqual({ waiting: 0, busy: 0, idle: 3, connecting: 0, tripped: 0 });
   });
 
   test('a source that is down costs one attempt for all waiting executions', async () => {

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import { ByteWriter } from '../../src/result/byte-writer.ts';
-import { toCsvField } from '../../src/result/csv.ts';
-import { writeAscii, writeText } from '../../src/result/json-encoder.ts';
+import type { ColumnKind } from '../../src/ports/column-kind.ts';
+import { csvEncoder } from '../../src/result/formats/csv.ts';
+import { ByteWriter } from '../../src/result/values/byte-writer.ts';
+import { writeAscii } from '../../src/result/values/primitives.ts';
 
-function fieldOf(write: (out: ByteWriter) => void, isJson = false): string {
+function fieldOf(value: string | Buffer, kind: ColumnKind = { is: 'text' }): string {
   const out = new ByteWriter(1);
   writeAscii(out, 'before,');
-  const from = out.position;
-  write(out);
-  toCsvField(out, from, isJson);
+  const source = Buffer.from(value);
+  csvEncoder(kind, 'auto')(out, source, 0, source.length);
   return out.buffer.toString('utf8', 'before,'.length, out.position);
 }
 
@@ -29,28 +29,32 @@ test.each([
   ['\u0001', '\u0001'],
   ['Zürich 東京 🙂', 'Zürich 東京 🙂'],
 ])('the text %j is the field %j', (text, field) => {
-  expect(fieldOf((out) => writeText(out, text))).toBe(field);
+  expect(fieldOf(text)).toBe(field);
 });
 
 test('any text reads back, and is in quotes where its bytes would end the field', () => {
   const units = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom(',', '"', '\r', '\n', '\\', '\t'));
   const property = fc.property(fc.string({ unit: units, maxLength: 60 }), (text) => {
-    const field = fieldOf((out) => writeText(out, text));
+    const field = fieldOf(text);
     expect(read(field)).toBe(text);
     expect(field.startsWith('"')).toBe(text === '' || /[",\r\n]/.test(text));
   });
   fc.assert(property, { numRuns: scaled(500, 10_000) });
 });
 
-test.each([
-  ['null', ''],
-  ['12.50', '12.50'],
-  ['true', 'true'],
-  ['[1,2]', '"[1,2]"'],
-])('the value %s is the field %s', (json, field) => {
-  expect(fieldOf((out) => writeAscii(out, json))).toBe(field);
-});
+const digits: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'digits' };
+const zeroDate = Buffer.alloc(4);
 
-test('a document keeps its quotes', () => {
-  expect(fieldOf((out) => writeAscii(out, '"text"'), true)).toBe('"""text"""');
+test.each<[string, string | Buffer, ColumnKind, string]>([
+  ['a long number', '12345678901234567890', digits, '12345678901234567890'],
+  ['no number', 'NaN', { is: 'float', bits: 64, bytes: 'digits' }, 'NaN'],
+  ['a truth value', 't', { is: 'boolean', bytes: 'letter' }, 'true'],
+  ['a zero date', zeroDate, { is: 'timestamp', hasZone: true, bytes: 'packed' }, ''],
+  ['no bytes', '', { is: 'binary', bytes: 'raw' }, '""'],
+  ['an array', '{1,2}', { is: 'array', element: digits }, '"[1,2]"'],
+  ['an array of one', '{1}', { is: 'array', element: digits }, '[1]'],
+  ['a document', '"text"', { is: 'json', mayBeInvalid: false }, '"""text"""'],
+  ['a document that is null', 'null', { is: 'json', mayBeInvalid: false }, 'null'],
+])('%s is a field without the quotes of JSON', (_, value, kind, field) => {
+  expect(fieldOf(value, kind)).toBe(field);
 });

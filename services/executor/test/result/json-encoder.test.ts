@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import { ByteWriter } from '../../src/result/byte-writer.ts';
+import { ByteWriter } from '../../src/result/values/byte-writer.ts';
 import {
+  type FieldEncoder,
   isExactNumber,
   writeBase64,
   writeInteger,
   writeRaw,
   writeString,
-} from '../../src/result/json-encoder.ts';
-import type { FieldEncoder } from '../../src/row-sink.ts';
+} from '../../src/result/values/primitives.ts';
 
 function write(encode: FieldEncoder, source: Buffer): string {
   const out = new ByteWriter(1);
@@ -92,7 +92,7 @@ test.each([0, 1, 2, 3, 4, 5, 8, 63, 95, 96, 97, 5_000])('%s bytes are copied as 
 
 test('any bytes are base64', () => {
   const property = fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
-    expect(write(writeBase64, Buffer.from(bytes))).toBe(`"${Buffer.from(bytes).toString('base64')}"`);
+    expect(write(writeBase64, Buffer.from(bytes))).toBe(Buffer.from(bytes).toString('base64'));
   });
   fc.assert(property, { numRuns: scaled(500, 10_000) });
 });

@@ -24,6 +24,7 @@ function setup(cache?: QueryDefinition['cache']) {
     variables: [],
     notNull: [],
     version: 1,
+    versionNumber: 1,
     cache,
     source,
   };

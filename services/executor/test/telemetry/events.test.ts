@@ -14,13 +14,14 @@ function setup(level = 'debug') {
     isLevelEnabled: (asked: string) => levels.indexOf(asked) >= levels.indexOf(level),
     ...Object.fromEntries(levels.map((name) => [name, write])),
   } as unknown as Logger;
-  const poolStats = () => ({ pools: 1, waiting: 2, busy: 3, idle: 4, connecting: 5 });
+  const poolStats = () => ({ pools: 1, waiting: 2, busy: 3, idle: 4, connecting: 5, tripped: 1 });
   return {
     lines,
     events: createExecutorEvents({
       logger,
       poolStats,
       answerStats: () => ({ size: 6, bytes: 7 }),
+      connectionsMax: 200,
       statistics: { executed: () => {}, failed: () => {}, answered: () => {}, ended: () => {} },
       slowMs: 1_000,
     }),
@@ -104,5 +105,7 @@ test('fast executions are only counted, and slow ones are also logged', () => {
   );
   expect(text).toContain('datahub_answer_rows_total 4');
   expect(text).toContain('datahub_pool_connections{state="idle"} 4');
+  expect(text).toContain('datahub_pool_connections_max 200');
+  expect(text).toContain('datahub_sources_tripped 1');
   expect(text).toMatch(/\n$/);
 });

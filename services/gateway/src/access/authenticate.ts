@@ -32,8 +32,8 @@ export function authenticate(
 ): void | Promise<void> {
   let found: Principal | Promise<Principal>;
   try {
-    const key = request.headers['x-service-api-key'];
-    found = deps.keyCache.principalOf(key, () => deps.rateLimiter.requireTolerance(addressOf(request)));
+    const key = request.headers['x-service-api-key'] ?? bearerOf(request);
+    found = deps.keyCache.principalOf(key, () => deps.rateLimiter.requireFewRefusals(addressOf(request)));
   } catch (err) {
     return refuse(err, addressOf(request), deps);
   }
@@ -44,6 +44,12 @@ export function authenticate(
     (principal) => admit(request, reply, { principal, deps }),
     (err) => refuse(err, address, deps),
   );
+}
+
+/** The key of clients that can only send `Authorization: Bearer`, on the route for them. */
+function bearerOf({ headers, context }: FastifyRequest): string | undefined {
+  if (context.route?.bearer !== true) return undefined;
+  return /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 /** The caller's address, as reported by trusted proxies. */
@@ -74,11 +80,15 @@ function originOfRead({ method, headers }: FastifyRequest, { publicOrigin }: Acc
 
 /** Checks the scope of the request's route. Throws SCOPE_DENIED. */
 export function requireScope(request: FastifyRequest): void {
-  const { scope } = request.context.route.config;
-  if (scope === undefined) return;
+  const scope = request.context.route?.scope;
+  if (scope !== undefined && !isAllowed(request, scope)) requireGranted(request, scope);
+}
+
+/** True if the key may call routes with the scope. */
+export function isAllowed(request: FastifyRequest, scope: Scope): boolean {
   // Only the executor knows whether a query writes; it checks the scope of writes itself.
-  if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return;
-  requireGranted(request, scope);
+  if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return true;
+  return isGranted(scopesOf(request), scope);
 }
 
 /** For a request that needs more than the scope of its route. Throws SCOPE_DENIED. */

@@ -20,7 +20,7 @@ export interface RateLimiter {
   /** Takes one request from each budget of the key and sets the headers. Throws or rejects with RATE_LIMITED. */
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
   /** Throws RATE_LIMITED while an address has sent too many refused keys. */
-  requireTolerance(address: string): void;
+  requireFewRefusals(address: string): void;
   /** The refusal is answered after it is counted, so a caller that waits for each answer cannot exceed the limit. */
   noteRefusedKey(address: string): void | Promise<void>;
 }
@@ -70,7 +70,7 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (!admitted) throw refuse(bucket, perMinute);
     },
 
-    requireTolerance: (address) => {
+    requireFewRefusals: (address) => {
       const network = networkOf(address);
       if (!networks.has(network)) return;
       const bucket = bucketOf(networks, network, options.unknownKeysPerMinute);

@@ -76,8 +76,8 @@ class SharedRateLimiter implements RateLimiter {
     return this.#wait(draws, principal, reply);
   }
 
-  requireTolerance(address: string): void {
-    this.#options.local.requireTolerance(address);
+  requireFewRefusals(address: string): void {
+    this.#options.local.requireFewRefusals(address);
     const share = this.#networks.get(networkOf(address));
     if (share === undefined || this.#now() >= share.endsAt) return;
     const perMinute = this.#options.unknownKeysPerMinute;

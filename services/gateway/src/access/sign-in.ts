@@ -62,7 +62,7 @@ export function registerSignIn(
   app.post(signInPath, { config: { cors: false } as object }, async (request, reply) => {
     reply.removeHeader('access-control-expose-headers').headers(unstoredHeaders);
     const address = request.socket.remoteAddress ?? '';
-    rateLimiter.requireTolerance(address);
+    rateLimiter.requireFewRefusals(address);
     try {
       requireLocalPage(request, address);
       const code = request.headers[codeHeader];

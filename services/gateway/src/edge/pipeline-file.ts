@@ -80,29 +80,37 @@ export interface WatchOptions {
 }
 
 /**
- * Reads the file at each interval. File events would miss the change of a mounted ConfigMap, which swaps symbolic links.
+ * Reads the file again and again. File events would miss the change of a mounted ConfigMap, which swaps symbolic links.
  * Returns a function that stops this.
  */
 export function watchText(options: WatchOptions): () => void {
   let { text } = options;
   let seen = text;
   let unreadable = false;
+  let stopped = false;
   const check = async (): Promise<void> => {
     try {
       const now = await readFile(options.path, 'utf8');
       unreadable = false;
-      // A file may be read while it is being written, so a text counts once it was read twice.
-      const whole = now === seen;
+      // A file may be read while it is being written, so a text counts once it is the same an interval later.
+      const stable = now === seen;
       seen = now;
-      if (!whole || now === text) return;
+      if (stopped || !stable || now === text) return;
       text = now;
       options.onChange(now);
     } catch (err) {
-      if (!unreadable) options.onUnreadable(err);
+      if (!unreadable && !stopped) options.onUnreadable(err);
       unreadable = true;
     }
   };
-  const timer = setInterval(() => void check(), options.intervalMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  let timer: NodeJS.Timeout;
+  // The interval begins where a read ends: two reads that a busy machine delays would else follow each other at once.
+  const wait = (): void => {
+    timer = setTimeout(() => void check().finally(() => stopped || wait()), options.intervalMs).unref();
+  };
+  wait();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
 }

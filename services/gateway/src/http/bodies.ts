@@ -11,6 +11,10 @@ import { requireScope } from '../access/authenticate.ts';
 import { JsonBody } from './json-body.ts';
 
 export interface BodiesOptions {
+  /** The most bytes of one body. */
+  bodyBytesMax: number;
+  /** The same for routes with large bodies. */
+  largeBodyBytesMax: number;
   /** The most bytes of all bodies together. A body counts from its request's headers until the answer. */
   bytesMax: number;
   /** The most bytes of the bodies of one key. */
@@ -40,7 +44,7 @@ const largeShare = 0.75;
 /** The memory for reading a stream: an incomplete record, a batch of records, and their copies in the call. */
 const streamBytes = 4_194_304;
 
-export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions): Bodies {
+export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: BodiesOptions): Bodies {
   const bytesByKey = new Map<string, number>();
   let bytesInUse = 0;
 
@@ -74,7 +78,7 @@ export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions
     release,
     stream: (request, payload, done) => {
       try {
-        if (!request.context.route.config.imports)
+        if (!request.context.route?.imports)
           throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.');
         requireUncompressed(request);
         requireScope(request);
@@ -90,20 +94,30 @@ export function createBodies({ bytesMax, keyBytesMax, streaming }: BodiesOptions
         if (err !== null) release(request);
         done(err, value);
       };
-      readBody(request, payload, { reserve, settle });
+      const { bodyBytesMax, largeBodyBytesMax } = limits;
+      const isLarge = request.context.route?.largeBody === true;
+      readBody(request, payload, {
+        bodyBytesMax: isLarge ? largeBodyBytesMax : bodyBytesMax,
+        reserve,
+        settle,
+      });
     },
   };
 }
 
 interface ReadOptions {
+  bodyBytesMax: number;
   /** Throws RATE_LIMITED or UNAVAILABLE. */
   reserve(request: FastifyRequest, bytes: number): void;
   /** Called once. */
   settle(err: Error | null, value?: unknown): void;
 }
 
-function readBody(request: FastifyRequest, payload: IncomingMessage, { reserve, settle }: ReadOptions): void {
-  const bodyBytesMax = request.context.route.config.bodyBytesMax ?? 0;
+function readBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  { bodyBytesMax, reserve, settle }: ReadOptions,
+): void {
   const body = new JsonBody();
   let isDone = false;
   const finish = (err: Error | null, value?: unknown): void => {

@@ -4,6 +4,7 @@ import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GatewayEvents } from '../telemetry/events.ts';
 import { type Problem, problemHeaders, toProblem } from './problem-details.ts';
+import { isReading } from './route.ts';
 
 interface Failure {
   hubError: HubError;
@@ -19,7 +20,7 @@ export function reportFailure(thrown: unknown, request: FastifyRequest, events: 
   const problem = toProblem(hubError, {
     path: pathOf(request),
     id: request.id,
-    pointers: hubError.errors && request.context.route.config.pointers?.(request.body),
+    pointers: hubError.errors && request.context.route?.pointers?.(request.body),
   });
   return { hubError, problem };
 }
@@ -43,10 +44,10 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
 
 /** True if the answer of a service was lost, or if the gateway failed unexpectedly after it may have made a change. */
 function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {
-  // A request without a route calls no service.
-  if (context?.route.url === undefined || context.route.config.reads === true) return false;
+  // A request to an unknown path calls no service.
+  if (context?.path === undefined || (context.route !== undefined && isReading(context.route))) return false;
   // For executions, the executor itself reports OUTCOME_UNKNOWN.
-  return err.lost === true || (err.code === 'INTERNAL' && context.route.config.executes !== true);
+  return err.lost === true || (err.code === 'INTERNAL' && context.route?.executes !== true);
 }
 
 const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;
@@ -74,9 +75,12 @@ function fromFastify(err: unknown): HubError {
 }
 
 /** Throws NOT_FOUND for an unknown path, and METHOD_NOT_ALLOWED for a known path with another method. */
-export function refuseUnknown(request: FastifyRequest, known: { method: string; url: string }[]): never {
+export function refuseUnknown(request: FastifyRequest, known: { method: string; path: string }[]): never {
   const path = pathOf(request);
-  const allowed = known.filter(({ url }) => matches(url, path)).map(({ method }) => method);
+  const named = known.filter((one) => one.path === path);
+  const allowed = (named.length > 0 ? named : known.filter((one) => matches(one.path, path))).map(
+    ({ method }) => method,
+  );
   if (allowed.length === 0)
     throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists all paths.');
   if (allowed.includes('GET')) allowed.push('HEAD');
@@ -84,10 +88,24 @@ export function refuseUnknown(request: FastifyRequest, known: { method: string; 
   throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path allows ${list}.`), { allow: list });
 }
 
-function matches(url: string, path: string): boolean {
-  const [pattern, parts] = [url.split('/'), path.split('/')];
+/**
+ * Refuses requests without a route. A path without parameters never names an id of another route, as in
+ * GET `/v1/queries/execute`.
+ */
+export function createRouteCheck(known: { method: string; path: string }[]) {
+  const plain = new Set(known.map(({ path }) => path).filter((path) => !/[:*]/.test(path)));
+  return (request: FastifyRequest): void => {
+    const path = pathOf(request);
+    const isOfAnother = request.routeOptions.url !== path && plain.has(path);
+    if (request.is404 || isOfAnother) refuseUnknown(request, known);
+  };
+}
+
+function matches(known: string, path: string): boolean {
+  const [pattern, parts] = [known.split('/'), path.split('/')];
+  if (pattern.at(-1) === '*' && parts.length > pattern.length) parts.length = pattern.length;
   return (
     pattern.length === parts.length &&
-    pattern.every((part, i) => (part.startsWith(':') ? parts[i] !== '' : part === parts[i]))
+    pattern.every((part, i) => (/^[:*]/.test(part) ? parts[i] !== '' : part === parts[i]))
   );
 }

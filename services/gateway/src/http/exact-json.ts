@@ -16,8 +16,12 @@ export function exactMember(body: ParsedBody, path: readonly string[]): string |
 }
 
 /** The member `context` as JSON, with the digits of its numbers; empty for none. */
-export function contextJson(request: FastifyRequest, body: { context?: unknown }): string {
-  if (body.context === undefined || body.context === null) return '';
-  if (request.parsed?.exactText === undefined) return JSON.stringify(body.context);
-  return exactMember(request.parsed, ['context']) ?? '';
+export const contextJson = (request: FastifyRequest, { context }: { context?: unknown }): string =>
+  memberJson(request, 'context', context);
+
+/** A member of the body as JSON, with the digits of its numbers; empty for none. */
+export function memberJson(request: FastifyRequest, name: string, value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (request.parsed?.exactText === undefined) return JSON.stringify(value);
+  return exactMember(request.parsed, [name]) ?? '';
 }

@@ -54,8 +54,8 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           idempotencyKey: key,
           operation: operationOf(request),
           bodyMac: macOf(request),
-          settling: settlings[request.context.route.config.settledBy ?? 'nothing'],
-          queryId: request.context.route.config.executes ? (request.body as { queryId: string }).queryId : '',
+          settling: settlings[request.context.route?.settledBy ?? 'nothing'],
+          queryId: request.target?.queryId ?? '',
         },
         request.context,
       );
@@ -152,7 +152,7 @@ function outcomeOf(
     const unknown = unknownCodes.has(request.failedWith);
     return { status: unknown ? status : 0, ...nothing, unknown };
   }
-  if (request.context.route.config.secretAnswer) {
+  if (request.context.route?.secretAnswer) {
     return {
       status,
       ...nothing,

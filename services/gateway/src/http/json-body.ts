@@ -31,17 +31,26 @@ export interface ParsedBody {
 export class JsonBody {
   bytes = 0;
   readonly #shape = new ShapeCheck();
-  readonly #chunks: Buffer[] = [];
+  /** The first chunk, then a copy of all chunks that grows by doubling. */
+  #buffer: Buffer = Buffer.alloc(0);
 
   push(chunk: Buffer): void {
-    this.bytes += chunk.length;
     this.#shape.push(chunk);
-    this.#chunks.push(chunk);
+    const bytes = this.bytes + chunk.length;
+    if (this.bytes === 0) this.#buffer = chunk;
+    else {
+      if (bytes > this.#buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, bytes));
+        this.#buffer.copy(larger, 0, 0, this.bytes);
+        this.#buffer = larger;
+      }
+      chunk.copy(this.#buffer, this.bytes);
+    }
+    this.bytes = bytes;
   }
 
   end(): ParsedBody {
-    const [only] = this.#chunks;
-    const text = decode(this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks));
+    const text = decode(this.#buffer.subarray(0, this.bytes));
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -4,7 +4,13 @@
  */
 
 import { engines } from '@datahub/contract/engines';
-import { idCharacters, untrimmedLabelCharacters } from '@datahub/contract/limits';
+import {
+  hubPathPattern,
+  idCharacters,
+  pathLength,
+  queryPathPattern,
+  untrimmedLabelCharacters,
+} from '@datahub/contract/limits';
 import type { FromSchema } from 'json-schema-to-ts';
 
 export type { FromSchema };
@@ -61,6 +67,10 @@ export const label = {
   maxLength: untrimmedLabelCharacters.max,
 } as const;
 export const id = { type: 'string', minLength: idCharacters.min, maxLength: idCharacters.max } as const;
+const pathOf = <const P extends string>(pattern: P) =>
+  ({ type: 'string', minLength: pathLength.min, maxLength: pathLength.max, pattern }) as const;
+export const hubPath = pathOf(hubPathPattern);
+export const queryPath = pathOf(queryPathPattern);
 export const engine = { type: 'string', enum: engines } as const;
 
 export const text = { type: 'string' } as const;

@@ -5,6 +5,7 @@
 
 import {
   createServer,
+  type IncomingMessage,
   type RequestListener,
   type Server,
   type ServerResponse,
@@ -13,6 +14,7 @@ import {
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createRequestId } from '@datahub/service-kit/call/request-id';
+import { createCompactRequest, parseInSlices } from './compact-request.ts';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 
@@ -29,7 +31,29 @@ export const listenerOptions = {
 };
 
 export function createListener(listener: RequestListener): Server {
-  return createServer(listenerOptions, requireHost(listener)).on('checkExpectation', refuseExpectation);
+  const responses = new WeakMap<IncomingMessage, ServerResponse>();
+  const IncomingMessage = createCompactRequest((request) =>
+    refuseSmallChunks(request, responses.get(request)),
+  );
+  const checked = requireHost(listener);
+  const options = { ...listenerOptions, IncomingMessage };
+  return createServer(options, (request, response) => {
+    if (request.headers['transfer-encoding'] !== undefined) {
+      responses.set(request, response);
+      countUnreadChunks(request, response);
+    }
+    checked(request, response);
+  })
+    .on('connection', parseInSlices)
+    .on('checkExpectation', refuseExpectation);
+}
+
+/** Node skips `push`, and so the bounds on small chunks, for a body that the app has not begun to read. */
+function countUnreadChunks(request: IncomingMessage, response: ServerResponse): void {
+  request.read(0);
+  response.on('finish', () => {
+    if (!request.complete && request.listenerCount('data') === 0) request.resume();
+  });
 }
 
 /** Returns a function that counts the requests without a complete answer. */
@@ -74,6 +98,19 @@ export function createMalformedAnswer(streaming: WeakSet<Socket>) {
     if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
     socket.destroy(cause);
   };
+}
+
+const smallChunks = {
+  status: 400,
+  err: new RequestError('The request is malformed: its body arrives in chunks that are too small.', [
+    { pointer: '', detail: 'has chunks of less than 8 bytes on average; send larger ones' },
+  ]),
+};
+
+/** Closes the connection. The rest of such a body would cost far more than its bytes. */
+function refuseSmallChunks({ socket }: IncomingMessage, response: ServerResponse | undefined): void {
+  if (response?.headersSent === false && socket.writable) socket.write(toText(smallChunks));
+  socket.destroy();
 }
 
 const badExpectation = {

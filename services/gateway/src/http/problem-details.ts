@@ -19,6 +19,8 @@ export const kinds: Record<ErrorCode, Kind> = {
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
   CONFLICT: { status: 409, title: 'Conflict' },
+  PATH_TAKEN: { status: 409, title: 'The path is taken' },
+  TOOL_NAME_TAKEN: { status: 409, title: 'The name of the tool is taken' },
   CONSTRAINT: { status: 409, title: 'A constraint of the database is violated' },
   MAX_AFFECTED: { status: 409, title: 'Too many rows would be affected' },
   ROLLBACK_INCOMPLETE: { status: 409, title: 'Some changes could not be rolled back' },
@@ -26,6 +28,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   NOT_TRAINED: { status: 409, title: 'The classifier has not been trained' },
   NOT_EMPTY: { status: 409, title: 'Not empty' },
   IDEMPOTENCY_CONFLICT: { status: 409, title: 'The idempotency key was used before' },
+  VERSION_CHANGED: { status: 409, title: 'The query has another version' },
   VERSION_MISMATCH: { status: 412, title: 'The document has changed' },
   TOO_LARGE: { status: 413, title: 'Too large' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
@@ -49,6 +52,17 @@ export const kinds: Record<ErrorCode, Kind> = {
   STATEMENT_TIMEOUT: { status: 504, title: 'The statement took too long' },
 };
 
+/** Who a failure counts against. Failures of sources do not count against the hub's own objective. */
+export type Origin = 'client' | 'source' | 'hub';
+
+/** An unknown outcome with a stage comes from a statement at a source; without one, a service of the hub did not answer. */
+export function originOf({ code, stage }: Pick<HubError, 'code' | 'stage'>): Origin {
+  const { status } = kinds[code];
+  if (status < 500) return 'client';
+  const isOfSource = status === 502 || status === 504 || code === 'SOURCE_BUSY';
+  return isOfSource || (code === 'OUTCOME_UNKNOWN' && stage !== undefined) ? 'source' : 'hub';
+}
+
 export interface Problem {
   type: string;
   title: string;
@@ -61,6 +75,7 @@ export interface Problem {
   stage?: string;
   retryable?: boolean;
   sql?: { state?: string; line?: number; column?: number };
+  version?: number;
 }
 
 /** `path` has no query string, because the values in it must not be repeated. */
@@ -82,6 +97,7 @@ export function toProblem(
     ...(err.stage === undefined ? {} : { stage: err.stage }),
     ...(err.retryable === undefined ? {} : { retryable: err.retryable }),
     ...(err.sql === undefined ? {} : { sql: err.sql }),
+    ...(err.version === undefined ? {} : { version: err.version }),
   };
 }
 

@@ -9,16 +9,17 @@ export interface DataOptions {
   maxRows?: number;
   numbers?: 'auto' | 'string';
   meta?: boolean;
+  version?: number;
 }
 
 const optionPrefix = 'options.';
-const rowsMax = 4_294_967_295;
+const numberMax = 4_294_967_295;
 
 const rules: Record<string, { must: string; read(text: string): DataOptions | undefined }> = {
   'options.maxRows': {
-    must: `must be a whole number from 0 to ${rowsMax}`,
+    must: `must be a whole number from 0 to ${numberMax}`,
     read: (text) =>
-      /^\d{1,10}$/.test(text) && Number(text) <= rowsMax ? { maxRows: Number(text) } : undefined,
+      /^\d{1,10}$/.test(text) && Number(text) <= numberMax ? { maxRows: Number(text) } : undefined,
   },
   'options.numbers': {
     must: 'must be auto or string',
@@ -30,6 +31,11 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
       const meta = flagValues.get(text);
       return meta === undefined ? undefined : { meta };
     },
+  },
+  'options.version': {
+    must: `must be a whole number from 1 to ${numberMax}`,
+    read: (text) =>
+      /^[1-9]\d{0,9}$/.test(text) && Number(text) <= numberMax ? { version: Number(text) } : undefined,
   },
 };
 export const dataOptions = Object.keys(rules);

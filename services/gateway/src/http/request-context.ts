@@ -1,8 +1,6 @@
 /** The context that the gateway adds to a request: the caller, the deadline and the trace. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AuditAction } from '@datahub/contract/audit-actions';
-import type { Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
@@ -10,19 +8,13 @@ import type { Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { toRequestId } from '@datahub/service-kit/call/request-id';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
-import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
-import type { FieldPointers } from './request-error.ts';
+import type { Route } from './route.ts';
 
 /** The caller's request id if it is valid, else a new one. */
 export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
   return toRequestId(raw.headers['x-request-id']);
-}
-
-/** The parts of a route that checks, counters and logs read. An unknown path has no `url`. */
-export interface KnownRoute extends Pick<FastifyRequest['routeOptions'], 'schema'> {
-  url?: string | undefined;
-  config: FastifyContextConfig;
 }
 
 export interface RequestContextOptions {
@@ -45,7 +37,7 @@ export class RequestContext implements CallContext {
   readonly #request: FastifyRequest;
   readonly #response: ServerResponse;
   readonly #options: RequestContextOptions;
-  #route: KnownRoute | undefined;
+  #route: Route | undefined;
   #stop: CallStop | undefined;
   #deadline: Deadline | undefined;
 
@@ -58,15 +50,19 @@ export class RequestContext implements CallContext {
     this.#options = options;
   }
 
-  /** Cached, because Fastify creates the options on each access. */
-  get route(): KnownRoute {
-    this.#route ??= this.#request.routeOptions;
+  /** The route of `/v1`. Cached, because Fastify creates its options on each access. */
+  get route(): Route | undefined {
+    this.#route ??= this.#request.routeOptions.config.route;
     return this.#route;
   }
 
-  /** Sets the object that all requests of the route share. */
-  set route(route: KnownRoute) {
+  set route(route: Route) {
     this.#route = route;
+  }
+
+  /** The pattern of the path, outside of `/v1` too. Undefined for an unknown path. */
+  get path(): string | undefined {
+    return this.route?.path ?? this.#request.routeOptions.url;
   }
 
   /** Fires when the client disconnects before the answer is complete, or at the deadline. */
@@ -121,36 +117,17 @@ declare module 'fastify' {
     operationId: string | undefined;
     /** The code of the problem that was sent, or that interrupted the answer. */
     failedWith: string | undefined;
+    /** The time that the hub itself took until the head of the answer to an execution. */
+    overheadMs: number | undefined;
     /** The client disconnected while the request was running. */
     disconnected: boolean;
     /** The id of the created resource, if the path does not name it. */
     createdId: string | undefined;
   }
   interface FastifyContextConfig {
-    /** The scope that the key needs, if any. */
-    scope?: Scope | undefined;
-    /** The route changes something, so an idempotency key applies. */
-    idempotent?: boolean;
-    /** The route changes nothing. */
-    reads?: boolean;
-    /** How a repeat determines a lost outcome; see `BeginOperationRequest.settling`. */
-    settledBy?: 'audit' | 'repeat' | undefined;
-    /** The body names a query to execute. */
-    executes?: boolean;
-    /** The action that the audit log counts. */
-    counted?: AuditAction | undefined;
-    /** Maps the fields that a service names to pointers into the body. Called only for a refused request. */
-    pointers?: ((body: unknown) => FieldPointers) | undefined;
-    /** The answer has a secret that is shown once. */
-    secretAnswer?: boolean;
-    bodyBytesMax?: number;
-    bodyOptional?: boolean;
-    /** The handler can read the body as a stream. */
-    imports?: boolean;
+    route?: Route;
   }
 }
-
-export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 export function setVersion(reply: FastifyReply, version: number | undefined): void {
   if (version !== undefined) reply.header('etag', `"${version}"`);

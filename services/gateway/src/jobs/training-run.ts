@@ -5,7 +5,7 @@ import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import type { Digest } from '@datahub/service-kit/digest-table';
-import { faultsOfExample } from '../routes/classifiers/examples.ts';
+import { faultsOfExample } from '../resources/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';

@@ -7,7 +7,7 @@ import { parseExact } from '@datahub/contract/exact-json';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { type RawRecord, RecordSplitter } from './records.ts';
-import { createTurns } from './turns.ts';
+import { createLoopYield } from './yield-to-loop.ts';
 
 export interface Row {
   /** The first row has the number 1. */
@@ -33,7 +33,7 @@ export class RowReader implements ExecutionReply {
   isTruncated = false;
   readonly #options: RowReaderOptions;
   readonly #splitter = new RecordSplitter({ isCsv: false, bytesMax: rowBytesMax });
-  readonly #endOfTurn = createTurns();
+  readonly #endOfTurn = createLoopYield();
   #records: RawRecord[] = [];
   #pendingBytes = 0;
   #isBehind = false;

@@ -1,13 +1,13 @@
 /** The typed events of the gateway. Log lines, metrics and spans are made from them here and nowhere else. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type HubError, unexpectedOf } from '@datahub/service-kit/call/error';
+import { errorCodes, type HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
-import { kinds } from '../http/problem-details.ts';
+import { kinds, originOf } from '../http/problem-details.ts';
 
 export interface GatewayEvents {
   /** Call this when the answer is complete or its connection has closed. Ends the span of the request. */
@@ -34,17 +34,13 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     name: 'datahub_http_request_duration_seconds',
     help: 'Duration of requests by method, route and status.',
   });
-  const problems = new Counter({
-    name: 'datahub_http_problems_total',
-    help: 'Problem answers by error code.',
-    labelNames: ['code'],
-    registers: [registry],
-  });
+  const overhead = createOverhead();
+  const problems = createProblems(registry);
 
   const kindOf = createKinds(requests, logger);
 
   return {
-    metrics: async () => (await registry.metrics()) + requests.text(),
+    metrics: async () => (await registry.metrics()) + requests.text() + overhead.text(),
 
     answered: (request, reply) => {
       endSpan(request, reply);
@@ -52,6 +48,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
       const { principal, requestId, traceparent, startedAt } = request.context;
       const elapsedMs = performance.now() - startedAt;
       kind.durations.observe(elapsedMs);
+      if (request.overheadMs !== undefined) overhead.observe(request.overheadMs);
       const log = principal === undefined ? kind.log : logFor(kind, principal);
       if (!log.isLevelEnabled('info')) return;
       log.info(
@@ -66,7 +63,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
     },
 
     failed: (request, err) => {
-      problems.inc({ code: err.code });
+      problems.inc({ code: err.code, origin: originOf(err) });
       if (kinds[err.code].status < 500) return;
       logger.warn(
         {
@@ -83,6 +80,28 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
   };
 }
 
+/** Counts start at 0, so that a rate includes the first problem of a code. */
+function createProblems(registry: Registry): Counter<'code' | 'origin'> {
+  const problems = new Counter({
+    name: 'datahub_http_problems_total',
+    help: 'Problem answers by error code, and by who they count against: client, source or hub.',
+    labelNames: ['code', 'origin'],
+    registers: [registry],
+  });
+  for (const code of errorCodes) problems.inc({ code, origin: originOf({ code, stage: undefined }) }, 0);
+  return problems;
+}
+
+function createOverhead() {
+  const histogram = new DurationHistogram({
+    name: 'datahub_execution_overhead_seconds',
+    help: 'The time until the head of an answer to an execution, without queue, connect and database.',
+    bucketsMs: [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500],
+  });
+  const series = histogram.series({ service: 'gateway' });
+  return { observe: (ms: number) => series.observe(ms), text: () => histogram.text() };
+}
+
 /** Why an answer that began with 200 did not end well: it was cut off, or its last line is a problem. */
 function brokenOff({ failedWith }: FastifyRequest, { raw }: FastifyReply): { brokenOff: string } | undefined {
   if (!raw.writableFinished) return { brokenOff: failedWith ?? 'CANCELLED' };
@@ -94,7 +113,7 @@ function createKinds(requests: DurationHistogram, logger: Logger) {
   /** Kinds by route. Unknown paths have no route. */
   const byRoute = new Map<string | undefined, RequestKind[]>();
   return (request: FastifyRequest, reply: FastifyReply): RequestKind => {
-    const { url } = request.context.route;
+    const url = request.context.path;
     const { method } = request;
     const { statusCode: status } = reply.raw;
     let kinds = byRoute.get(url);
@@ -135,8 +154,8 @@ function describe(err: HubError): string | undefined {
 /** Starts the span of a request. Probes and unknown paths have none. */
 export function startSpan(request: FastifyRequest, tracing: Tracing): void {
   const { context, method } = request;
-  const route = request.context.route.url;
-  if (route === undefined || !route.startsWith('/v1/')) return;
+  const route = request.context.path;
+  if (route === undefined || !(route.startsWith('/v1/') || route === '/mcp')) return;
   context.span = tracing.start(`${method} ${route}`, {
     parent: context.traceparent,
     kind: 'server',

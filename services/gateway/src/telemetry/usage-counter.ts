@@ -3,16 +3,27 @@
  * the catalog every few seconds. No request waits for this. A crash loses the counts that were not sent.
  */
 
+import type { AuditAction } from '@datahub/contract/audit-actions';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
+import type { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { kinds } from '../http/problem-details.ts';
+import { countedAs } from '../http/route.ts';
 import type { Upstreams } from '../upstreams.ts';
 
 export interface UsageCounter {
   answered(request: FastifyRequest, reply: FastifyReply): void;
   /** Sends the remaining counts. */
   close(): Promise<void>;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a request did, if its route does not say it. */
+    use: { action: AuditAction; resourceId: string } | undefined;
+  }
 }
 
 export interface UsageCounterOptions {
@@ -43,6 +54,9 @@ const flushTimeoutMs = 5_000;
 const usesPerCall = 200;
 /** Statuses of requests that were refused before anything was done, or that name no resource of the caller. */
 const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429]);
+
+/** True if a call that failed so is not counted. */
+export const isRefused = ({ code }: HubError): boolean => uncountedStatuses.has(kinds[code].status);
 
 export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
@@ -83,17 +97,21 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
 
   return {
     answered: (request, reply) => {
-      const action = request.context?.route.config.counted;
+      const route = request.context?.route;
+      const action = request.use?.action ?? (route && countedAs(route));
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
       const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
-      const { queryId: executed } = (request.body ?? {}) as { queryId?: string };
-      const resourceId = request.createdId ?? classifierId ?? queryId ?? jobId ?? executed ?? '';
+      // A query that is not stored is counted under its source.
+      const { queryId: executed, sourceId } = (request.body ?? {}) as { queryId?: string; sourceId?: string };
+      const inPath = classifierId ?? queryId ?? jobId;
+      const resourceId = request.createdId ?? request.target?.queryId ?? inPath ?? executed ?? sourceId ?? '';
       // An answer that began with 200 can end with a problem.
       const failed = status >= 400 || !reply.raw.writableFinished || request.failedWith !== undefined;
-      for (const use of [{ action, resourceId }, ...usedBesides(request)])
-        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0 });
+      const uses =
+        request.use === undefined ? [{ action, resourceId }, ...usedBesides(request)] : [request.use];
+      for (const use of uses) counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0 });
       if (counts.size >= entriesMax) void flush();
     },
 
@@ -110,7 +128,7 @@ function usedBesides({ body, context }: FastifyRequest): { action: string; resou
     queryId?: string;
     options?: { annotate?: { classifier: string }[] };
   };
-  if (queryId !== undefined && context.route.config.counted !== 'query.execute')
+  if (queryId !== undefined && context.route?.audit !== 'query.execute')
     return [{ action: 'query.execute', resourceId: queryId }];
   const classifiers = new Set((options?.annotate ?? []).map(({ classifier }) => classifier));
   return [...classifiers].map((resourceId) => ({ action: 'classifier.predict', resourceId }));

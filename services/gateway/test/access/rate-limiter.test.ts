@@ -56,15 +56,15 @@ describe('limits', () => {
   it('hold off an address that sends bad keys, and nobody else', () => {
     const { limits, pass } = create();
     for (let i = 0; i < 5; i++) {
-      limits.requireTolerance('1.2.3.4');
+      limits.requireFewRefusals('1.2.3.4');
       limits.noteRefusedKey('1.2.3.4');
     }
-    expect(() => limits.requireTolerance('1.2.3.4')).toThrow(
+    expect(() => limits.requireFewRefusals('1.2.3.4')).toThrow(
       expect.objectContaining({ code: 'RATE_LIMITED' }),
     );
-    limits.requireTolerance('1.2.3.5');
+    limits.requireFewRefusals('1.2.3.5');
     pass(12_000);
-    limits.requireTolerance('1.2.3.4');
+    limits.requireFewRefusals('1.2.3.4');
   });
 
   it('remember only so many keys', () => {

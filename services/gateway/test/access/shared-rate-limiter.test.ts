@@ -39,7 +39,7 @@ describe('what several gateways count together', () => {
   /** One bad key: true where it was looked at. */
   const guess = async (limits: Limits, address: string): Promise<boolean> => {
     try {
-      limits.requireTolerance(address);
+      limits.requireFewRefusals(address);
     } catch (err) {
       expect(err).toEqual(limited);
       return false;

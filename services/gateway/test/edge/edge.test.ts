@@ -43,6 +43,12 @@ afterEach(() => {
   lines.length = 0;
 });
 
+/** Replaces the file at once, so that its reader never sees a part of it. */
+async function replace(text: string): Promise<void> {
+  await writeFile(`${path}.next`, text);
+  await rename(`${path}.next`, path);
+}
+
 /** The edge before a server that says what reached it. */
 async function start(text: string, env: Record<string, string> = {}) {
   await writeFile(path, text);
@@ -134,11 +140,10 @@ describe('the edge', () => {
         if (response.headers.get('x-stamp') === 'new') stamped++;
       }
     });
-    await writeFile(
-      path,
+    await replace(
       pipeline("      - stamp: { action: { value: 'new' } }", 'plugins: { stamp: { package: ./stamp.cjs } }'),
     );
-    await vi.waitFor(() => expect(stamped).toBeGreaterThan(50), { timeout: 5_000 });
+    await vi.waitFor(() => expect(stamped).toBeGreaterThan(50), { timeout: 60_000 });
     running = false;
     await Promise.all(load);
     expect([...statuses]).toEqual([200]);
@@ -150,7 +155,7 @@ describe('the edge', () => {
     await writeFile(next, pipeline('      - terminate: { action: { statusCode: 418, message: swapped } }'));
     await symlink(next, join(dir, 'link'));
     await rename(join(dir, 'link'), path);
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(418), { timeout: 5_000 });
+    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(418), { timeout: 60_000 });
     await rm(path);
   });
 
@@ -207,8 +212,8 @@ describe('the edge', () => {
       message: expect.stringContaining(says),
     });
     const { url } = await start(pipeline(''));
-    await writeFile(path, text);
-    await vi.waitFor(() => expect(lines.join('')).toContain('edge.rejected'), { timeout: 5_000 });
+    await replace(text);
+    await vi.waitFor(() => expect(lines.join('')).toContain('edge.rejected'), { timeout: 60_000 });
     const errors = lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
     expect(errors.map(({ event }) => event)).toEqual(['edge.rejected']);
     expect(errors[0].msg).toContain(says);
@@ -260,18 +265,19 @@ describe('the edge', () => {
   });
 
   it('ends with the last text of its file, though an earlier one takes long to load', async () => {
-    const slow = `await new Promise((resolve) => setTimeout(resolve, 300));
+    const slow = `globalThis.slowIsLoading = true;
+      await new Promise((resolve) => setTimeout(resolve, 300));
       export const init = ({ registerPolicy }) => registerPolicy({ name: 'slow', schema: { $id: 'https://example/slow.json' },
         policy: () => (request, response, next) => { response.setHeader('x-stamp', 'slow'); next(); } });`;
     await writeFile(join(dir, 'slow.mjs'), slow);
     const { url } = await start(pipeline(''));
     const plugins = (name: string) =>
       `plugins: { ${name}: { package: ./${name}.${name === 'slow' ? 'mjs' : 'cjs'} } }`;
-    await writeFile(path, pipeline('      - slow: {}', plugins('slow')).replace('stamp]', 'slow]'));
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    await writeFile(path, pipeline("      - stamp: { action: { value: 'last' } }", plugins('stamp')));
+    await replace(pipeline('      - slow: {}', plugins('slow')).replace('stamp]', 'slow]'));
+    await vi.waitFor(() => expect(globalThis).toHaveProperty('slowIsLoading'), { timeout: 60_000 });
+    await replace(pipeline("      - stamp: { action: { value: 'last' } }", plugins('stamp')));
     await vi.waitFor(() => expect(lines.filter((line) => line.includes('edge.reloaded'))).toHaveLength(2), {
-      timeout: 5_000,
+      timeout: 60_000,
     });
     expect((await fetch(url)).headers.get('x-stamp')).toBe('last');
   });

@@ -7,7 +7,7 @@ async function answerTo(err: unknown, config: { reads?: boolean; executes?: bool
   const app = Fastify();
   app.decorateRequest('context');
   app.addHook('onRequest', async (request) => {
-    request.context = { route: { url: '/x', config } } as never;
+    request.context = { path: '/x', route: config } as never;
   });
   app.post('/x', async () => {
     throw err;

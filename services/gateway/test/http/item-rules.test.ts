@@ -1,5 +1,6 @@
 import { fieldError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
+import { expectLinear } from '../../../../tests/support/growth.ts';
 import { toProblem } from '../../src/http/problem-details.ts';
 import type { FieldPointers } from '../../src/http/request-error.ts';
 import { requireItems, texts, toValidationError } from '../../src/http/validation.ts';
@@ -7,30 +8,36 @@ import {
   createClassifierHandlers,
   predictPointers,
   trainPointers,
-} from '../../src/routes/classifiers/classifiers.ts';
-import { contextRule } from '../../src/routes/classifiers/examples.ts';
-import { updateQueryPointers } from '../../src/routes/queries/queries.ts';
-import { createSummarizeHandler } from '../../src/routes/summarize.ts';
+} from '../../src/resources/classifiers/classifiers.ts';
+import { contextRule } from '../../src/resources/classifiers/examples.ts';
+import { updateQueryPointers } from '../../src/resources/queries/queries.ts';
+import { createSummarizeHandler } from '../../src/resources/summarize.ts';
 
 const many = 2_000_000;
+/** Some for each fault that is told, whatever the size of the body. */
+const readsMax = 1_000;
 
 async function refusalOf(handler: (request: never, reply: never) => Promise<unknown>, body: object) {
   const request = { body, params: { classifierId: 'c' }, context: {} };
-  const startedAt = performance.now();
   const err = await handler(request as never, {} as never).then(
     () => undefined,
     (err) => err,
   );
-  expect(performance.now() - startedAt).toBeLessThan(500);
   return err && { code: err.code, message: err.message, faults: err.faults.length };
 }
 
 const ml = new Proxy({}, { get: () => async () => ({ classes: [], predictions: [], generated: '' }) });
 
 describe('a body with many faults', () => {
-  const { train, predict } = createClassifierHandlers({ ml } as never, {} as never);
-  const summarize = createSummarizeHandler({ ml } as never);
-  const wrong = new Array(many).fill(1);
+  const { train, predict } = createClassifierHandlers({ upstreams: { ml } } as never);
+  const summarize = createSummarizeHandler({ upstreams: { ml } } as never);
+  let reads = 0;
+  const wrong = new Proxy(new Array(many).fill(1), {
+    get: (target, name, receiver) => {
+      reads++;
+      return Reflect.get(target, name, receiver);
+    },
+  });
 
   it.each<[string, (request: never, reply: never) => Promise<unknown>, object, string]>([
     ['examples', train, { examples: wrong }, '/examples/0 must be an object; "errors" lists 49 more faults.'],
@@ -101,7 +108,9 @@ describe('a body with many faults', () => {
       '/context must contain only arrays or only strings.',
     ],
   ])('is refused with the first faults: %s', async (_name, handler, body, message) => {
+    reads = 0;
     const refusal = await refusalOf(handler, body);
+    expect(reads).toBeLessThan(readsMax);
     expect(refusal).toMatchObject({ code: 'VALIDATION', message });
     expect(refusal?.faults).toBeLessThanOrEqual(50);
   });
@@ -116,7 +125,7 @@ describe('a body with many faults', () => {
       expect(() => requireItems(new Array(100_000).fill('a'), '/x', rule)).not.toThrow();
   });
 
-  it('is refused in bounded time if the validator found a million faults', () => {
+  it('is refused in bounded time if the validator found a million faults', async () => {
     const finding = {
       instancePath: '/a',
       keyword: 'type',
@@ -124,9 +133,8 @@ describe('a body with many faults', () => {
       params: { type: 'string' },
     };
     const findings = Array.from({ length: many }, (_, i) => ({ ...finding, instancePath: `/a/${i}` }));
-    const startedAt = performance.now();
     expect(toValidationError(findings).faults).toHaveLength(50);
-    expect(performance.now() - startedAt).toBeLessThan(200);
+    await expectLinear((count) => toValidationError(findings.slice(0, count)), many);
   });
 });
 

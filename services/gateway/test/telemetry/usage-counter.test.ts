@@ -37,7 +37,7 @@ function answer(
 ) {
   const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined };
   const request = {
-    context: { principal, route: { config: { counted: counted === '' ? undefined : counted } } },
+    context: { principal, route: { audit: counted === '' ? undefined : counted } },
     params: {},
     body: { queryId },
     failedWith,

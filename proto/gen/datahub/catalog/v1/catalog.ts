@@ -27,10 +27,13 @@ export interface Hub {
   createdAt?: Date | undefined;
   updatedAt?: Date | undefined;
   version: number;
+  /** One segment, unique in the account. */
+  path?: string | undefined;
 }
 
 export interface CreateHubRequest {
   label: string;
+  path?: string | undefined;
 }
 
 export interface CreateHubResponse {
@@ -61,6 +64,8 @@ export interface UpdateHubRequest {
   archived?: boolean | undefined;
   expectedVersion?: number | undefined;
   moreVersions: number[];
+  /** An empty text removes the path. */
+  path?: string | undefined;
 }
 
 export interface UpdateHubResponse {
@@ -313,7 +318,11 @@ export interface Variable {
     | undefined;
   /** A JSON array of the allowed values. */
   enumJson?: string | undefined;
-  description?: string | undefined;
+  description?:
+    | string
+    | undefined;
+  /** True if values of the variable must not appear in addresses. Such a variable has no default. */
+  secret?: boolean | undefined;
 }
 
 export interface VariableList {
@@ -337,6 +346,18 @@ export interface CachePolicySetting {
   policy?: CachePolicy | undefined;
 }
 
+/** Describes a query as a tool for agents. */
+export interface Tool {
+  /** Unique in the account. If absent, the name is derived from the path or label. */
+  name?: string | undefined;
+  description: string;
+}
+
+export interface ToolSetting {
+  /** Absent if the query is not a tool. */
+  tool?: Tool | undefined;
+}
+
 export interface Query {
   queryId: string;
   hubId: string;
@@ -358,6 +379,25 @@ export interface Query {
     | undefined;
   /** Columns that the query asserts to be not null. */
   notNull: string[];
+  /** Segments joined by slashes, unique in the hub. */
+  path?: string | undefined;
+  tool?:
+    | Tool
+    | undefined;
+  /** What a client stores to draw the query: a JSON object that services do not read. */
+  presentationJson?:
+    | string
+    | undefined;
+  /** `broken` if the source rejected the query when it was last described, else absent. */
+  state?:
+    | string
+    | undefined;
+  /** For a broken query, the reason, as a JSON object. */
+  problemJson?:
+    | string
+    | undefined;
+  /** How the columns differ from those that this version of the query had first, as a JSON array; absent if they do not. */
+  driftJson?: string | undefined;
 }
 
 export interface ColumnNames {
@@ -374,6 +414,13 @@ export interface CreateQueryRequest {
   context?: VariableList | undefined;
   cache?: CachePolicy | undefined;
   notNull: string[];
+  /** PATH_TAKEN if another query of the hub has it. */
+  path?:
+    | string
+    | undefined;
+  /** TOOL_NAME_TAKEN if another query of the account has its name. */
+  tool?: Tool | undefined;
+  presentationJson?: string | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -397,11 +444,23 @@ export interface ListQueriesRequest {
     | undefined;
   /** Requests `signature_json` of each query. */
   signatures: boolean;
+  /** `broken` selects the queries with this state. */
+  state?: string | undefined;
 }
 
 export interface ListQueriesResponse {
   queries: Query[];
   total: number;
+}
+
+export interface ListToolsRequest {
+}
+
+export interface ListToolsResponse {
+  /** At most 2,000, ordered by id in each hub that the key is limited to. */
+  queries: Query[];
+  /** True if the key may use more of them. */
+  truncated: boolean;
 }
 
 export interface GetQueryRequest {
@@ -412,6 +471,16 @@ export interface GetQueryRequest {
 
 export interface GetQueryResponse {
   query?: Query | undefined;
+}
+
+export interface FindQueryRequest {
+  /** The id or the path of the hub. */
+  hub: string;
+  path: string;
+}
+
+export interface FindQueryResponse {
+  queryId: string;
 }
 
 export interface UpdateQueryRequest {
@@ -429,7 +498,19 @@ export interface UpdateQueryRequest {
     | CachePolicySetting
     | undefined;
   /** If absent, the member stays unchanged. */
-  notNull?: ColumnNames | undefined;
+  notNull?:
+    | ColumnNames
+    | undefined;
+  /** An empty text removes the path. The members from here on do not make a version. */
+  path?:
+    | string
+    | undefined;
+  /** Replaces the whole tool. */
+  tool?:
+    | ToolSetting
+    | undefined;
+  /** Replaces the whole presentation. An empty text removes it. */
+  presentationJson?: string | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -822,7 +903,15 @@ export const Page: MessageFns<Page> = {
 };
 
 function createBaseHub(): Hub {
-  return { hubId: "", label: "", archived: false, createdAt: undefined, updatedAt: undefined, version: 0 };
+  return {
+    hubId: "",
+    label: "",
+    archived: false,
+    createdAt: undefined,
+    updatedAt: undefined,
+    version: 0,
+    path: undefined,
+  };
 }
 
 export const Hub: MessageFns<Hub> = {
@@ -844,6 +933,9 @@ export const Hub: MessageFns<Hub> = {
     }
     if (message.version !== 0) {
       writer.uint32(48).uint32(message.version);
+    }
+    if (message.path !== undefined) {
+      writer.uint32(58).string(message.path);
     }
     return writer;
   },
@@ -909,6 +1001,14 @@ export const Hub: MessageFns<Hub> = {
             message.version = reader.uint32();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -923,13 +1023,16 @@ export const Hub: MessageFns<Hub> = {
 };
 
 function createBaseCreateHubRequest(): CreateHubRequest {
-  return { label: "" };
+  return { label: "", path: undefined };
 }
 
 export const CreateHubRequest: MessageFns<CreateHubRequest> = {
   encode(message: CreateHubRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.label !== "") {
       writer.uint32(10).string(message.label);
+    }
+    if (message.path !== undefined) {
+      writer.uint32(18).string(message.path);
     }
     return writer;
   },
@@ -953,6 +1056,14 @@ export const CreateHubRequest: MessageFns<CreateHubRequest> = {
             }
 
             message.label = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
             continue;
           }
         }
@@ -1221,7 +1332,14 @@ export const GetHubResponse: MessageFns<GetHubResponse> = {
 };
 
 function createBaseUpdateHubRequest(): UpdateHubRequest {
-  return { hubId: "", label: undefined, archived: undefined, expectedVersion: undefined, moreVersions: [] };
+  return {
+    hubId: "",
+    label: undefined,
+    archived: undefined,
+    expectedVersion: undefined,
+    moreVersions: [],
+    path: undefined,
+  };
 }
 
 export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
@@ -1244,6 +1362,9 @@ export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
         writer.uint32(v);
       }
       writer.join();
+    }
+    if (message.path !== undefined) {
+      writer.uint32(50).string(message.path);
     }
     return writer;
   },
@@ -1310,6 +1431,14 @@ export const UpdateHubRequest: MessageFns<UpdateHubRequest> = {
             }
 
             break;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -3523,6 +3652,7 @@ function createBaseVariable(): Variable {
     required: undefined,
     enumJson: undefined,
     description: undefined,
+    secret: undefined,
   };
 }
 
@@ -3545,6 +3675,9 @@ export const Variable: MessageFns<Variable> = {
     }
     if (message.description !== undefined) {
       writer.uint32(50).string(message.description);
+    }
+    if (message.secret !== undefined) {
+      writer.uint32(56).bool(message.secret);
     }
     return writer;
   },
@@ -3608,6 +3741,14 @@ export const Variable: MessageFns<Variable> = {
             }
 
             message.description = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.secret = reader.bool();
             continue;
           }
         }
@@ -3783,6 +3924,109 @@ export const CachePolicySetting: MessageFns<CachePolicySetting> = {
   },
 };
 
+function createBaseTool(): Tool {
+  return { name: undefined, description: "" };
+}
+
+export const Tool: MessageFns<Tool> = {
+  encode(message: Tool, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== undefined) {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.description !== "") {
+      writer.uint32(18).string(message.description);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Tool {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTool();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.description = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseToolSetting(): ToolSetting {
+  return { tool: undefined };
+}
+
+export const ToolSetting: MessageFns<ToolSetting> = {
+  encode(message: ToolSetting, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tool !== undefined) {
+      Tool.encode(message.tool, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ToolSetting {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseToolSetting();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tool = Tool.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseQuery(): Query {
   return {
     queryId: "",
@@ -3800,6 +4044,12 @@ function createBaseQuery(): Query {
     signatureJson: "",
     cache: undefined,
     notNull: [],
+    path: undefined,
+    tool: undefined,
+    presentationJson: undefined,
+    state: undefined,
+    problemJson: undefined,
+    driftJson: undefined,
   };
 }
 
@@ -3849,6 +4099,24 @@ export const Query: MessageFns<Query> = {
     }
     for (const v of message.notNull) {
       writer.uint32(114).string(v!);
+    }
+    if (message.path !== undefined) {
+      writer.uint32(162).string(message.path);
+    }
+    if (message.tool !== undefined) {
+      Tool.encode(message.tool, writer.uint32(170).fork()).join();
+    }
+    if (message.presentationJson !== undefined) {
+      writer.uint32(178).string(message.presentationJson);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(186).string(message.state);
+    }
+    if (message.problemJson !== undefined) {
+      writer.uint32(194).string(message.problemJson);
+    }
+    if (message.driftJson !== undefined) {
+      writer.uint32(202).string(message.driftJson);
     }
     return writer;
   },
@@ -3986,6 +4254,54 @@ export const Query: MessageFns<Query> = {
             message.notNull.push(reader.string());
             continue;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.tool = Tool.decode(reader, reader.uint32());
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.presentationJson = reader.string();
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.problemJson = reader.string();
+            continue;
+          }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.driftJson = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4056,6 +4372,9 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     context: undefined,
     cache: undefined,
     notNull: [],
+    path: undefined,
+    tool: undefined,
+    presentationJson: undefined,
   };
 }
 
@@ -4087,6 +4406,15 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     for (const v of message.notNull) {
       writer.uint32(66).string(v!);
+    }
+    if (message.path !== undefined) {
+      writer.uint32(162).string(message.path);
+    }
+    if (message.tool !== undefined) {
+      Tool.encode(message.tool, writer.uint32(170).fork()).join();
+    }
+    if (message.presentationJson !== undefined) {
+      writer.uint32(178).string(message.presentationJson);
     }
     return writer;
   },
@@ -4174,6 +4502,30 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.notNull.push(reader.string());
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.tool = Tool.decode(reader, reader.uint32());
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.presentationJson = reader.string();
             continue;
           }
         }
@@ -4326,7 +4678,7 @@ export const QueryWarning: MessageFns<QueryWarning> = {
 };
 
 function createBaseListQueriesRequest(): ListQueriesRequest {
-  return { hubId: "", page: undefined, signatures: false };
+  return { hubId: "", page: undefined, signatures: false, state: undefined };
 }
 
 export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
@@ -4339,6 +4691,9 @@ export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
     }
     if (message.signatures !== false) {
       writer.uint32(24).bool(message.signatures);
+    }
+    if (message.state !== undefined) {
+      writer.uint32(162).string(message.state);
     }
     return writer;
   },
@@ -4378,6 +4733,14 @@ export const ListQueriesRequest: MessageFns<ListQueriesRequest> = {
             }
 
             message.signatures = reader.bool();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.state = reader.string();
             continue;
           }
         }
@@ -4435,6 +4798,98 @@ export const ListQueriesResponse: MessageFns<ListQueriesResponse> = {
             }
 
             message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListToolsRequest(): ListToolsRequest {
+  return {};
+}
+
+export const ListToolsRequest: MessageFns<ListToolsRequest> = {
+  encode(_: ListToolsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListToolsResponse(): ListToolsResponse {
+  return { queries: [], truncated: false };
+}
+
+export const ListToolsResponse: MessageFns<ListToolsResponse> = {
+  encode(message: ListToolsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.queries) {
+      Query.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.truncated !== false) {
+      writer.uint32(16).bool(message.truncated);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListToolsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListToolsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queries.push(Query.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.truncated = reader.bool();
             continue;
           }
         }
@@ -4553,6 +5008,109 @@ export const GetQueryResponse: MessageFns<GetQueryResponse> = {
   },
 };
 
+function createBaseFindQueryRequest(): FindQueryRequest {
+  return { hub: "", path: "" };
+}
+
+export const FindQueryRequest: MessageFns<FindQueryRequest> = {
+  encode(message: FindQueryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.hub !== "") {
+      writer.uint32(10).string(message.hub);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindQueryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindQueryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.hub = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFindQueryResponse(): FindQueryResponse {
+  return { queryId: "" };
+}
+
+export const FindQueryResponse: MessageFns<FindQueryResponse> = {
+  encode(message: FindQueryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindQueryResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindQueryResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseUpdateQueryRequest(): UpdateQueryRequest {
   return {
     queryId: "",
@@ -4566,6 +5124,9 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     moreVersions: [],
     cache: undefined,
     notNull: undefined,
+    path: undefined,
+    tool: undefined,
+    presentationJson: undefined,
   };
 }
 
@@ -4607,6 +5168,15 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.notNull !== undefined) {
       ColumnNames.encode(message.notNull, writer.uint32(82).fork()).join();
+    }
+    if (message.path !== undefined) {
+      writer.uint32(162).string(message.path);
+    }
+    if (message.tool !== undefined) {
+      ToolSetting.encode(message.tool, writer.uint32(170).fork()).join();
+    }
+    if (message.presentationJson !== undefined) {
+      writer.uint32(178).string(message.presentationJson);
     }
     return writer;
   },
@@ -4720,6 +5290,30 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.notNull = ColumnNames.decode(reader, reader.uint32());
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.tool = ToolSetting.decode(reader, reader.uint32());
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.presentationJson = reader.string();
             continue;
           }
         }
@@ -7650,6 +8244,26 @@ export const CatalogServiceService = {
     responseSerialize: (value: GetQueryResponse): Buffer => Buffer.from(GetQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetQueryResponse => GetQueryResponse.decode(value),
   },
+  /** Returns the id of the query that has a path. */
+  findQuery: {
+    path: "/datahub.catalog.v1.CatalogService/FindQuery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FindQueryRequest): Buffer => Buffer.from(FindQueryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FindQueryRequest => FindQueryRequest.decode(value),
+    responseSerialize: (value: FindQueryResponse): Buffer => Buffer.from(FindQueryResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FindQueryResponse => FindQueryResponse.decode(value),
+  },
+  /** Lists the queries that are tools, in all hubs that the key may use, without their texts. */
+  listTools: {
+    path: "/datahub.catalog.v1.CatalogService/ListTools" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListToolsRequest): Buffer => Buffer.from(ListToolsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListToolsRequest => ListToolsRequest.decode(value),
+    responseSerialize: (value: ListToolsResponse): Buffer => Buffer.from(ListToolsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListToolsResponse => ListToolsResponse.decode(value),
+  },
   updateQuery: {
     path: "/datahub.catalog.v1.CatalogService/UpdateQuery" as const,
     requestStream: false as const,
@@ -7850,6 +8464,10 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   createQuery: handleUnaryCall<CreateQueryRequest, CreateQueryResponse>;
   listQueries: handleUnaryCall<ListQueriesRequest, ListQueriesResponse>;
   getQuery: handleUnaryCall<GetQueryRequest, GetQueryResponse>;
+  /** Returns the id of the query that has a path. */
+  findQuery: handleUnaryCall<FindQueryRequest, FindQueryResponse>;
+  /** Lists the queries that are tools, in all hubs that the key may use, without their texts. */
+  listTools: handleUnaryCall<ListToolsRequest, ListToolsResponse>;
   updateQuery: handleUnaryCall<UpdateQueryRequest, UpdateQueryResponse>;
   deleteQuery: handleUnaryCall<DeleteQueryRequest, DeleteQueryResponse>;
   /** Lists the versions of a query, newest first. The first one is the present query. */

@@ -58,11 +58,15 @@ export interface ResolvedQuery {
   query: string;
   context: Variable[];
   version: number;
+  /** The number of the query's version in the list of versions, which a move does not raise. */
+  versionNumber?: number | undefined;
   cache?:
     | CachePolicy
     | undefined;
   /** A NULL in one of these columns fails the execution with CONTRACT_BROKEN. */
   notNull: string[];
+  path?: string | undefined;
+  hubPath?: string | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -127,6 +131,19 @@ export interface SaveSignatureRequest {
   signatureJson: string;
   /** The settings version of the described source, because another version may have other columns. */
   settingsVersion: string;
+  /** If the source rejected the query: the reason, as a JSON object. `signature_json` is then empty. */
+  problemJson?: string | undefined;
+}
+
+export interface TakeSourceCheckRequest {
+  sourceId: string;
+  everyMs?: number | undefined;
+}
+
+export interface TakeSourceCheckResponse {
+  /** False if another caller took the check. */
+  taken: boolean;
+  queryIds: string[];
 }
 
 export interface SaveSignatureResponse {
@@ -544,8 +561,11 @@ function createBaseResolvedQuery(): ResolvedQuery {
     query: "",
     context: [],
     version: 0,
+    versionNumber: undefined,
     cache: undefined,
     notNull: [],
+    path: undefined,
+    hubPath: undefined,
   };
 }
 
@@ -572,11 +592,20 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     if (message.version !== 0) {
       writer.uint32(56).uint32(message.version);
     }
+    if (message.versionNumber !== undefined) {
+      writer.uint32(88).uint32(message.versionNumber);
+    }
     if (message.cache !== undefined) {
       CachePolicy.encode(message.cache, writer.uint32(82).fork()).join();
     }
     for (const v of message.notNull) {
       writer.uint32(66).string(v!);
+    }
+    if (message.path !== undefined) {
+      writer.uint32(162).string(message.path);
+    }
+    if (message.hubPath !== undefined) {
+      writer.uint32(170).string(message.hubPath);
     }
     return writer;
   },
@@ -650,6 +679,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             message.version = reader.uint32();
             continue;
           }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.versionNumber = reader.uint32();
+            continue;
+          }
           case 10: {
             if (tag !== 82) {
               break;
@@ -664,6 +701,22 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.notNull.push(reader.string());
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.hubPath = reader.string();
             continue;
           }
         }
@@ -1191,7 +1244,7 @@ export const WatchResponse: MessageFns<WatchResponse> = {
 };
 
 function createBaseSaveSignatureRequest(): SaveSignatureRequest {
-  return { queryId: "", version: 0, signatureJson: "", settingsVersion: "" };
+  return { queryId: "", version: 0, signatureJson: "", settingsVersion: "", problemJson: undefined };
 }
 
 export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
@@ -1207,6 +1260,9 @@ export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
     }
     if (message.settingsVersion !== "") {
       writer.uint32(34).string(message.settingsVersion);
+    }
+    if (message.problemJson !== undefined) {
+      writer.uint32(162).string(message.problemJson);
     }
     return writer;
   },
@@ -1254,6 +1310,128 @@ export const SaveSignatureRequest: MessageFns<SaveSignatureRequest> = {
             }
 
             message.settingsVersion = reader.string();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.problemJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeSourceCheckRequest(): TakeSourceCheckRequest {
+  return { sourceId: "", everyMs: undefined };
+}
+
+export const TakeSourceCheckRequest: MessageFns<TakeSourceCheckRequest> = {
+  encode(message: TakeSourceCheckRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.everyMs !== undefined) {
+      writer.uint32(16).uint32(message.everyMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeSourceCheckRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeSourceCheckRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.everyMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeSourceCheckResponse(): TakeSourceCheckResponse {
+  return { taken: false, queryIds: [] };
+}
+
+export const TakeSourceCheckResponse: MessageFns<TakeSourceCheckResponse> = {
+  encode(message: TakeSourceCheckResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.taken !== false) {
+      writer.uint32(8).bool(message.taken);
+    }
+    for (const v of message.queryIds) {
+      writer.uint32(18).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeSourceCheckResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeSourceCheckResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.taken = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.queryIds.push(reader.string());
             continue;
           }
         }
@@ -1711,6 +1889,18 @@ export const CatalogInternalServiceService = {
       Buffer.from(SaveSignatureResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SaveSignatureResponse => SaveSignatureResponse.decode(value),
   },
+  /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
+  takeSourceCheck: {
+    path: "/datahub.catalog.v1.CatalogInternalService/TakeSourceCheck" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeSourceCheckRequest): Buffer =>
+      Buffer.from(TakeSourceCheckRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeSourceCheckRequest => TakeSourceCheckRequest.decode(value),
+    responseSerialize: (value: TakeSourceCheckResponse): Buffer =>
+      Buffer.from(TakeSourceCheckResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeSourceCheckResponse => TakeSourceCheckResponse.decode(value),
+  },
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: {
     path: "/datahub.catalog.v1.CatalogInternalService/ListSealed" as const,
@@ -1751,6 +1941,8 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
    */
   watch: handleBidiStreamingCall<WatchRequest, WatchResponse>;
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
+  /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
+  takeSourceCheck: handleUnaryCall<TakeSourceCheckRequest, TakeSourceCheckResponse>;
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
   /**

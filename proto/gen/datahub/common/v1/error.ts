@@ -22,7 +22,11 @@ export interface ErrorDetail {
   stage: string;
   retryable?: boolean | undefined;
   sql?: SqlFault | undefined;
-  retryAfterMs?: number | undefined;
+  retryAfterMs?:
+    | number
+    | undefined;
+  /** For VERSION_CHANGED: the number of the query's present version. */
+  version?: number | undefined;
 }
 
 export interface Fault {
@@ -59,6 +63,7 @@ function createBaseErrorDetail(): ErrorDetail {
     retryable: undefined,
     sql: undefined,
     retryAfterMs: undefined,
+    version: undefined,
   };
 }
 
@@ -84,6 +89,9 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
     }
     if (message.retryAfterMs !== undefined) {
       writer.uint32(56).uint32(message.retryAfterMs);
+    }
+    if (message.version !== undefined) {
+      writer.uint32(64).uint32(message.version);
     }
     return writer;
   },
@@ -155,6 +163,14 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
             }
 
             message.retryAfterMs = reader.uint32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.version = reader.uint32();
             continue;
           }
         }

@@ -44,7 +44,11 @@ export interface ExecuteOptions {
   /** Writes bigint and decimal values always as strings. */
   numbersAsStrings: boolean;
   /** If true, an unknown name in the context is an error. */
-  strict?: boolean | undefined;
+  strict?:
+    | boolean
+    | undefined;
+  /** If the query has another version, the call fails with VERSION_CHANGED. */
+  version?: number | undefined;
 }
 
 export interface ExecuteRequest {
@@ -81,7 +85,37 @@ export interface ExecuteRequest {
    * True if the caller can send the call to another executor. A query with a cache is then answered with
    * `SessionReply.reroute`.
    */
-  reroutable?: boolean | undefined;
+  reroutable?:
+    | boolean
+    | undefined;
+  /** The names by which the caller found the query. If the query does not have them, the call fails with NOT_FOUND. */
+  path?:
+    | QueryPath
+    | undefined;
+  /**
+   * A query that is not stored, instead of `query_id`, which is empty then. Its answers are never cached, and its calls
+   * are counted under its source.
+   */
+  draft?: Draft | undefined;
+}
+
+export interface Draft {
+  sourceId: string;
+  query: string;
+  /** SELECT by default; for MongoDB, the command in the text. */
+  command?: string | undefined;
+  context?: VariableList | undefined;
+  notNull: string[];
+  /** Instead of the rows, sends the plan as the JSON object {"plan": …}, whatever the format. Only for SQL that reads. */
+  explain: boolean;
+  /** Also runs the query, so that the plan has measured times and rows. Needs `explain`. */
+  analyze: boolean;
+}
+
+export interface QueryPath {
+  /** The id or the path of the hub. */
+  hub: string;
+  path: string;
 }
 
 export interface Annotations {
@@ -320,6 +354,18 @@ export interface DescribeQueryResponse {
   version: number;
 }
 
+export interface CheckSourceRequest {
+  sourceId: string;
+}
+
+export interface CheckSourceResponse {
+  /** The number of queries that were described. */
+  checked: number;
+  brokenQueryIds: string[];
+  /** The number of queries that the deadline left out. */
+  left: number;
+}
+
 export interface CheckQueryRequest {
   sourceId: string;
   query: string;
@@ -331,6 +377,13 @@ export interface CheckQueryRequest {
   /** A stored query. */
   compareTo?: string | undefined;
   notNull: string[];
+  /** Also compares the rows of both queries, which must read the same source. Needs `compare_to`. */
+  diff?: DiffRequest | undefined;
+}
+
+export interface DiffRequest {
+  /** The values of the variables as JSON text with all digits. Empty for none. */
+  valuesJson: string;
 }
 
 export interface QueryProblem {
@@ -369,7 +422,35 @@ export interface CheckQueryResponse {
   signature?: DescribeQueryResponse | undefined;
   problems: QueryProblem[];
   /** Absent unless both queries could be described. */
-  changes?: ContractChanges | undefined;
+  changes?:
+    | ContractChanges
+    | undefined;
+  /** Absent if it was not asked for, or if one of the queries could not be described. */
+  diff?: RowDiff | undefined;
+}
+
+/** The rows of two queries in one snapshot, compared as multisets. */
+export interface RowDiff {
+  /** Rows that only the draft has. */
+  added: number;
+  /** Rows that only the stored query has. */
+  removed: number;
+  /** Pairs of a removed and an added row that alone have the same value in the first column. */
+  changed: number;
+  unchanged: number;
+  /** At most 10. */
+  samples: RowSample[];
+}
+
+export interface RowSample {
+  /** added, removed or changed. */
+  kind: string;
+  /** The row of the stored query as JSON text. */
+  beforeJson?:
+    | string
+    | undefined;
+  /** The row of the draft. */
+  afterJson?: string | undefined;
 }
 
 export interface ReadStatisticsRequest {
@@ -458,6 +539,7 @@ function createBaseExecuteOptions(): ExecuteOptions {
     meta: false,
     numbersAsStrings: false,
     strict: undefined,
+    version: undefined,
   };
 }
 
@@ -483,6 +565,9 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     }
     if (message.strict !== undefined) {
       writer.uint32(56).bool(message.strict);
+    }
+    if (message.version !== undefined) {
+      writer.uint32(64).uint32(message.version);
     }
     return writer;
   },
@@ -556,6 +641,14 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
             message.strict = reader.bool();
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -581,6 +674,8 @@ function createBaseExecuteRequest(): ExecuteRequest {
     checkOnly: undefined,
     cache: undefined,
     reroutable: undefined,
+    path: undefined,
+    draft: undefined,
   };
 }
 
@@ -615,6 +710,12 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.reroutable !== undefined) {
       writer.uint32(88).bool(message.reroutable);
+    }
+    if (message.path !== undefined) {
+      QueryPath.encode(message.path, writer.uint32(162).fork()).join();
+    }
+    if (message.draft !== undefined) {
+      Draft.encode(message.draft, writer.uint32(170).fork()).join();
     }
     return writer;
   },
@@ -710,6 +811,199 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.reroutable = reader.bool();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.path = QueryPath.decode(reader, reader.uint32());
+            continue;
+          }
+          case 21: {
+            if (tag !== 170) {
+              break;
+            }
+
+            message.draft = Draft.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDraft(): Draft {
+  return {
+    sourceId: "",
+    query: "",
+    command: undefined,
+    context: undefined,
+    notNull: [],
+    explain: false,
+    analyze: false,
+  };
+}
+
+export const Draft: MessageFns<Draft> = {
+  encode(message: Draft, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.query !== "") {
+      writer.uint32(18).string(message.query);
+    }
+    if (message.command !== undefined) {
+      writer.uint32(26).string(message.command);
+    }
+    if (message.context !== undefined) {
+      VariableList.encode(message.context, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.notNull) {
+      writer.uint32(42).string(v!);
+    }
+    if (message.explain !== false) {
+      writer.uint32(48).bool(message.explain);
+    }
+    if (message.analyze !== false) {
+      writer.uint32(56).bool(message.analyze);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Draft {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDraft();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.query = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.command = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.context = VariableList.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.notNull.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.explain = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.analyze = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryPath(): QueryPath {
+  return { hub: "", path: "" };
+}
+
+export const QueryPath: MessageFns<QueryPath> = {
+  encode(message: QueryPath, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.hub !== "") {
+      writer.uint32(10).string(message.hub);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryPath {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryPath();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.hub = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
             continue;
           }
         }
@@ -2238,8 +2532,130 @@ export const DescribeQueryResponse: MessageFns<DescribeQueryResponse> = {
   },
 };
 
+function createBaseCheckSourceRequest(): CheckSourceRequest {
+  return { sourceId: "" };
+}
+
+export const CheckSourceRequest: MessageFns<CheckSourceRequest> = {
+  encode(message: CheckSourceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckSourceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckSourceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCheckSourceResponse(): CheckSourceResponse {
+  return { checked: 0, brokenQueryIds: [], left: 0 };
+}
+
+export const CheckSourceResponse: MessageFns<CheckSourceResponse> = {
+  encode(message: CheckSourceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.checked !== 0) {
+      writer.uint32(8).uint32(message.checked);
+    }
+    for (const v of message.brokenQueryIds) {
+      writer.uint32(18).string(v!);
+    }
+    if (message.left !== 0) {
+      writer.uint32(24).uint32(message.left);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckSourceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckSourceResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.checked = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.brokenQueryIds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.left = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseCheckQueryRequest(): CheckQueryRequest {
-  return { sourceId: "", query: "", command: undefined, context: undefined, compareTo: undefined, notNull: [] };
+  return {
+    sourceId: "",
+    query: "",
+    command: undefined,
+    context: undefined,
+    compareTo: undefined,
+    notNull: [],
+    diff: undefined,
+  };
 }
 
 export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
@@ -2261,6 +2677,9 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
     }
     for (const v of message.notNull) {
       writer.uint32(50).string(v!);
+    }
+    if (message.diff !== undefined) {
+      DiffRequest.encode(message.diff, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -2324,6 +2743,60 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
             }
 
             message.notNull.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.diff = DiffRequest.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseDiffRequest(): DiffRequest {
+  return { valuesJson: "" };
+}
+
+export const DiffRequest: MessageFns<DiffRequest> = {
+  encode(message: DiffRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.valuesJson !== "") {
+      writer.uint32(10).string(message.valuesJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): DiffRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDiffRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.valuesJson = reader.string();
             continue;
           }
         }
@@ -2599,7 +3072,7 @@ export const ContractChanges: MessageFns<ContractChanges> = {
 };
 
 function createBaseCheckQueryResponse(): CheckQueryResponse {
-  return { signature: undefined, problems: [], changes: undefined };
+  return { signature: undefined, problems: [], changes: undefined, diff: undefined };
 }
 
 export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
@@ -2612,6 +3085,9 @@ export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
     }
     if (message.changes !== undefined) {
       ContractChanges.encode(message.changes, writer.uint32(26).fork()).join();
+    }
+    if (message.diff !== undefined) {
+      RowDiff.encode(message.diff, writer.uint32(34).fork()).join();
     }
     return writer;
   },
@@ -2651,6 +3127,172 @@ export const CheckQueryResponse: MessageFns<CheckQueryResponse> = {
             }
 
             message.changes = ContractChanges.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.diff = RowDiff.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRowDiff(): RowDiff {
+  return { added: 0, removed: 0, changed: 0, unchanged: 0, samples: [] };
+}
+
+export const RowDiff: MessageFns<RowDiff> = {
+  encode(message: RowDiff, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.added !== 0) {
+      writer.uint32(8).uint32(message.added);
+    }
+    if (message.removed !== 0) {
+      writer.uint32(16).uint32(message.removed);
+    }
+    if (message.changed !== 0) {
+      writer.uint32(24).uint32(message.changed);
+    }
+    if (message.unchanged !== 0) {
+      writer.uint32(32).uint32(message.unchanged);
+    }
+    for (const v of message.samples) {
+      RowSample.encode(v!, writer.uint32(42).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RowDiff {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRowDiff();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.added = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.removed = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.changed = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.unchanged = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.samples.push(RowSample.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRowSample(): RowSample {
+  return { kind: "", beforeJson: undefined, afterJson: undefined };
+}
+
+export const RowSample: MessageFns<RowSample> = {
+  encode(message: RowSample, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.kind !== "") {
+      writer.uint32(10).string(message.kind);
+    }
+    if (message.beforeJson !== undefined) {
+      writer.uint32(18).string(message.beforeJson);
+    }
+    if (message.afterJson !== undefined) {
+      writer.uint32(26).string(message.afterJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RowSample {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRowSample();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.beforeJson = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.afterJson = reader.string();
             continue;
           }
         }
@@ -3249,7 +3891,17 @@ export const ExecutorServiceService = {
       Buffer.from(DescribeQueryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DescribeQueryResponse => DescribeQueryResponse.decode(value),
   },
-  /** Does the same for a query that is not stored, and compares its contract with that of a stored one. */
+  /** Describes all queries of a source, one after the other. Those that it rejects get the state `broken`. */
+  checkSource: {
+    path: "/datahub.executor.v1.ExecutorService/CheckSource" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckSourceRequest): Buffer => Buffer.from(CheckSourceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckSourceRequest => CheckSourceRequest.decode(value),
+    responseSerialize: (value: CheckSourceResponse): Buffer => Buffer.from(CheckSourceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckSourceResponse => CheckSourceResponse.decode(value),
+  },
+  /** Does the same as DescribeQuery for a query that is not stored, and compares its contract with that of a stored one. */
   checkQuery: {
     path: "/datahub.executor.v1.ExecutorService/CheckQuery" as const,
     requestStream: false as const,
@@ -3289,7 +3941,9 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
   readSchema: handleUnaryCall<ReadSchemaRequest, ReadSchemaResponse>;
   /** Compiles a query and describes it at its source, without running it. */
   describeQuery: handleUnaryCall<DescribeQueryRequest, DescribeQueryResponse>;
-  /** Does the same for a query that is not stored, and compares its contract with that of a stored one. */
+  /** Describes all queries of a source, one after the other. Those that it rejects get the state `broken`. */
+  checkSource: handleUnaryCall<CheckSourceRequest, CheckSourceResponse>;
+  /** Does the same as DescribeQuery for a query that is not stored, and compares its contract with that of a stored one. */
   checkQuery: handleUnaryCall<CheckQueryRequest, CheckQueryResponse>;
   /** Returns what this executor counted about the queries of the account that the key may use. */
   readStatistics: handleUnaryCall<ReadStatisticsRequest, ReadStatisticsResponse>;

@@ -3,7 +3,7 @@
  * it.
  */
 
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { openClient, type SourceClient } from './client.ts';
 import { Door } from './door.ts';
 

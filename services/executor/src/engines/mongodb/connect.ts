@@ -1,7 +1,7 @@
 /** Opens connections. Each is a session of the source's client and takes one place of its pool. */
 
 import { type ClientSession, ReadPreference } from 'mongodb';
-import type { ConnectDeps, ConnectSettings, Engine } from '../../engine.ts';
+import type { ConnectDeps, ConnectSettings, Engine } from '../../ports/engine.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { Clients } from './clients.ts';
 import { MongodbConnection } from './connection.ts';

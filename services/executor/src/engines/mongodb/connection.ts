@@ -10,8 +10,8 @@ import {
   ObjectId,
   ReadPreference,
 } from 'mongodb';
-import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../row-sink.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import type { ClientLease } from './clients.ts';
 import {
   brokenError,
@@ -90,7 +90,7 @@ export class MongodbConnection implements Connection {
 
   async #read(command: Document, sink: RowSink, options: RunOptions): Promise<Outcome> {
     const { maxRows = Number.POSITIVE_INFINITY, statementTimeoutMs } = options;
-    const rows = new DocumentRows({ sink, maxRows, rowBytesMax: this.#session.rowBytesMax, command });
+    const rows = new DocumentRows({ sink, rowBytesMax: this.#session.rowBytesMax, command });
     const [name = ''] = Object.keys(command);
     const maxTimeMS = Math.ceil(statementTimeoutMs);
     if (name !== 'find' && name !== 'aggregate')
@@ -111,7 +111,7 @@ export class MongodbConnection implements Connection {
     try {
       for (let reply = await cursor.next(); reply !== undefined; reply = await cursor.next()) {
         rows.batch(reply);
-        if (rows.outcome.truncated) break;
+        if (sink.truncated) break;
         await this.#untilTaken(sink);
       }
     } finally {
@@ -150,8 +150,6 @@ export class MongodbConnection implements Connection {
     }
     return {
       hasRows: false,
-      rowCount: 0,
-      truncated: false,
       affectedRows: written,
       ...(insertId === undefined ? {} : { insertId }),
     };

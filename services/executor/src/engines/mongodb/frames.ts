@@ -5,8 +5,8 @@
  */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
+import { documentEnd } from '../../result/values/bson-reader.ts';
 import { logInBytesMax } from '../shared/bounds.ts';
-import { documentEnd } from './bson-reader.ts';
 import { checkScram, cleanHello } from './hello.ts';
 
 const opReply = 1;

@@ -1,6 +1,6 @@
 /** MongoDB and servers with the same protocol. */
 
-import type { Engine } from '../../engine.ts';
+import type { Engine } from '../../ports/engine.ts';
 
 /** The driver is loaded with the first source, because it costs start time and memory. */
 export function createMongodbEngine(): Engine {

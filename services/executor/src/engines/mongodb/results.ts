@@ -1,35 +1,39 @@
 /**
- * Converts replies to rows. JSON and NDJSON have whole documents. CSV has the fields that the command names, else those
- * of the first document.
+ * Converts replies to rows. Formats of documents get whole documents. Formats of columns get the fields that the command
+ * names, else those of the first document.
  */
 
-import { anyJson } from '@datahub/contract/json-types';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Document } from 'mongodb';
-import type { DescribedColumn, Outcome } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import type { ColumnKind } from '../../ports/column-kind.ts';
+import type { DescribedColumn, Outcome } from '../../ports/engine.ts';
+import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
+import {
+  type Element,
+  eachElement,
+  findElement,
+  misfit,
+  nameOf,
+  typeNames,
+  types,
+} from '../../result/values/bson-reader.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
-import { type Element, eachElement, findElement, misfit, nameOf, typeNames, types } from './bson-reader.ts';
-import { DocumentWriter } from './values.ts';
 
 export interface RowsOptions {
   sink: RowSink;
-  maxRows: number;
   rowBytesMax: number;
   command: Document;
 }
 
 export class DocumentRows {
-  readonly outcome: Outcome = { hasRows: true, rowCount: 0, truncated: false };
+  readonly outcome: Outcome = { hasRows: true };
   readonly #options: RowsOptions;
-  readonly #writer: DocumentWriter;
-  /** The index of each field in a CSV row, by name. */
+  /** The index of each field in a row of columns, by name. */
   #columns: Map<string, number> | undefined;
   #offsets = new Int32Array(0);
 
   constructor(options: RowsOptions) {
     this.#options = options;
-    this.#writer = new DocumentWriter(options.sink.numbers);
   }
 
   /** Writes the documents of a reply. */
@@ -66,37 +70,29 @@ export class DocumentRows {
     return this.outcome;
   }
 
-  #begin(columns: Omit<SinkColumn, 'encode'>[]): void {
+  #begin(columns: Field[]): void {
     if (this.#columns !== undefined) return;
     this.#columns = new Map(columns.map(({ name }, i) => [name, i]));
     this.#offsets = new Int32Array(columns.length * 2);
-    this.#options.sink.begin(columns.map((column) => ({ ...column, encode: this.#writer.element })));
-  }
-
-  #mayCount(): boolean {
-    const { outcome } = this;
-    if (outcome.rowCount >= this.#options.maxRows) outcome.truncated = true;
-    else outcome.rowCount++;
-    return !outcome.truncated;
+    this.#options.sink.begin(columns.map((column) => ({ ...column, kind: bson })));
   }
 
   #values(reply: Buffer, { start, end, type }: Element): boolean {
-    if (!this.#mayCount()) return false;
-    this.#offsets[0] = type === types.null ? -1 : start;
+    this.#offsets[0] = isNull(type) ? -1 : start;
     this.#offsets[1] = end;
-    this.#options.sink.row(reply, this.#offsets);
-    return true;
+    const { sink } = this.#options;
+    sink.row(reply, this.#offsets);
+    return !sink.truncated;
   }
 
   #document(reply: Buffer, { at, end }: Element): boolean {
     const { sink, rowBytesMax, command } = this.#options;
     if (end - at > rowBytesMax) throw rowTooLargeError(rowBytesMax);
-    if (!this.#mayCount()) return false;
     if (this.#columns === undefined)
-      this.#begin(columnsOf(reply, at, sink.format === 'csv' ? namedFields(command) : undefined));
-    if (sink.format === 'csv') sink.row(reply, this.#find(reply, at));
-    else sink.document(reply, at, this.#writer.document);
-    return true;
+      this.#begin(columnsOf(reply, at, sink.takesDocuments ? undefined : namedFields(command)));
+    if (sink.takesDocuments) sink.document(reply, at);
+    else sink.row(reply, this.#find(reply, at));
+    return !sink.truncated;
   }
 
   /** Finds the columns in a document. Throws if a field has no column, because the field would be lost. */
@@ -106,7 +102,7 @@ export class DocumentRows {
       const name = nameOf(reply, element);
       const column = this.#columns?.get(name);
       if (column === undefined) throw noColumn();
-      if (element.type === types.null || element.type === types.undefined) return true;
+      if (isNull(element.type)) return true;
       offsets[2 * column] = element.start;
       offsets[2 * column + 1] = element.end;
       return true;
@@ -115,19 +111,21 @@ export class DocumentRows {
   }
 }
 
+type Field = Omit<SinkColumn, 'kind'>;
+
+const bson: ColumnKind = { is: 'bson' };
+
+const isNull = (type: number) => type === types.null || type === types.undefined;
+
 function member(source: Buffer, start: number, name: string, type: number): Element {
   const found = findElement(source, start, name);
   if (found?.type !== type) throw misfit();
   return found;
 }
 
-function columnsOf(
-  reply: Buffer,
-  at: number,
-  named: Omit<SinkColumn, 'encode'>[] | undefined,
-): Omit<SinkColumn, 'encode'>[] {
+function columnsOf(reply: Buffer, at: number, named: Field[] | undefined): Field[] {
   if (named !== undefined) return named;
-  const columns: Omit<SinkColumn, 'encode'>[] = [];
+  const columns: Field[] = [];
   eachElement(reply, at, (element) => {
     columns.push({ name: nameOf(reply, element), type: typeNames[element.type] ?? '' });
     return true;
@@ -138,7 +136,7 @@ function columnsOf(
 /**
  * Returns the fields that a projection, or the last stage of a pipeline, includes; undefined if there may be others.
  */
-function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'encode'>[] | undefined {
+function namedFields({ projection, pipeline }: Document): Field[] | undefined {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
   const fields: Document | undefined = projection ?? last?.$project ?? last?.$group;
   if (fields === undefined) return undefined;
@@ -152,14 +150,16 @@ function namedFields({ projection, pipeline }: Document): Omit<SinkColumn, 'enco
   return [...new Set(names)].map((name) => ({ name, type: '' }));
 }
 
+const count: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'little-endian' };
+
 /** Returns the fields of a command's result; undefined if it may have any fields. Documents can lack a field. */
 export function describedFields(command: Document): DescribedColumn[] | undefined {
   const [name] = Object.keys(command);
-  if (name === 'count') return [{ name, type: 'int', nullable: true, jsonType: 'number|string' }];
+  if (name === 'count') return [{ name, type: 'int', nullable: true, kind: count }];
   // An operator in the projection of a find, such as $slice, can keep all other fields.
   const isOpen = Object.values(command.projection ?? {}).some((value) => Number.isNaN(Number(value)));
   const fields = name === 'distinct' ? [{ name: 'value' }] : isOpen ? undefined : namedFields(command);
-  return fields?.map((field) => ({ name: field.name, type: 'unknown', nullable: true, jsonType: anyJson }));
+  return fields?.map((field) => ({ name: field.name, type: 'unknown', nullable: true, kind: bson }));
 }
 
 function noColumn(): HubError {

@@ -4,7 +4,7 @@
  */
 
 import type { Document } from 'mongodb';
-import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
+import type { ColumnInfo, Schema, SchemaTable } from '../../ports/engine.ts';
 
 const collectionsMax = 200;
 const documentsMax = 20;

@@ -1,6 +1,6 @@
 /** The first servers of a source: the configured hosts, or those that DNS lists for a name. */
 
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { toConnectError } from './errors.ts';
 import { isMember, membersMax } from './hello.ts';
 

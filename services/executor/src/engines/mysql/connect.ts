@@ -6,8 +6,8 @@
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { plainBytesError, startTls } from '../../network/tls.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import type { SideSession } from './cancel.ts';

@@ -1,7 +1,7 @@
 /** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
-import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../row-sink.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
@@ -136,8 +136,15 @@ export class MysqlConnection implements Connection {
       if (this.#cancelling && !this.#discarding) this.#broken = true;
       const leavesState = usesState || this.#changed || statement.kind === 'standalone';
       this.#changed = leavesState;
+      if (next === undefined) this.#closeOnce();
       if (leavesState && next === undefined && !this.broken) await this.#reset();
     }
+  }
+
+  /** Closes the statements that do not run again. The server does not answer this. */
+  #closeOnce(): void {
+    for (const { id } of this.#prepared.takeOnce())
+      if (!this.broken) this.#wire.send(protocol.closeStatement(id));
   }
 
   /** The server discards the state of the session: variables, locks, temporary tables and prepared statements. */
@@ -169,8 +176,8 @@ export class MysqlConnection implements Connection {
     this.#wire.send(execute(prepared.id, params, { before: before.bytes, after: after.bytes }));
     this.#controls.sent(options.statementTimeoutMs);
 
-    const outcome: Outcome = { hasRows: false, rowCount: 0, truncated: false };
-    const reader = new ResultReader({ prepared, sink, outcome, rowsMax: options.maxRows }, this.#host);
+    const outcome: Outcome = { hasRows: false };
+    const reader = new ResultReader({ prepared, sink, outcome }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
     const { begun, ran } = await this.#wire.exchange(responses, before.responses.length);
     // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.
@@ -211,6 +218,7 @@ export class MysqlConnection implements Connection {
   }
 
   async endSnapshot(): Promise<void> {
+    this.#closeOnce();
     this.#wire.send(this.#afterRead.bytes);
     const { begun, ran, ended } = await this.#wire.exchange(this.#afterRead.responses, 0);
     if ((begun ?? ran ?? ended) !== undefined) this.close();
@@ -219,6 +227,10 @@ export class MysqlConnection implements Connection {
 
   async #prepare(key: string, statement: Statement): Promise<Prepared> {
     const prepared = await this.#prepareNew(statement);
+    if (statement.isOnce) {
+      this.#prepared.addOnce(key, prepared);
+      return prepared;
+    }
     const oldest = this.#prepared.add(key, prepared);
     if (oldest !== undefined) this.#wire.send(protocol.closeStatement(oldest.id));
     return prepared;

@@ -4,8 +4,8 @@
  */
 
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
-import { NeverAnswered } from '../../engine.ts';
 import { noTlsError, tlsError } from '../../network/tls.ts';
+import { NeverAnswered } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
 import { namesOf } from './text.ts';
 
@@ -37,7 +37,7 @@ const full: Rule = {
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
-  text: 'The statement writes, but its command only reads. Use a command that writes, such as INSERT, UPDATE, DELETE or CALL. A SELECT cannot write, not even in a function.',
+  text: 'The statement writes or locks rows, but its command only reads. If a SELECT or WITH is meant to write, set the command to CALL.',
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };

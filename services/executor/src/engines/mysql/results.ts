@@ -3,8 +3,8 @@
  * the answer.
  */
 
-import type { Outcome } from '../../engine.ts';
-import type { RowSink } from '../../row-sink.ts';
+import type { Outcome } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
@@ -15,7 +15,6 @@ export interface ResultOptions {
   sink: RowSink;
   /** Filled while the response is read. */
   outcome: Outcome;
-  rowsMax: number | undefined;
 }
 
 /** The part of a session that its results share. */
@@ -40,19 +39,17 @@ export class ResultReader {
   failure: unknown;
   readonly #options: ResultOptions;
   readonly #host: ResultHost;
-  readonly #rowsMax: number;
   #state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
   #columnsReader: ResultColumnsReader | undefined;
   #columns: ResultColumns | undefined;
   /** False in the second and later results with rows, which are read and dropped. */
   #isAnswer = false;
-  /** Includes rows beyond `rowsMax`: a write with RETURNING affected all of them. */
+  /** Includes rows that the sink dropped: a write with RETURNING affected all of them. */
   #rowsSeen = 0;
 
   constructor(options: ResultOptions, host: ResultHost) {
     this.#options = options;
     this.#host = host;
-    this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
   }
 
   readonly response: Response = (source, start, end) => {
@@ -97,20 +94,15 @@ export class ResultReader {
     if (!this.#isAnswer) return;
     outcome.hasRows = true;
     this.#columns = (this.#columnsReader as ResultColumnsReader).columns;
-    sink.begin(this.#columns.forSink(sink.numbers));
+    sink.begin(this.#columns.forSink);
     sink.onDrain(this.#host.resume);
   }
 
   #row(source: Buffer, start: number, end: number): void {
     if (!this.#isAnswer) return;
     this.#rowsSeen++;
-    if (this.#host.discarding() || this.failure !== undefined) return;
-    const { sink, outcome } = this.#options;
-    if (outcome.rowCount >= this.#rowsMax) {
-      outcome.truncated = true;
-      return;
-    }
-    outcome.rowCount++;
+    const { sink } = this.#options;
+    if (this.#host.discarding() || this.failure !== undefined || sink.truncated) return;
     const columns = this.#columns as ResultColumns;
     if (findFields(source, start, columns) > end) throw new RangeError('A row is shorter than its fields.');
     try {

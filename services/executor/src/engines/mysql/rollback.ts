@@ -4,7 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Outcome, RunOptions } from '../../engine.ts';
+import type { Outcome, RunOptions } from '../../ports/engine.ts';
 import { createTextReader, type TextRow } from './results.ts';
 import { literal, wordsOf } from './text.ts';
 import type { Response } from './wire.ts';
@@ -54,7 +54,7 @@ export async function runInTransaction(
     if (session.isBroken() || (await session.rollBack())) throw err;
     throw failedIncompleteError(err);
   }
-  const affected = outcome.affectedRows ?? outcome.rowCount;
+  const { affectedRows: affected = 0 } = outcome;
   const tooMany = maxAffected !== undefined && affected > maxAffected;
   if (!dryRun && !tooMany) {
     await session.commit();

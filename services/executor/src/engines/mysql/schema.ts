@@ -3,17 +3,17 @@
  * runs.
  */
 
-import { anyJson, type JsonType } from '@datahub/contract/json-types';
-import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
+import type { ColumnKind } from '../../ports/column-kind.ts';
+import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import { createResponseWriter } from '../../result/response-writer.ts';
-import type { RowSink } from '../../row-sink.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
 import type { Prepared } from './statements.ts';
 import { literal, wordsOf } from './text.ts';
-import { isJson, typeName } from './values.ts';
+import { kindOf, typeName } from './values.ts';
 
 const text = `
   SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES'
@@ -72,10 +72,10 @@ export async function describePrepared(
   const notNull = await readNotNull(columns, text, runQuery);
   return {
     columns: columns.map((column, i) => {
-      const jsonType = jsonTypeOf(column);
-      // Zero dates are null in JSON, and a document can be the JSON null.
-      const nullable = notNull[i] !== true || dates.has(column.type) || jsonType === anyJson;
-      return { name: column.name, type: typeName(column), nullable, jsonType };
+      const kind = kindOf(column);
+      // Zero dates are null in responses, and a document can be the JSON null.
+      const nullable = notNull[i] !== true || kindsWithNull.has(kind.is);
+      return { name: column.name, type: typeName(column), nullable, kind };
     }),
     // The protocol does not report types of parameters.
     parameters: new Array(parameterCount).fill(undefined),
@@ -83,20 +83,7 @@ export async function describePrepared(
 }
 
 const notNullFlag = 0x1;
-const dates = new Set([0x07, 0x0a, 0x0c, 0x0e]);
-/** TINYINT, SMALLINT, INT, FLOAT, DOUBLE, MEDIUMINT, YEAR. */
-const numbers = new Set([0x01, 0x02, 0x03, 0x04, 0x05, 0x09, 0x0d]);
-/** BIGINT and both DECIMAL types. Long numbers are strings. */
-const longNumbers = new Set([0x08, 0x00, 0xf6]);
-
-function jsonTypeOf(column: ColumnDefinition): JsonType {
-  if (isJson(column)) return anyJson;
-  const { type, length } = column;
-  if (numbers.has(type)) return 'number';
-  if (longNumbers.has(type)) return 'number|string';
-  return type === 0x10 && length === 1 ? 'boolean' : 'string';
-}
-
+const kindsWithNull = new Set<ColumnKind['is']>(['date', 'timestamp', 'json']);
 /** Far more names than a hand-written statement has. */
 const wordsMax = 2_000;
 /** Engines that enforce NOT NULL. Other engines may read their rows from other systems. */

@@ -1,8 +1,8 @@
 /** The settings of a session, and the hub's own commands in it. */
 
 import type { Socket } from 'node:net';
-import type { RunOptions, Statement } from '../../engine.ts';
-import type { RowSink } from '../../row-sink.ts';
+import type { RunOptions, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import type { SideSession } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';

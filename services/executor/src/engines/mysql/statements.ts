@@ -1,10 +1,10 @@
 /** Prepared statements: the response to COM_STMT_PREPARE, COM_STMT_EXECUTE, and the columns of its result. */
 
-import type { Param, Statement } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import type { Param, Statement } from '../../ports/engine.ts';
+import type { SinkColumn } from '../../ports/row-sink.ts';
 import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { encoderOf, isJson, sizeOf, typeName } from './values.ts';
+import { kindOf, sizeOf, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
@@ -21,10 +21,12 @@ const preparedMax = 50;
 /** The prepared statements of one connection. The most recently used is last. */
 export class PreparedStatements {
   readonly #byKey = new Map<string, Prepared>();
+  /** Statements of this run or snapshot that are not kept. */
+  readonly #once = new Map<string, Prepared>();
 
   get(key: string): Prepared | undefined {
     const known = this.#byKey.get(key);
-    if (known === undefined) return undefined;
+    if (known === undefined) return this.#once.get(key);
     this.#byKey.delete(key);
     this.#byKey.set(key, known);
     return known;
@@ -39,8 +41,21 @@ export class PreparedStatements {
     return oldest[1];
   }
 
+  addOnce(key: string, prepared: Prepared): void {
+    this.#once.set(key, prepared);
+  }
+
+  /** Forgets and returns the statements that are not kept. They must be closed. */
+  takeOnce(): Prepared[] {
+    if (this.#once.size === 0) return [];
+    const taken = [...this.#once.values()];
+    this.#once.clear();
+    return taken;
+  }
+
   clear(): void {
     this.#byKey.clear();
+    this.#once.clear();
   }
 }
 
@@ -177,7 +192,7 @@ export class ResultColumns {
   /** The positions of a row's fields. All rows use the same array. */
   readonly offsets: Int32Array;
   readonly #definitions: readonly protocol.ColumnDefinition[];
-  readonly #columns: Partial<Record<RowSink['numbers'], SinkColumn[]>> = {};
+  #columns: SinkColumn[] | undefined;
 
   constructor(packets: readonly Buffer[], definitions: readonly protocol.ColumnDefinition[]) {
     let end = 0;
@@ -189,14 +204,13 @@ export class ResultColumns {
   }
 
   /** Returns the same array each time. */
-  forSink(numbers: RowSink['numbers']): SinkColumn[] {
-    this.#columns[numbers] ??= this.#definitions.map((column) => ({
+  get forSink(): readonly SinkColumn[] {
+    this.#columns ??= this.#definitions.map((column) => ({
       name: column.name,
       type: typeName(column),
-      encode: encoderOf(column, numbers),
-      isJson: isJson(column),
+      kind: kindOf(column),
     }));
-    return this.#columns[numbers];
+    return this.#columns;
   }
 
   /** True if the packet at `source[start, end)` equals the definition of column `i`. */

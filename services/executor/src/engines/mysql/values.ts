@@ -1,18 +1,7 @@
-/** Converts binary values of MySQL and MariaDB to JSON bytes, in the same form as PostgreSQL's values. */
+/** The kinds of MySQL's and MariaDB's types, whose values come in the binary protocol. */
 
-import {
-  writeAscii,
-  writeBase64,
-  writeBoolean,
-  writeDecimal,
-  writeInteger,
-  writeJson,
-  writeQuoted,
-  writeString,
-} from '../../result/json-encoder.ts';
-import type { FieldEncoder } from '../../row-sink.ts';
+import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { ColumnDefinition } from './protocol.ts';
-import { dateEncoder, writeTime } from './temporal.ts';
 
 /** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
@@ -45,124 +34,64 @@ const unsignedFlag = 0x20;
 const zerofillFlag = 0x40;
 const binaryCharset = 63;
 
-export function encoderOf(column: ColumnDefinition, numbers: 'auto' | 'string'): FieldEncoder {
-  const unsigned = (column.flags & unsignedFlag) !== 0;
+export function kindOf(column: ColumnDefinition): ColumnKind {
+  const isUnsigned = (column.flags & unsignedFlag) !== 0;
   switch (column.type) {
     case 0x01:
-      return unsigned ? (out, source, start) => writeInteger(out, source[start] as number) : writeInt8;
+      return integer(8, isUnsigned);
     case 0x02:
-      return unsigned ? writeUint16 : (out, source, start) => writeInteger(out, source.readInt16LE(start));
+      return integer(16, isUnsigned);
     case 0x0d:
-      return writeUint16;
+      return integer(16, true);
     case 0x03:
     case 0x09:
-      return unsigned
-        ? (out, source, start) => writeInteger(out, source.readUInt32LE(start))
-        : (out, source, start) => writeInteger(out, source.readInt32LE(start));
+      return integer(32, isUnsigned);
     case 0x08:
-      return bigintEncoder(unsigned, numbers);
+      return integer(64, isUnsigned);
     case 0x04:
-      return (out, source, start) => writeAscii(out, shortestFloat(source.readFloatLE(start)));
+      return { is: 'float', bits: 32, bytes: 'little-endian' };
     case 0x05:
-      return (out, source, start) => writeAscii(out, numberText(source.readDoubleLE(start)));
+      return { is: 'float', bits: 64, bytes: 'little-endian' };
     case 0x00:
     case 0xf6:
-      return decimalEncoder(column, numbers === 'string' ? writeQuoted : writeDecimal);
+      return toDecimal(column, isUnsigned);
     case 0x0a:
-      return dateEncoder(undefined);
-    case 0x0c:
-      return dateEncoder('');
-    case 0x07:
-      return dateEncoder('Z');
+      return { is: 'date', bytes: 'packed' };
     case 0x0b:
-      return writeTime;
+      return { is: 'time', bytes: 'packed' };
+    case 0x0c:
+      return { is: 'timestamp', hasZone: false, bytes: 'packed' };
+    case 0x07:
+      return { is: 'timestamp', hasZone: true, bytes: 'packed' };
     case 0x10:
-      return column.length === 1 ? writeBit : bitsEncoder(column.length);
+      return column.length === 1 ? { is: 'boolean', bytes: 'bit' } : { is: 'bits', width: column.length };
     case 0xf5:
-      return writeJson;
+      return { is: 'json', mayBeInvalid: false };
     default:
-      return textEncoder(column);
+      return toText(column);
   }
 }
 
-function textEncoder({ type, charset, extended }: ColumnDefinition): FieldEncoder {
-  if (extended === 'json') return writeCheckedJson;
-  if (extended !== '' && type !== 0xff) return writeString;
+const integer = (bits: 8 | 16 | 32 | 64, isUnsigned: boolean): ColumnKind => ({
+  is: 'integer',
+  bits,
+  isUnsigned,
+  bytes: 'little-endian',
+});
+
+/** The length counts the sign and the point, too. ZEROFILL pads the digits with zeros. */
+function toDecimal({ flags, length, decimals: scale }: ColumnDefinition, isUnsigned: boolean): ColumnKind {
+  const precision = length - (isUnsigned ? 0 : 1) - (scale > 0 ? 1 : 0);
+  return { is: 'decimal', precision, scale, ...((flags & zerofillFlag) !== 0 && { isPadded: true }) };
+}
+
+function toText({ type, charset, extended }: ColumnDefinition): ColumnKind {
+  // MariaDB does not check the JSON that it returns.
+  if (extended === 'json') return { is: 'json', mayBeInvalid: true };
+  if (extended !== '' && type !== 0xff) return { is: 'text' };
   // Geometry has the storage format: four bytes of SRID, then WKB.
-  return charset === binaryCharset ? writeBase64 : writeString;
+  return charset === binaryCharset ? { is: 'binary', bytes: 'raw' } : { is: 'text' };
 }
-
-const writeInt8: FieldEncoder = (out, source, start) => writeInteger(out, source.readInt8(start));
-const writeUint16: FieldEncoder = (out, source, start) => writeInteger(out, source.readUInt16LE(start));
-
-const exactMax = 999_999_999_999_999n;
-
-function bigintEncoder(unsigned: boolean, numbers: 'auto' | 'string'): FieldEncoder {
-  return (out, source, start) => {
-    const high = source.readInt32LE(start + 4);
-    // Most values are small and need no BigInt.
-    if (high === 0 && numbers === 'auto') {
-      writeInteger(out, source.readUInt32LE(start));
-      return;
-    }
-    const value = unsigned ? source.readBigUInt64LE(start) : source.readBigInt64LE(start);
-    const exact = numbers === 'auto' && value <= exactMax && value >= -exactMax;
-    writeAscii(out, exact ? String(value) : `"${value}"`);
-  };
-}
-
-/** Keeps the sign of negative zero, which JSON allows but String() drops. */
-const numberText = (value: number) => (Object.is(value, -0) ? '-0' : String(value));
-
-const normalFloatMin = 2 ** -126;
-
-/**
- * Returns the fewest digits that parse to the same 32-bit number. The search starts at six digits, except for
- * subnormals.
- */
-function shortestFloat(value: number): string {
-  if (value === 0) return numberText(value);
-  for (let digits = Math.abs(value) < normalFloatMin ? 1 : 6; digits < 9; digits++) {
-    const text = value.toPrecision(digits);
-    if (Math.fround(Number(text)) === value) return String(Number(text));
-  }
-  return String(Number(value.toPrecision(9)));
-}
-
-/** Removes the leading zeros of ZEROFILL, which JSON numbers must not have. */
-function decimalEncoder({ flags }: ColumnDefinition, encode: FieldEncoder): FieldEncoder {
-  if ((flags & zerofillFlag) === 0) return encode;
-  return (out, source, start, end) => {
-    let from = start;
-    while (from + 1 < end && source[from] === 0x30 && source[from + 1] !== 0x2e) from++;
-    encode(out, source, from, end);
-  };
-}
-
-const writeBit: FieldEncoder = (out, source, _start, end) =>
-  writeBoolean(out, ((source[end - 1] as number) & 1) === 1);
-
-function bitsEncoder(width: number): FieldEncoder {
-  return (out, source, start, end) => {
-    let value = 0n;
-    for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
-    writeAscii(out, `"${value.toString(2).padStart(width, '0')}"`);
-  };
-}
-
-/**
- * Writes invalid JSON as a string, because MariaDB's JSON columns may contain it (`1.`, its own escapes, unchecked
- * text).
- */
-const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
-  try {
-    JSON.parse(source.toString('utf8', start, end));
-  } catch {
-    writeString(out, source, start, end);
-    return;
-  }
-  writeJson(out, source, start, end);
-};
 
 const names: Record<number, string> = {
   0: 'decimal',
@@ -203,9 +132,4 @@ export function typeName({ type, flags, charset, extended }: ColumnDefinition): 
   if (type >= 0xf9 && type <= 0xfc) return binary ? 'blob' : 'text';
   if (type === 0xfe) return binary ? 'binary' : 'char';
   return binary ? 'varbinary' : 'varchar';
-}
-
-/** True for JSON columns. Their strings keep their quotes in CSV, too. */
-export function isJson({ type, extended }: ColumnDefinition): boolean {
-  return type === 0xf5 || extended === 'json';
 }

@@ -1,7 +1,7 @@
 /** Opens sessions: selects a server, starts TLS, logs in and sets up the session. */
 
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { endPointOf } from '../../network/tls.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { PostgresConnection } from './connection.ts';
 import { OptionsRefused, toConnectError } from './errors.ts';

@@ -1,8 +1,8 @@
 /** One session at PostgreSQL: prepared statements, read-only transactions, rows written directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../engine.ts';
-import type { RowSink } from '../../row-sink.ts';
+import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -97,6 +97,7 @@ export class PostgresConnection implements Connection {
       throw this.#cancelling ? toCancelled(told) : told;
     } finally {
       this.#running = false;
+      if (placeOf(options) !== 'first') this.#statements.forgetOnce();
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
       // A cancel request that arrives late could cancel the next statement.
@@ -105,14 +106,14 @@ export class PostgresConnection implements Connection {
   }
 
   async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    const { key, text, kind } = statement;
+    const { key, kind } = statement;
     const { blocks } = this.#session;
     const named = kind === 'read' && blocks === undefined;
     const place = placeOf(options);
     // The next statement cannot be prepared in the open transaction.
     if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
-    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(key, text, { named }));
-    const outcome: Outcome = { hasRows: prepared.fields !== undefined, rowCount: 0, truncated: false };
+    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(statement, { named }));
+    const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const blockKind: BlockKind = held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
@@ -129,7 +130,6 @@ export class PostgresConnection implements Connection {
       checksTexts: this.#session.checksTexts,
       commandsBefore: before.length + block.commandsBefore,
       tags: block.tags,
-      rowsMax: options.maxRows,
       discarding: () => this.#discards(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
@@ -190,7 +190,7 @@ export class PostgresConnection implements Connection {
       this.close();
       throw brokenError(new Error(`The session is in the state ${result.status}.`));
     }
-    const affected = outcome.affectedRows ?? outcome.rowCount;
+    const { affectedRows: affected = 0 } = outcome;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
     await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT');
     if (tooMany) {
@@ -232,6 +232,7 @@ export class PostgresConnection implements Connection {
   }
 
   async endSnapshot(): Promise<void> {
+    this.#statements.forgetOnce();
     await this.#simple(this.#session.blocks === undefined ? undo : endings.ROLLBACK).catch(() =>
       this.close(),
     );

@@ -4,8 +4,8 @@
  */
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
-import { NeverAnswered } from '../../engine.ts';
 import { tlsError } from '../../network/tls.ts';
+import { NeverAnswered } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
 import { readFields } from './protocol.ts';
 
@@ -26,7 +26,7 @@ const statementRules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The statement writes, but its command only reads. Use a command that writes, such as INSERT, UPDATE, DELETE or CALL. A SELECT cannot write, not even in a function.',
+    text: 'The statement writes or locks rows, but its command only reads. If a SELECT or WITH is meant to write, set the command to CALL.',
   },
   '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },

@@ -2,7 +2,7 @@
 
 import type { TargetSessionAttrs } from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import type { PostgresConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 import type { ServerState } from './session.ts';

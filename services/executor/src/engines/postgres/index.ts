@@ -1,6 +1,6 @@
 /** PostgreSQL as an engine. */
 
-import type { Engine } from '../../engine.ts';
+import type { Engine } from '../../ports/engine.ts';
 import { connectPostgres } from './connect.ts';
 
 export function createPostgresEngine(): Engine {

@@ -1,6 +1,6 @@
 /** Encodes and decodes messages of PostgreSQL's frontend/backend protocol 3.0. */
 
-import type { Param } from '../../engine.ts';
+import type { Param } from '../../ports/engine.ts';
 
 const encoder = (text: string) => Buffer.from(text, 'utf8');
 

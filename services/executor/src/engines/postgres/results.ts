@@ -1,11 +1,11 @@
 /** Reads the response to an execution: passes rows to the sink, and collects the affected count and errors. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Outcome } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import type { Outcome } from '../../ports/engine.ts';
+import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
 import { type FieldDescription, readRowDescription } from './protocol.ts';
 import type { Prepared } from './statements.ts';
-import { checked, encoderOf, isJson, type ServerType, typeName } from './values.ts';
+import { kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
 
 export interface ResultOptions {
   prepared: Prepared;
@@ -19,7 +19,6 @@ export interface ResultOptions {
   commandsBefore: number;
   /** The expected command tags, by position relative to the statement, which has position 0. */
   tags: Readonly<Record<number, string>>;
-  rowsMax: number | undefined;
   discarding: () => boolean;
   pause: () => void;
   resume: () => void;
@@ -47,7 +46,6 @@ export class ResultReader {
   readonly #options: ResultOptions;
   #prepared: Prepared;
   #offsets: Int32Array;
-  readonly #rowsMax: number;
   #completed: number;
   readonly #lastTag: number;
 
@@ -58,7 +56,6 @@ export class ResultReader {
     this.tagsMissing = places.length;
     this.#lastTag = Number(places[0] ?? 0);
     this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
-    this.#rowsMax = options.rowsMax ?? Number.POSITIVE_INFINITY;
     this.#completed = -options.commandsBefore;
   }
 
@@ -97,7 +94,7 @@ export class ResultReader {
     const fields = readRowDescription(body);
     if (isDeepStrictEqual(fields, this.#prepared.fields)) return;
     this.isOutdated = true;
-    this.#prepared = { ...this.#prepared, fields, columns: {} };
+    this.#prepared = { ...this.#prepared, fields, columns: undefined };
     this.#offsets = new Int32Array(fields.length * 2);
   }
 
@@ -107,16 +104,12 @@ export class ResultReader {
   }
 
   #row(source: Buffer, start: number, end: number): void {
-    const { sink, outcome, discarding, pause, resume } = this.#options;
-    if (outcome.rowCount >= this.#rowsMax) {
-      outcome.truncated = true;
-      return;
-    }
-    outcome.rowCount++;
-    if (this.failure !== undefined || discarding()) return;
+    const { sink, checksTexts, discarding, pause, resume } = this.#options;
+    if (this.failure !== undefined || discarding() || sink.truncated) return;
     if (findFields(source, start, this.#offsets) > end)
       throw new RangeError('A row message is shorter than its fields.');
     try {
+      if (!checksTexts) requireUtf8(source, this.#offsets);
       sink.row(source, this.#offsets);
     } catch (err) {
       this.failure = err;
@@ -131,25 +124,20 @@ export class ResultReader {
 function beginRows(prepared: Prepared, options: ResultOptions): void {
   const { sink } = options;
   if (prepared.fields === undefined) return;
-  prepared.columns[sink.numbers] ??= toColumns(prepared.fields, options);
-  sink.begin(prepared.columns[sink.numbers] as SinkColumn[]);
+  prepared.columns ??= toColumns(prepared.fields, options.serverTypes);
+  sink.begin(prepared.columns);
   sink.onDrain(options.resume);
 }
 
-function toColumns(
-  fields: FieldDescription[],
-  { sink, serverTypes, checksTexts }: ResultOptions,
-): SinkColumn[] {
-  return fields.map(({ name, typeId, modifier }) => {
-    const encode = encoderOf(typeId, { modifier, numbers: sink.numbers, serverTypes });
-    return {
-      name,
-      type: typeName(typeId, serverTypes),
-      encode: checksTexts ? encode : checked(encode),
-      isJson: isJson(typeId),
-    };
-  });
-}
+const toColumns = (
+  fields: readonly FieldDescription[],
+  serverTypes: ReadonlyMap<number, ServerType>,
+): SinkColumn[] =>
+  fields.map(({ name, typeId, modifier }) => ({
+    name,
+    type: typeName(typeId, serverTypes),
+    kind: kindOf(typeId, { modifier, serverTypes }),
+  }));
 
 /**
  * Finds the fields of a row: their number, then each after its length (-1 for NULL). Returns the end of the last one.

@@ -1,11 +1,10 @@
 /** Reads the tables that the source's user may see, and describes the columns of a statement before it runs. */
 
-import { anyJson } from '@datahub/contract/json-types';
-import type { Schema, Signature } from '../../engine.ts';
+import type { Schema, Signature } from '../../ports/engine.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import type { FieldDescription } from './protocol.ts';
 import type { Statements } from './statements.ts';
-import { jsonTypeOf, typeName } from './values.ts';
+import { kindOf, typeName } from './values.ts';
 
 const text = `
   SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
@@ -38,10 +37,10 @@ export async function describeText(statements: Statements, text: string): Promis
   const notNull = await readNotNull(statements, fields);
   return {
     columns: fields.map(({ name, typeId, modifier }, i) => {
-      const jsonType = jsonTypeOf(typeId, { serverTypes, modifier });
+      const kind = kindOf(typeId, { serverTypes, modifier });
       // A document can be the JSON null.
-      const nullable = notNull[i] !== true || jsonType === anyJson;
-      return { name, type: typeName(typeId, serverTypes), nullable, jsonType };
+      const nullable = notNull[i] !== true || kind.is === 'json';
+      return { name, type: typeName(typeId, serverTypes), nullable, kind };
     }),
     parameters: parameterTypes.map((id) => typeName(id, serverTypes)),
   };

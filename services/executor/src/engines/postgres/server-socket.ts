@@ -1,8 +1,8 @@
 /** Sockets to the server: TLS before the first message, and the side connection that cancels a statement. */
 
 import type { Socket } from 'node:net';
-import type { ConnectDeps, ConnectSettings } from '../../engine.ts';
 import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
+import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { isMysqlGreeting, wrongEngineError } from '../shared/wrong-engine.ts';
 import { toConnectError } from './errors.ts';
 import type { Started } from './login.ts';

@@ -1,6 +1,6 @@
 /** The settings of sessions, their reset, and the messages of one execution: the statement's and its transaction's. */
 
-import type { RunOptions, Statement } from '../../engine.ts';
+import type { RunOptions, Statement } from '../../ports/engine.ts';
 import * as protocol from './protocol.ts';
 import type { Wire } from './wire.ts';
 
@@ -106,12 +106,12 @@ export const directRead: Block = {
  * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
  */
 export function messagesOf(
-  { text, params }: Statement,
+  { text, params, kind }: Statement,
   { name, fields }: { name: string; fields: unknown },
-  { maxRows, maxAffected }: RunOptions,
+  { maxRows }: RunOptions,
 ): Buffer[] {
-  // A write with `maxAffected` is read to its end, to count the rows that it affected.
-  const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || maxAffected !== undefined;
+  // A write is read to its end: a SELECT that writes would stop writing at the limit, and `maxAffected` needs the count.
+  const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || kind !== 'read';
   const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
   if (name !== '') return [protocol.bind(name, params), limit];
   const described = fields === undefined ? [] : [protocol.describePortal];

@@ -1,8 +1,8 @@
 /** The prepared statements of one session, bounded in number, and the types that the server reported. */
 
 import { randomBytes } from 'node:crypto';
-import type { RunOptions } from '../../engine.ts';
-import type { RowSink, SinkColumn } from '../../row-sink.ts';
+import type { RunOptions, Statement } from '../../ports/engine.ts';
+import type { SinkColumn } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
 import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -16,8 +16,8 @@ export interface Prepared {
   /** Undefined if the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
-  /** The encoders of the fields, set at the first run. */
-  columns: Partial<Record<RowSink['numbers'], SinkColumn[]>>;
+  /** Set at the first run. */
+  columns: readonly SinkColumn[] | undefined;
 }
 
 /** A statement that failed. */
@@ -42,6 +42,8 @@ export class Statements {
   readonly #wire: Wire;
   /** The least recently used is first. */
   readonly #prepared = new Map<string, Prepared>();
+  /** Statements of this run or snapshot that are not kept. */
+  readonly #once = new Map<string, Prepared>();
   /** The key of the most recently used statement. */
   #newest: string | undefined;
   /** Makes names unique, even if connections share a session. */
@@ -59,7 +61,8 @@ export class Statements {
   /** Returns the prepared statement, or undefined if `prepare` must be called. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
-    if (known === undefined || key === this.#newest) return known;
+    if (known === undefined) return this.#once.get(key);
+    if (key === this.#newest) return known;
     this.#newest = key;
     this.#prepared.delete(key);
     this.#prepared.set(key, known);
@@ -67,7 +70,12 @@ export class Statements {
   }
 
   /** Parses a statement. If `named` is false, the server does not keep it. */
-  async prepare(key: string, text: string, { named }: { named: boolean }): Promise<Prepared> {
+  async prepare({ key, text, isOnce }: Statement, { named }: { named: boolean }): Promise<Prepared> {
+    if (isOnce) {
+      const prepared = await this.parse(text);
+      this.#once.set(key, prepared);
+      return prepared;
+    }
     const prepared = await this.parse(text, named ? `${this.#prefix}${++this.#named}` : '');
     this.#prepared.set(key, prepared);
     this.#newest = key;
@@ -79,12 +87,17 @@ export class Statements {
   /** Prepares the second statement of a snapshot. */
   async prepareNext(snapshot: RunOptions['snapshot'], named: boolean): Promise<void> {
     if (typeof snapshot !== 'object') return;
-    const { key, text } = snapshot.next;
-    if (this.prepared(key) === undefined) await this.prepare(key, text, { named });
+    const { next } = snapshot;
+    if (this.prepared(next.key) === undefined) await this.prepare(next, { named });
+  }
+
+  /** Call this when a run or snapshot has ended. */
+  forgetOnce(): void {
+    if (this.#once.size > 0) this.#once.clear();
   }
 
   async parse(text: string, name = ''): Promise<Prepared> {
-    const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: {} };
+    const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: undefined };
     const block = this.#block?.();
     const own = [protocol.parse(name, text), protocol.describeStatement(name)];
     const bytes = Buffer.concat(

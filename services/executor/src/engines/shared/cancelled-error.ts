@@ -1,7 +1,7 @@
 /** The error of a statement that was cancelled while it sent rows. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Statement } from '../../engine.ts';
+import type { Statement } from '../../ports/engine.ts';
 
 /**
  * Rows that arrive after the cancel are dropped, so the answer is incomplete even if the statement succeeded. Whether a

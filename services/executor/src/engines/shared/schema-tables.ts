@@ -1,6 +1,6 @@
 /** Groups the rows of an engine's column catalog by table, up to a limit. */
 
-import type { ColumnInfo, Schema, SchemaTable } from '../../engine.ts';
+import type { ColumnInfo, Schema, SchemaTable } from '../../ports/engine.ts';
 
 /** Engines query one more column, to detect that some are left out. */
 export const schemaColumnsMax = 50_000;

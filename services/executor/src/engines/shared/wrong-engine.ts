@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ConnectDeps } from '../../engine.ts';
+import type { ConnectDeps } from '../../ports/engine.ts';
 
 export function wrongEngineError(found: string, expected: string): HubError {
   return new HubError(

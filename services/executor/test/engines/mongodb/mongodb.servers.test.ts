@@ -1,7 +1,7 @@
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection } from '../../../src/engine.ts';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
+import type { Connection } from '../../../src/ports/engine.ts';
 import { ask, dial } from '../../fixture.ts';
 
 const { MONGODB_URL } = process.env;

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { BSON, type Document } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ConnectDeps, Connection, ConnectSettings, Services } from '../../../src/engine.ts';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
 import { createAddressPolicy } from '../../../src/network/address-policy.ts';
 import { createDial } from '../../../src/network/dialer.ts';
 import { openSocket } from '../../../src/network/shared-read-buffer.ts';
+import type { ConnectDeps, Connection, ConnectSettings, Services } from '../../../src/ports/engine.ts';
 import { ask } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
 import { converse, hello, type Replies, toReply as replyOf } from '../../hostile/rogue-mongodb.ts';

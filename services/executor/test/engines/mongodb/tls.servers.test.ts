@@ -7,8 +7,8 @@ import { Binary, BSON, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Certificates, createAuthority } from '../../../../../tools/databases/certificates.ts';
 import { findCommand } from '../../../../../tools/databases/process.ts';
-import type { ConnectSettings } from '../../../src/engine.ts';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
+import type { ConnectSettings } from '../../../src/ports/engine.ts';
 import { dial } from '../../fixture.ts';
 import { converse, toReply } from '../../hostile/rogue-mongodb.ts';
 

@@ -16,13 +16,13 @@ import {
 } from 'mongodb';
 import { expect, it, test } from 'vitest';
 import { scaled } from '../../../../../tests/support/scale.ts';
-import { DocumentWriter } from '../../../src/engines/mongodb/values.ts';
-import { ByteWriter } from '../../../src/result/byte-writer.ts';
+import { BsonWriter } from '../../../src/result/values/bson.ts';
+import { ByteWriter } from '../../../src/result/values/byte-writer.ts';
 
 function write(value: unknown, numbers: 'auto' | 'string' = 'auto'): string {
   const out = new ByteWriter(1);
   const source = Buffer.from(BSON.serialize({ v: value }, { ignoreUndefined: false }));
-  new DocumentWriter(numbers).document(out, source, 0);
+  new BsonWriter(numbers, 'json').document(out, source, 0);
   return out.buffer.toString('utf8', 0, out.position).slice('{"v":'.length, -1);
 }
 
@@ -71,14 +71,14 @@ it('a date beyond all calendars is its milliseconds', () => {
   const source = Buffer.from(BSON.serialize({ v: new Date(0) }));
   source.writeBigInt64LE(9_000_000_000_000_000n, 7);
   const out = new ByteWriter(1);
-  new DocumentWriter('auto').document(out, source, 0);
+  new BsonWriter('auto', 'json').document(out, source, 0);
   expect(out.buffer.toString('utf8', 0, out.position)).toBe('{"v":"9000000000000000"}');
 });
 
 it('a text that is not UTF-8 fails the answer', () => {
   const source = Buffer.from(BSON.serialize({ v: 'abcd' }));
   source[source.indexOf('bc')] = 0xff;
-  const run = () => new DocumentWriter('auto').document(new ByteWriter(1), source, 0);
+  const run = () => new BsonWriter('auto', 'json').document(new ByteWriter(1), source, 0);
   expect(run).toThrow(expect.objectContaining({ code: 'SQL_REJECTED' }));
 });
 
@@ -106,7 +106,7 @@ test('bytes that are anything end in an error, never in more than there is', () 
     const source = Buffer.from(valid);
     source[at] = byte;
     try {
-      new DocumentWriter('auto').document(new ByteWriter(1), source, 0);
+      new BsonWriter('auto', 'json').document(new ByteWriter(1), source, 0);
     } catch (err) {
       expect(err).toSatisfy(
         (caught) => caught instanceof RangeError || (caught as { code?: string }).code === 'SQL_REJECTED',

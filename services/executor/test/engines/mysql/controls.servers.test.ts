@@ -2,8 +2,8 @@
 
 import type { AddressInfo, Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Connection } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
+import type { Connection } from '../../../src/ports/engine.ts';
 import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
 import { startTamperer } from '../../hostile/tamperer.ts';
 

@@ -1,8 +1,8 @@
 /** Every kind of log-in that the server has, with and without TLS, for sessions and for what cancels them. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, ConnectSettings } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
+import type { Connection, ConnectSettings } from '../../../src/ports/engine.ts';
 import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
 
 const servers = [

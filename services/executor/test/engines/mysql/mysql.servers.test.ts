@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection } from '../../../src/engine.ts';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
+import type { Connection } from '../../../src/ports/engine.ts';
 import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
 
 const servers = [

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { encoderOf, typeName } from '../../../src/engines/mysql/values.ts';
-import { ByteWriter } from '../../../src/result/byte-writer.ts';
+import { kindOf, typeName } from '../../../src/engines/mysql/values.ts';
+import { jsonEncoder } from '../../../src/result/formats/json.ts';
+import { ByteWriter } from '../../../src/result/values/byte-writer.ts';
 
 const float = 0x04;
 const double = 0x05;
@@ -22,7 +23,7 @@ function write(type: number, value: number): string {
   if (type === float) source.writeFloatLE(value);
   else source.writeDoubleLE(value);
   const out = new ByteWriter();
-  encoderOf(columnOf(type), 'auto')(out, source, 0, type === float ? 4 : 8);
+  jsonEncoder(kindOf(columnOf(type)), 'auto')(out, source, 0, type === float ? 4 : 8);
   return out.buffer.toString('latin1', 0, out.position);
 }
 

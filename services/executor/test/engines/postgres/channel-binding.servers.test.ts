@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createCertificates } from '../../../../../tools/databases/certificates.ts';
-import type { Connection, ConnectSettings } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
 import { sslRequest } from '../../../src/engines/postgres/protocol.ts';
+import type { Connection, ConnectSettings } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const { POSTGRES_URL: url, POSTGRES18_URL: newerUrl, TEST_CA: ca } = process.env;

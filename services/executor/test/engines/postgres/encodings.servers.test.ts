@@ -1,8 +1,8 @@
 /** Databases whose texts are not UTF-8: the answer always is, or it fails. */
 
 import { describe, expect, it } from 'vitest';
-import type { Connection } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import type { Connection } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const deps = () => ({ dial, signal: AbortSignal.timeout(5_000) });

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, ConnectSettings, Learned } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import type { Connection, ConnectSettings, Learned } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const url = process.env.POSTGRES_URL;

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Connection, ConnectSettings, Learned } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import type { Connection, ConnectSettings, Learned } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const { PGBOUNCER_URL: url, POSTGRES_URL: serverUrl } = process.env;

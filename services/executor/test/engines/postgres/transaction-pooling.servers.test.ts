@@ -6,8 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection, ConnectSettings } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import type { Connection, ConnectSettings } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const { PGBOUNCER_TRANSACTION_URL: url, POSTGRES_URL: serverUrl } = process.env;

@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Connection, NeverAnswered } from '../../../src/engine.ts';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
+import { type Connection, NeverAnswered } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const url = process.env.POSTGRES_URL;

@@ -1,0 +1,123 @@
+/** The frame of the console, with the view that the address names. */
+
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { key } from '../api/session.ts';
+import { AuditPage } from '../pages/hub/audit-page.tsx';
+import { HubPage } from '../pages/hub/hub-page.tsx';
+import { HubsPage } from '../pages/hub/hubs-page.tsx';
+import { KeysPage } from '../pages/key/keys-page.tsx';
+import { Later, loadLater } from '../pages/lazy.tsx';
+import { NewQuery } from '../pages/query/new-query.tsx';
+import { QueryPage } from '../pages/query/query-page.tsx';
+import { RunById } from '../pages/query/run-by-id.tsx';
+import { NewSource } from '../pages/source/new-source.tsx';
+import { SourcePage } from '../pages/source/source-page.tsx';
+import { loadPermissions } from '../state/permissions.ts';
+import { goInstead, route } from '../state/route.ts';
+import { Notice } from '../ui/notice.tsx';
+import { Loading } from '../ui/page.tsx';
+import { ProblemBox } from '../ui/problem.tsx';
+import { Bar } from './bar.tsx';
+import { Side } from './side.tsx';
+import { SignIn } from './sign-in.tsx';
+import '../state/theme.ts';
+import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from '../state/workspace.ts';
+
+/** The first page has what it needs by then. */
+const laterAfterMs = 1_000;
+
+export function App() {
+  if (key.value === undefined) return <SignIn />;
+  return <Frame />;
+}
+
+function Frame() {
+  const sideOpen = useSignal(false);
+  useEffect(() => {
+    void loadHubs().then(() => {
+      const first = hubs.value?.find(({ archived }) => !archived);
+      if (route.value.length === 0 && first !== undefined) goInstead('hub', first.hubId);
+      else if (route.value.length === 0) goInstead(hubs.value === undefined ? 'run' : 'hubs');
+    });
+    void loadPermissions();
+    void loadClassifiers();
+    // Soon, because after an update of the hub this code would not fit what is loaded already.
+    const loading = setTimeout(() => void loadLater().catch(() => undefined), laterAfterMs);
+    // Others can change these, so they are read again when the tab becomes visible.
+    const refresh = () => {
+      if (document.visibilityState !== 'visible') return;
+      void loadHubs();
+      void loadTree();
+      void loadClassifiers();
+    };
+    document.addEventListener('visibilitychange', refresh);
+    return () => {
+      clearTimeout(loading);
+      document.removeEventListener('visibilitychange', refresh);
+    };
+  }, []);
+  useSignalEffect(() => {
+    if (hubId.value !== undefined) void loadTree(hubId.value);
+  });
+  useSignalEffect(() => {
+    void route.value;
+    sideOpen.value = false;
+  });
+  return (
+    <div class="frame" data-side={sideOpen.value}>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <Bar
+        sideOpen={sideOpen.value}
+        onSide={() => {
+          sideOpen.value = !sideOpen.value;
+        }}
+      />
+      <Side />
+      {sideOpen.value && (
+        <button
+          type="button"
+          class="shade"
+          aria-label="Hide the tree"
+          onClick={() => {
+            sideOpen.value = false;
+          }}
+        />
+      )}
+      <main id="main" class="main" tabIndex={-1}>
+        <View />
+      </main>
+      <Notice />
+    </div>
+  );
+}
+
+const NoPage = () => <p class="loading">There is no such page.</p>;
+
+function View() {
+  const [area, hub, page, id] = route.value;
+  if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
+  if (area === 'hubs') return <HubsPage />;
+  if (area !== 'hub' || hub === undefined) {
+    return hubsProblem.value === undefined ? (
+      <Loading what="hubs" />
+    ) : (
+      <ProblemBox problem={hubsProblem.value} />
+    );
+  }
+  if (page === undefined) return <HubPage key={hub} />;
+  if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
+  if (page === 'source' && id !== undefined) return <SourcePage key={id} sourceId={id} />;
+  if (page === 'new-query') return <NewQuery key={hub} />;
+  if (page === 'new-source') return <NewSource key={hub} />;
+  if (page === 'classifier' && id !== undefined)
+    return <Later>{({ ClassifierPage }) => <ClassifierPage key={id} classifierId={id} />}</Later>;
+  if (page === 'new-classifier') return <Later>{({ NewClassifier }) => <NewClassifier />}</Later>;
+  if (page === 'summary') return <Later>{({ SummaryPage }) => <SummaryPage />}</Later>;
+  if (page === 'statistics') return <Later>{({ StatisticsPage }) => <StatisticsPage />}</Later>;
+  if (page === 'keys') return <KeysPage key={hub} />;
+  if (page === 'audit') return <AuditPage />;
+  return <NoPage />;
+}

@@ -1,0 +1,171 @@
+/** The side bar: the hub, its tree, classifiers and access. */
+
+import type { Scope } from '@datahub/contract/scopes';
+import { useSignal } from '@preact/signals';
+import type { TreeNode } from '../api/types.ts';
+import { may } from '../state/permissions.ts';
+import { go, linkTo, route } from '../state/route.ts';
+import { scopeOf } from '../state/tree-actions.ts';
+import { category, classifiers, findNode, hubId, tree, treeProblem } from '../state/workspace.ts';
+import { Icon, type IconName } from '../ui/icons.tsx';
+import { Menu, type MenuItem } from '../ui/menu.tsx';
+import { ProblemBox } from '../ui/problem.tsx';
+import { Tree } from '../ui/tree/tree.tsx';
+import { type Asked, TreeDialog } from '../ui/tree/tree-dialogs.tsx';
+import { HubSwitcher } from './hub-switcher.tsx';
+
+export function Side() {
+  const asked = useSignal<Asked | undefined>(undefined);
+  const ask = (action: Asked['action'], node: TreeNode) => {
+    asked.value = { action, node };
+  };
+  return (
+    <nav class="side" id="side" aria-label="Contents of the hub">
+      <HubSwitcher />
+      {treeProblem.value !== undefined && <ProblemBox problem={treeProblem.value} />}
+      {hubId.value !== undefined && tree.value !== undefined && (
+        <>
+          <Branch
+            kind="queries"
+            label="Queries"
+            action="New query"
+            to="new-query"
+            needs="queries:write"
+            empty="No queries yet."
+            ask={ask}
+          />
+          <Branch
+            kind="sources"
+            label="Sources"
+            action="New source"
+            to="new-source"
+            needs="sources:write"
+            empty="No sources yet."
+            ask={ask}
+          />
+        </>
+      )}
+      {hubId.value !== undefined && <OtherLinks hub={hubId.value} />}
+      <TreeDialog asked={asked} />
+    </nav>
+  );
+}
+
+/** The links to what belongs to the account, not to the hub. */
+function OtherLinks({ hub }: { hub: string }) {
+  return (
+    <>
+      <div class="section">
+        <span>Text</span>
+        <Menu
+          label="Add to Text"
+          icon="plus"
+          items={[
+            {
+              label: 'New classifier',
+              needs: 'classifiers:write',
+              run: () => go('hub', hub, 'new-classifier'),
+            },
+          ]}
+        />
+      </div>
+      <ul class="links">
+        {classifiers.value.map(({ classifierId, name }) => (
+          <SideLink
+            key={classifierId}
+            to={['classifier', classifierId]}
+            icon="classifier"
+            label={name || classifierId}
+          />
+        ))}
+        {may('ai:summarize') && <SideLink to={['summary']} icon="summary" label="Summaries" />}
+      </ul>
+      {(may('queries:read') || may('keys:admin')) && (
+        <>
+          <div class="section">
+            <span>Account</span>
+          </div>
+          <ul class="links">
+            {may('queries:read') && <SideLink to={['statistics']} icon="statistics" label="Statistics" />}
+            {may('keys:admin') && <SideLink to={['keys']} icon="key" label="Keys" />}
+            {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+interface BranchProps {
+  kind: 'queries' | 'sources';
+  label: string;
+  action: string;
+  to: string;
+  needs: Scope;
+  empty: string;
+  ask(action: Asked['action'], node: TreeNode): void;
+}
+
+function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
+  const root = category(kind);
+  if (root === undefined) return null;
+  const chosen = findNode(route.value[3])?.node;
+  const inBranch = chosen !== undefined && findNode(chosen.nodeId)?.path[0]?.nodeId === root.nodeId;
+  const items: MenuItem[] = [
+    { label: action, needs, run: () => go('hub', hubId.value ?? '', to) },
+    {
+      label: 'New folder',
+      needs: 'hubs:write',
+      run: () => ask('folder', folderOf(chosen, inBranch) ?? root),
+    },
+  ];
+  if (chosen !== undefined && inBranch) {
+    const needs = scopeOf(chosen);
+    items.push(
+      { label: `Rename “${short(chosen.label)}”`, keys: 'F2', needs, run: () => ask('rename', chosen) },
+      { label: `Move “${short(chosen.label)}”`, keys: 'M', needs, run: () => ask('move', chosen) },
+      {
+        label: `Delete “${short(chosen.label)}”`,
+        keys: 'Del',
+        danger: true,
+        needs,
+        run: () => ask('delete', chosen),
+      },
+    );
+  }
+  return (
+    <>
+      <div class="section">
+        <span>{label}</span>
+        <Menu label={`Add to ${label}`} icon="plus" items={items} />
+      </div>
+      <Tree root={root} label={label} empty={empty} />
+    </>
+  );
+}
+
+const short = (label: string) => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
+
+/** Returns the folder that contains the selected node, for a new folder beside the node. */
+function folderOf(chosen: TreeNode | undefined, inBranch: boolean): TreeNode | undefined {
+  return inBranch ? findNode(chosen?.parentNodeId ?? '')?.node : undefined;
+}
+
+function SideLink({ to, icon, label }: { to: string[]; icon: IconName; label: string }) {
+  const isChosen = route.value.slice(2, 2 + to.length).join('/') === to.join('/');
+  return (
+    <li>
+      <a
+        class="row"
+        href={linkTo('hub', hubId.value ?? '', ...to)}
+        aria-current={isChosen ? 'page' : undefined}
+        title={label}
+      >
+        <span class="twist">
+          <Icon name={icon} />
+        </span>
+        <span class="row-label">{label}</span>
+      </a>
+    </li>
+  );
+}

@@ -1,0 +1,91 @@
+/** The form for a key, and whether the hub is ready for it. */
+
+import { useEffect, useState } from 'preact/hooks';
+import { addressOf, call, problemOf } from '../api/client.ts';
+import { refusal, signIn } from '../api/session.ts';
+import type { Problem } from '../api/types.ts';
+import { Field, Tick } from '../ui/field.tsx';
+import { ProblemBox } from '../ui/problem.tsx';
+
+export function SignIn() {
+  const [text, setText] = useState('');
+  const [keep, setKeep] = useState(true);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | undefined>(refusal.value);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    const failed = await check(text.trim());
+    setBusy(false);
+    if (failed === undefined) signIn(text.trim(), { keep });
+    else setProblem(failed);
+  };
+  return (
+    <main class="sign-in">
+      <form class="card form" onSubmit={submit}>
+        <div class="logo big">
+          <i aria-hidden="true" />
+          <h1>Data Hub</h1>
+        </div>
+        <Readiness />
+        <Field
+          label="API key"
+          type="password"
+          value={text}
+          onInput={setText}
+          required
+          autofocus
+          hint="npm start prints the first key; “npm run datahub -- keys create” makes another."
+        />
+        <Tick label="Keep it in this tab until it is closed" checked={keep} onChange={setKeep} />
+        {problem && <ProblemBox problem={problem} />}
+        <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
+          Sign in
+        </button>
+        <p class="hint">
+          The console is a client of the public API and may do what the key may do.{' '}
+          <a href={addressOf('openapi.json')}>openapi.json</a> describes every route.
+        </p>
+      </form>
+    </main>
+  );
+}
+
+/** A key that lacks a scope is a key all the same; what counts is that the hub knows it. */
+async function check(key: string): Promise<Problem | undefined> {
+  try {
+    await call('v1/hubs?limit=1', { withKey: key });
+    return undefined;
+  } catch (err) {
+    const problem = problemOf(err);
+    return problem.status === 403 ? undefined : problem;
+  }
+}
+
+function Readiness() {
+  const [words, setWords] = useState('Asking whether the hub is ready …');
+  useEffect(() => {
+    let current = true;
+    void readiness().then((said) => current && setWords(said));
+    return () => {
+      current = false;
+    };
+  }, []);
+  return (
+    <p class="hint" role="status">
+      {words}
+    </p>
+  );
+}
+
+async function readiness(): Promise<string> {
+  try {
+    const { status, missing = [] } = await (await fetch(addressOf('readyz'), { cache: 'no-store' })).json();
+    if (status === 'ready')
+      return missing.length === 0 ? 'The hub is ready.' : `The hub is ready, without ${missing.join(', ')}.`;
+    return `The hub is not ready: it waits for ${missing.join(', ')}.`;
+  } catch {
+    return 'The hub does not answer. Is it running?';
+  }
+}

@@ -1,0 +1,176 @@
+/** How good a classifier is: in total, of late, by class, and what it takes for what. */
+
+import { useEffect, useRef } from 'preact/hooks';
+import { callJson, part } from '../../api/client.ts';
+import { count, percent } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { type CurvePoint, LearningCurve } from './learning-curve.tsx';
+
+interface Figures {
+  examples: number;
+  accuracy: number | null;
+  calibrationError: number | null;
+  classes: {
+    classId: string;
+    label: string;
+    support: number;
+    precision: number | null;
+    recall: number | null;
+  }[];
+  confusion: { classes: { classId: string; label: string }[]; counts: number[][] };
+}
+
+const classesShownMax = 200;
+const mistakesShownMax = 5;
+const share = (value: number | null | undefined) => (value == null ? '–' : percent(value));
+
+export function EvaluationView({ classifierId }: { classifierId: string }) {
+  const path = `v1/classifiers/${part(classifierId)}/evaluation`;
+  const loaded = useLoad(
+    (signal) => callJson<Figures & { recent: Figures; curve: CurvePoint[] }>(path, { signal }),
+    [classifierId],
+  );
+  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (loaded.value === undefined) return <Loading what="the evaluation" />;
+  const { recent: latest, curve, ...all } = loaded.value;
+  // Until there are more, the last 1,000 are all.
+  const recent = latest.examples < all.examples ? latest : undefined;
+  if (all.examples === 0)
+    return (
+      <p class="empty">No figures yet. Each example is predicted before it is learned: train it first.</p>
+    );
+  return (
+    <>
+      <dl class="figures-list">
+        <Figure name="Accuracy" value={share(all.accuracy)} recent={recent && share(recent.accuracy)} />
+        <Figure
+          name="Calibration error"
+          value={share(all.calibrationError)}
+          recent={recent && share(recent.calibrationError)}
+        />
+        <Figure name="Examples judged" value={count(all.examples)} recent={undefined} />
+      </dl>
+      <p class="hint">
+        Each example is predicted before it is learned, so these figures are of texts that the classifier had
+        not seen. The calibration error says how far its confidence is from how often it is right.
+      </p>
+      <LearningCurve points={curve} />
+      <ClassTable all={all} recent={recent} />
+      <Confusion figures={all} />
+    </>
+  );
+}
+
+function Figure({ name, value, recent }: { name: string; value: string; recent: string | undefined }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {value} {recent !== undefined && <span class="note">last 1,000: {recent}</span>}
+      </dd>
+    </div>
+  );
+}
+
+function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined }) {
+  const lately = new Map(recent?.classes.map((one) => [one.classId, one]));
+  const heads = ['Class', 'Examples', 'Recall', 'Precision', ...(recent ? ['Recall, last 1,000'] : [])];
+  return (
+    <>
+      <h2>By class</h2>
+      <Scrolling label="Figures by class">
+        <table class="facts numbers">
+          <TableHead names={heads} />
+          <tbody>
+            {all.classes.slice(0, classesShownMax).map(({ classId, label, support, recall, precision }) => (
+              <tr key={classId}>
+                <th scope="row">{label}</th>
+                <td>{count(support)}</td>
+                <td>{share(recall)}</td>
+                <td>{share(precision)}</td>
+                {recent && <td>{share(lately.get(classId)?.recall)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      <p class="hint">
+        Recall: the share of the examples of a class that were predicted correctly. Precision: the share of
+        the predictions of a class that were correct.
+        {all.classes.length > classesShownMax && ` The ${classesShownMax} largest classes are shown.`}
+      </p>
+    </>
+  );
+}
+
+function Confusion({ figures: { confusion } }: { figures: Figures }) {
+  const { classes, counts } = confusion;
+  if (classes.length < 2) return null;
+  const mistakes = counts
+    .flatMap((row, of) => row.map((times, as) => ({ of, as, times })))
+    .filter(({ of, as, times }) => of !== as && times > 0)
+    .sort((a, b) => b.times - a.times)
+    .slice(0, mistakesShownMax);
+  const label = (at: number) => classes[at]?.label ?? '';
+  return (
+    <>
+      <h2>What it confuses</h2>
+      {mistakes.length === 0 && <p class="hint">Nothing yet among the largest classes.</p>}
+      <ul class="items">
+        {mistakes.map(({ of, as, times }) => (
+          <li key={`${of} ${as}`} class="item">
+            <span>
+              <strong>{label(of)}</strong> taken for <strong>{label(as)}</strong>
+            </span>
+            <span class="spring" />
+            <span class="note right">{count(times)}</span>
+          </li>
+        ))}
+      </ul>
+      <Scrolling label="Confusion matrix">
+        <table class="facts numbers matrix">
+          <caption>Rows: the class of the examples. Columns: the class that was predicted.</caption>
+          <thead>
+            <tr>
+              <td />
+              {classes.map(({ classId, label: name }, i) => (
+                <th key={classId} scope="col" title={name}>
+                  {i + 1}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {counts.map((row, of) => (
+              <tr key={classes[of]?.classId}>
+                <th scope="row">
+                  {of + 1} {label(of)}
+                </th>
+                {row.map((times, as) => (
+                  <Times key={classes[as]?.classId} times={times} total={sum(row)} right={of === as} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+    </>
+  );
+}
+
+const sum = (row: number[]) => row.reduce((all, one) => all + one, 0);
+
+/** The darker, the larger the share of the row. */
+function Times({ times, total, right }: { times: number; total: number; right: boolean }) {
+  const cell = useRef<HTMLTableCellElement>(null);
+  useEffect(() => {
+    cell.current?.style.setProperty('--share', `${total === 0 ? 0 : Math.round((60 * times) / total)}%`);
+  }, [times, total]);
+  return (
+    <td ref={cell} class={right ? 'right-guess' : 'wrong-guess'}>
+      {times === 0 ? '' : count(times)}
+    </td>
+  );
+}

@@ -1,0 +1,239 @@
+/** Teaches a classifier: an example that is typed, many that are pasted, a file, or the rows of a query. */
+
+import { useRef, useState } from 'preact/hooks';
+import { call, isAborted, part, problemOf } from '../../api/client.ts';
+import type { Classifier, Problem } from '../../api/types.ts';
+import { go } from '../../state/route.ts';
+import { hubId } from '../../state/workspace.ts';
+import { Field } from '../../ui/field.tsx';
+import { count, counted } from '../../ui/format.ts';
+import { notify } from '../../ui/notice.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { mayReadRows } from '../query/query-rows.tsx';
+import { batches, type Parsed, parseExamples } from './examples.ts';
+import { type ChosenFile, FileImport } from './file-import.tsx';
+import { formatOf } from './import.ts';
+import { JobView } from './job-view.tsx';
+import { QueryTraining } from './query-training.tsx';
+
+const batchSize = 500;
+const fileBytesMax = 64 * 1_024 * 1_024;
+
+interface TrainViewProps {
+  classifier: Classifier;
+  /** The training from a query that the address names. */
+  jobId: string | undefined;
+  onChanged(): void;
+}
+
+export function TrainView({ classifier, jobId, onChanged }: TrainViewProps) {
+  const { classifierId, classes = [] } = classifier;
+  const show = (...job: string[]) =>
+    go('hub', hubId.value ?? '', 'classifier', classifierId, 'train', ...job);
+  const shared = { classifierId, onTrained: onChanged };
+  return (
+    <>
+      {jobId !== undefined && (
+        <>
+          <JobView key={jobId} jobId={jobId} onTrained={onChanged} onLeave={() => show()} />
+          <hr />
+        </>
+      )}
+      <TypeExample {...shared} labels={classes.map(({ label }) => label)} />
+      <hr />
+      <ManyExamples {...shared} />
+      {jobId === undefined && mayReadRows() && (
+        <>
+          <hr />
+          <QueryTraining classifierId={classifierId} onStarted={show} />
+        </>
+      )}
+    </>
+  );
+}
+
+interface TrainingProps {
+  classifierId: string;
+  onTrained(): void;
+}
+
+function TypeExample({ classifierId, labels, onTrained }: TrainingProps & { labels: string[] }) {
+  const [label, setLabel] = useState('');
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState<Problem>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setProblem(undefined);
+    try {
+      await call(`v1/classifiers/${part(classifierId)}/train`, {
+        body: { label: label.trim(), context: text },
+      });
+      notify(`Learned an example of “${label.trim()}”.`);
+      setText('');
+      onTrained();
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+  };
+  return (
+    <form class="form" onSubmit={submit}>
+      <h2>One example</h2>
+      <Field label="Label" value={label} onInput={setLabel} suggestions={labels} />
+      <Field label="Text" value={text} onInput={setText} rows={3} />
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      <div class="actions start">
+        <button type="submit" class="primary" disabled={label.trim() === '' || text.trim() === ''}>
+          Train
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface Progress {
+  done: number;
+  total: number;
+  running: boolean;
+}
+
+/** Sends what was read in batches; what was stopped or failed goes on where it was. */
+function useTraining(classifierId: string, onTrained: () => void) {
+  const [parsed, setParsed] = useState<Parsed>();
+  const [progress, setProgress] = useState<Progress>();
+  const [problem, setProblem] = useState<Problem>();
+  const stop = useRef<AbortController | undefined>(undefined);
+  /** Names the examples that were read: a batch is learned once, also where its answer was lost and it is sent again. */
+  const run = useRef({ id: '', done: 0 });
+  const read = (input: string) => {
+    setProgress(undefined);
+    setProblem(undefined);
+    run.current = { id: `${Date.now()}-${Math.random()}`, done: 0 };
+    setParsed(input.trim() === '' ? undefined : parseExamples(input));
+  };
+  const train = async () => {
+    const { examples = [] } = parsed ?? {};
+    const stopping = new AbortController();
+    stop.current = stopping;
+    const tell = (running: boolean) =>
+      setProgress({ done: run.current.done, total: examples.length, running });
+    setProblem(undefined);
+    tell(true);
+    try {
+      for (const batch of batches(examples.slice(run.current.done), batchSize)) {
+        await call(`v1/classifiers/${part(classifierId)}/train`, {
+          body: { examples: batch },
+          headers: { 'idempotency-key': `${run.current.id}-${run.current.done}` },
+          signal: stopping.signal,
+        });
+        run.current.done += batch.length;
+        tell(true);
+      }
+      setParsed(undefined);
+    } catch (err) {
+      if (!isAborted(err)) setProblem(problemOf(err));
+    }
+    tell(false);
+    onTrained();
+  };
+  const refuse = (detail: string) => setProblem({ status: 0, title: 'The file cannot be read', detail });
+  return { parsed, progress, problem, read, train, refuse, stop: () => stop.current?.abort() };
+}
+
+function ManyExamples({ classifierId, onTrained }: TrainingProps) {
+  const [text, setText] = useState('');
+  const [chosen, setChosen] = useState<ChosenFile>();
+  const { parsed, progress, problem, read, train, refuse, stop } = useTraining(classifierId, onTrained);
+  const readFile = async (file: File | undefined) => {
+    if (file === undefined) return;
+    setText('');
+    read('');
+    const format = await formatOf(file);
+    setChosen(format === undefined ? undefined : { file, format });
+    if (format !== undefined) return;
+    if (file.size > fileBytesMax) {
+      return refuse(
+        'A file of more than 64 MiB must be CSV or NDJSON that names the columns label and context.',
+      );
+    }
+    read(await file.text());
+  };
+  const left = (parsed?.examples.length ?? 0) - (progress?.done ?? 0);
+  return (
+    <section class="form" aria-label="Many examples">
+      <h2>Many examples</h2>
+      <Field
+        label="Paste"
+        value={text}
+        rows={5}
+        onInput={(next) => {
+          setText(next);
+          setChosen(undefined);
+          read(next);
+        }}
+        placeholder={'delivery,where is my parcel\nrefund,I want my money back'}
+        hint="A label and a text in each line: CSV, tabs, or NDJSON with label and context. A first line with names is understood."
+      />
+      <label class="file">
+        <span>or a file</span>
+        <input
+          type="file"
+          accept=".csv,.tsv,.txt,.ndjson,.jsonl"
+          onChange={({ currentTarget }) => void readFile(currentTarget.files?.[0])}
+        />
+      </label>
+      {parsed !== undefined && <ParsedNote parsed={parsed} />}
+      {progress !== undefined && <ProgressLine progress={progress} onStop={stop} />}
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      {chosen !== undefined && (
+        <FileImport classifierId={classifierId} chosen={chosen} onTrained={onTrained} />
+      )}
+      {chosen === undefined && (
+        <div class="actions start">
+          <button
+            type="button"
+            class="primary"
+            disabled={parsed === undefined || parsed.examples.length === 0 || progress?.running === true}
+            onClick={() => void train()}
+          >
+            {parsed === undefined ? 'Train' : `Train ${counted(left, 'example')}`}
+          </button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function ProgressLine({ progress, onStop }: { progress: Progress; onStop(): void }) {
+  return (
+    <div class="progress" role="status">
+      <progress max={progress.total} value={progress.done} aria-label="Examples learned" />
+      <span>
+        {count(progress.done)} of {count(progress.total)} learned
+      </span>
+      {progress.running && (
+        <button type="button" onClick={onStop}>
+          Stop
+        </button>
+      )}
+    </div>
+  );
+}
+
+function ParsedNote({ parsed: { examples, faults, skipped } }: { parsed: Parsed }) {
+  const labels = [...new Set(examples.slice(0, 10_000).map(({ label }) => label))];
+  return (
+    <div class="banner">
+      <p>
+        {counted(examples.length, 'example')} of {counted(labels.length, 'label')}:{' '}
+        {labels.slice(0, 8).join(', ')}
+        {labels.length > 8 && ' …'}
+      </p>
+      {skipped > 0 && (
+        <p>
+          {counted(skipped, 'line')} left out:{' '}
+          {faults.map(({ line, detail }) => `line ${line} ${detail}`).join('; ')}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,227 @@
+/** The examples that a classifier learned, all or those of a label: page by page, to correct, to delete, and as a file. */
+
+import { useState } from 'preact/hooks';
+import { call, part, problemOf } from '../../../api/client.ts';
+import type { Classifier } from '../../../api/types.ts';
+import { downloads, fileName, saveBlob } from '../../../state/downloads.ts';
+import { Choice } from '../../../ui/field.tsx';
+import { bytes, count, moment } from '../../../ui/format.ts';
+import { Icon } from '../../../ui/icons.tsx';
+import { useLoad } from '../../../ui/load.tsx';
+import { Menu } from '../../../ui/menu.tsx';
+import { notify } from '../../../ui/notice.tsx';
+import { Loading, Scrolling, TableHead } from '../../../ui/page.tsx';
+import { ProblemBox } from '../../../ui/problem.tsx';
+import { CorrectExample, DeleteExample, type ShownExample } from './example-dialogs.tsx';
+import { type Example, readExamples } from './example-page.ts';
+
+const pageSize = 50;
+const textCharactersMax = 400;
+
+/** Where a page begins: after which example, and how many there are before it. */
+interface Start {
+  after: string;
+  before: number;
+}
+
+interface ExamplesViewProps {
+  classifier: Classifier;
+  onChanged(): void;
+}
+
+export function ExamplesView(props: ExamplesViewProps) {
+  const [label, setLabel] = useState('');
+  const labels = (props.classifier.classes ?? []).map((one) => one.label);
+  return (
+    <>
+      {labels.length > 1 && (
+        <Choice
+          label="Label"
+          value={label}
+          options={[['', 'All'], ...labels.map((one) => [one, one] as const)]}
+          onChange={setLabel}
+        />
+      )}
+      <Examples key={label} {...props} label={label} />
+    </>
+  );
+}
+
+/** With a label only the examples that have it; all if it is empty. */
+function Examples({ classifier, onChanged, label }: ExamplesViewProps & { label: string }) {
+  const { classifierId, classes = [] } = classifier;
+  const [starts, setStarts] = useState<Start[]>([{ after: '', before: 0 }]);
+  const { after, before } = starts.at(-1) as Start;
+  const loaded = useLoad(
+    (signal) => readExamples(classifierId, { after, label, limit: pageSize, signal }),
+    [classifierId, after],
+  );
+  const [asked, setAsked] = useState<{ action: 'correct' | 'delete'; shown: ShownExample }>();
+  const changed = () => {
+    loaded.refresh();
+    onChanged();
+  };
+  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (loaded.value === undefined) return <Loading what="the examples" />;
+  const { examples, total, isLast } = loaded.value;
+  const dialog = {
+    classifierId,
+    onClose: () => setAsked(undefined),
+    onChanged: changed,
+    onStale: loaded.refresh,
+  };
+  return (
+    <>
+      <div class="example-bar">
+        <Downloads classifier={classifier} label={label} disabled={total === 0} />
+        <span class="spring" />
+        <button type="button" disabled={loaded.loading} onClick={changed}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      </div>
+      {total === 0 && (
+        <p class="empty">
+          {label === '' ? 'No examples yet. Train it first.' : 'No examples have this label.'}
+        </p>
+      )}
+      {examples.length > 0 && (
+        <ExampleTable
+          examples={examples}
+          before={before}
+          onAsk={(action, at) => {
+            const example = examples[at] as Example;
+            setAsked({ action, shown: { example, after: examples[at - 1]?.exampleId ?? after, label } });
+          }}
+        />
+      )}
+      {total > 0 && (
+        <Pager
+          from={before + 1}
+          to={before + examples.length}
+          total={total}
+          onBack={starts.length === 1 ? undefined : () => setStarts(starts.slice(0, -1))}
+          onNext={
+            isLast
+              ? undefined
+              : () => {
+                  const last = examples.at(-1)?.exampleId ?? after;
+                  setStarts([...starts, { after: last, before: before + examples.length }]);
+                }
+          }
+        />
+      )}
+      {asked?.action === 'correct' && (
+        <CorrectExample {...dialog} {...asked} labels={classes.map(({ label }) => label)} />
+      )}
+      {asked?.action === 'delete' && <DeleteExample {...dialog} {...asked} />}
+    </>
+  );
+}
+
+interface ExampleTableProps {
+  examples: Example[];
+  /** How many examples there are before these. */
+  before: number;
+  onAsk(action: 'correct' | 'delete', at: number): void;
+}
+
+function ExampleTable({ examples, before, onAsk }: ExampleTableProps) {
+  return (
+    <Scrolling label="Examples">
+      <table class="facts examples">
+        <TableHead names={['Label', 'Text', 'Trained']}>
+          <th scope="col">
+            <span class="sr-only">Actions</span>
+          </th>
+        </TableHead>
+        <tbody>
+          {examples.map(({ exampleId, label, context, trainedAt }, at) => (
+            <tr key={exampleId}>
+              <td class="cut-text" title={label}>
+                {label}
+              </td>
+              <td class="example-text">
+                <p>
+                  {context.slice(0, textCharactersMax)}
+                  {context.length > textCharactersMax && ' …'}
+                </p>
+              </td>
+              <td class="time">{moment(trainedAt)}</td>
+              <td class="right">
+                <Menu
+                  label={`Actions for example ${before + at + 1}`}
+                  items={[
+                    { label: 'Correct', needs: 'classifiers:train', run: () => onAsk('correct', at) },
+                    {
+                      label: 'Delete',
+                      danger: true,
+                      needs: 'classifiers:train',
+                      run: () => onAsk('delete', at),
+                    },
+                  ]}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+interface PagerProps {
+  from: number;
+  to: number;
+  total: number;
+  /** Undefined if there is no such page. */
+  onBack: (() => void) | undefined;
+  onNext: (() => void) | undefined;
+}
+
+function Pager({ from, to, total, onBack, onNext }: PagerProps) {
+  return (
+    <div class="pager">
+      <button type="button" disabled={onBack === undefined} onClick={onBack}>
+        Back
+      </button>
+      <span class="hint">
+        {to < from ? 'None' : `${count(from)} to ${count(to)}`} of {count(total)}
+      </span>
+      <button type="button" disabled={onNext === undefined} onClick={onNext}>
+        Next
+      </button>
+    </div>
+  );
+}
+
+const files = downloads.filter(({ format }) => format !== 'json');
+
+interface DownloadsProps {
+  classifier: Classifier;
+  label: string;
+  disabled: boolean;
+}
+
+/** Each file can be trained with as it is. */
+function Downloads({ classifier, label, disabled }: DownloadsProps) {
+  const { classifierId, name } = classifier;
+  const [busy, setBusy] = useState(false);
+  const save = async ({ format, accept }: (typeof files)[number]) => {
+    setBusy(true);
+    try {
+      const query = label === '' ? '' : `?label=${part(label)}`;
+      const response = await call(`v1/classifiers/${part(classifierId)}/examples${query}`, { accept });
+      const blob = await response.blob();
+      saveBlob(blob, `${fileName(`${name} examples`)}.${format}`);
+      notify(`Downloaded ${bytes(blob.size)}.`);
+    } catch (err) {
+      notify(problemOf(err).detail ?? 'The download failed.');
+    }
+    setBusy(false);
+  };
+  return files.map((file) => (
+    <button key={file.format} type="button" disabled={disabled || busy} onClick={() => void save(file)}>
+      Download {file.name}
+    </button>
+  ));
+}

@@ -1,0 +1,110 @@
+/** Who did what in the account, newest first. */
+
+import { useState } from 'preact/hooks';
+import { call, part } from '../../api/client.ts';
+import { parseExact } from '../../api/exact.ts';
+import type { AuditEntry } from '../../api/types.ts';
+import { keyNames } from '../../state/key-names.ts';
+import { classifiers, findNode, hubs } from '../../state/workspace.ts';
+import { count, moment } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+
+const pageSize = 100;
+
+async function readPage(action: string, offset: number, signal: AbortSignal) {
+  const filter = action === '' ? '' : `&action=${part(action)}`;
+  const response = await call(`v1/audit?limit=${pageSize}&offset=${offset}${filter}`, { signal });
+  return {
+    keys: await keyNames(signal),
+    entries: parseExact<AuditEntry[]>(await response.text()),
+    total: Number(response.headers.get('x-total-count') ?? 0),
+  };
+}
+
+/** The name of a thing that is in sight, else its id. */
+function nameOf(id: string): string {
+  const classifier = classifiers.value.find(({ classifierId }) => classifierId === id);
+  return (
+    findNode(id)?.node.label ?? hubs.value?.find(({ hubId }) => hubId === id)?.label ?? classifier?.name ?? id
+  );
+}
+
+export function AuditPage() {
+  const [action, setAction] = useState('');
+  const [offset, setOffset] = useState(0);
+  const loaded = useLoad((signal) => readPage(action, offset, signal), [action, offset]);
+  const { entries = [], keys = new Map(), total = 0 } = loaded.value ?? {};
+  return (
+    <div class="page">
+      <PageHead title="Audit" tags={[`${count(total)} entries`]}>
+        <input
+          class="filter"
+          type="search"
+          aria-label="Action"
+          placeholder="Action, such as query.execute"
+          value={action}
+          onChange={({ currentTarget }) => {
+            setAction(currentTarget.value.trim());
+            setOffset(0);
+          }}
+        />
+        <button type="button" onClick={loaded.refresh}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      </PageHead>
+      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
+      {loaded.value !== undefined && <AuditTable entries={entries} keys={keys} />}
+      <div class="pager">
+        <button
+          type="button"
+          disabled={offset === 0}
+          onClick={() => setOffset(Math.max(0, offset - pageSize))}
+        >
+          Newer
+        </button>
+        <span class="hint">
+          {total === 0
+            ? 'None'
+            : `${count(offset + 1)} to ${count(Math.min(total, offset + pageSize))} of ${count(total)}`}
+        </span>
+        <button
+          type="button"
+          disabled={offset + pageSize >= total}
+          onClick={() => setOffset(offset + pageSize)}
+        >
+          Older
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string, string> }) {
+  return (
+    <Scrolling label="Changes">
+      <table class="facts">
+        <TableHead names={['At', 'Action', 'What', 'Key']} numbers={['Count', 'Failed']} />
+        <tbody>
+          {entries.map((entry) => (
+            <tr key={entry.entryId}>
+              <td>{moment(entry.at)}</td>
+              <td class="mono">{entry.action}</td>
+              <td class="cut-text" title={entry.resourceId}>
+                {nameOf(entry.resourceId)}
+              </td>
+              <td class="cut-text" title={entry.keyId}>
+                {keys.get(entry.keyId) ?? entry.keyId}
+              </td>
+              <td class="right">{count(entry.count)}</td>
+              <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}

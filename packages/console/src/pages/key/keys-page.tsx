@@ -1,0 +1,185 @@
+/** The keys of the account: what each may do, creation, rotation and revocation. */
+
+import { useState } from 'preact/hooks';
+import { call, callJson, callList, part } from '../../api/client.ts';
+import { toText } from '../../api/exact.ts';
+import { signOut } from '../../api/session.ts';
+import type { Key } from '../../api/types.ts';
+import { currentKey } from '../../state/permissions.ts';
+import { goInstead, route } from '../../state/route.ts';
+import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.ts';
+import { CopyBlock } from '../../ui/copy.tsx';
+import { Dialog, FormDialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { count, moment } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { NewKey } from './new-key.tsx';
+
+type Asked = { action: 'rotate' | 'revoke'; key: Key };
+
+export function KeysPage() {
+  const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
+  const [asked, setAsked] = useState<Asked>();
+  const [, , , how, queryId] = route.value;
+  const id = hubId.value ?? '';
+  // The form begins with the name of the query.
+  const hasTree = tree.value !== undefined || treeProblem.value !== undefined;
+  const isReady = (loaded.value !== undefined || !loaded.loading) && hasTree;
+  return (
+    <div class="page">
+      <PageHead title="Keys">
+        <button type="button" class="primary" onClick={() => goInstead('hub', id, 'keys', 'new')}>
+          New key
+        </button>
+      </PageHead>
+      <p class="hint">
+        Keys belong to the account. Give each program its own, with no more than it needs; a key for web pages
+        is bound to its origins and queries.
+      </p>
+      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {loaded.loading && loaded.value === undefined && <Loading what="keys" />}
+      {loaded.value !== undefined && <KeyTable keys={loaded.value} onAsk={setAsked} />}
+      {how === 'new' && isReady && (
+        <NewKey
+          queryId={queryId}
+          endsBy={loaded.value?.find(isOwn)?.expiresAt ?? undefined}
+          onMade={loaded.refresh}
+          onClose={() => goInstead('hub', id, 'keys')}
+        />
+      )}
+      {asked?.action === 'revoke' && (
+        <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      )}
+      {asked?.action === 'rotate' && (
+        <Rotate of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      )}
+    </div>
+  );
+}
+
+const isOwn = (key: Key) => key.keyId === currentKey.value?.keyId;
+
+function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
+  return (
+    <Scrolling label="Keys">
+      <table class="facts">
+        <TableHead names={['Name', 'May', 'Within', 'Last used', 'Ends']}>
+          <th scope="col">
+            <span class="sr-only">Actions</span>
+          </th>
+        </TableHead>
+        <tbody>
+          {keys.map((key) => (
+            <tr key={key.keyId}>
+              <td>
+                <strong>{key.name}</strong>
+                <div class="note">
+                  …{key.lastCharacters}
+                  {isOwn(key) && ' · this tab'}
+                </div>
+              </td>
+              <td>
+                {key.scopes.map((scope) => (
+                  <span key={scope} class="tag">
+                    {scope === '*' ? 'everything' : scope}
+                  </span>
+                ))}
+              </td>
+              <td>{limitsOf(key)}</td>
+              <td>{moment(key.lastUsedAt)}</td>
+              <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
+              <td class="right">
+                <Menu
+                  label={`Actions for ${key.name}`}
+                  items={[
+                    { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
+                    { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
+                  ]}
+                />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+function limitsOf({ limits }: Key) {
+  const { hubIds, queryIds, origins, context, ratePerMinute, maxRows } = limits;
+  const words = [
+    hubIds &&
+      `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
+    queryIds && `query ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
+    origins && `pages of ${origins.join(', ')}`,
+    context &&
+      Object.entries(context)
+        .map(([name, value]) => `${name} = ${toText(value)}`)
+        .join(', '),
+    ratePerMinute && `${count(ratePerMinute)} a minute`,
+    maxRows && `${count(maxRows)} rows`,
+  ].filter((word) => word !== undefined);
+  if (words.length === 0) return <span class="note">no limits</span>;
+  return words.map((word) => <div key={word}>{word}</div>);
+}
+
+interface OneKeyProps {
+  of: Key;
+  onClose(): void;
+  onDone(): void;
+}
+
+function Revoke({ of, onClose, onDone }: OneKeyProps) {
+  const submit = async () => {
+    await call(`v1/keys/${part(of.keyId)}`, { method: 'DELETE' });
+    if (isOwn(of)) return signOut();
+    notify(`Revoked “${of.name}”.`);
+    onDone();
+  };
+  return (
+    <FormDialog title={`Revoke “${of.name}”?`} action="Revoke key" danger onClose={onClose} onSubmit={submit}>
+      <p>
+        The hub refuses the key within five seconds. This cannot be undone.
+        {isOwn(of) && <strong> This tab uses the key, so you will be signed out.</strong>}
+      </p>
+    </FormDialog>
+  );
+}
+
+function Rotate({ of, onClose, onDone }: OneKeyProps) {
+  const [minutes, setMinutes] = useState('60');
+  const [secret, setSecret] = useState<string>();
+  if (secret !== undefined) {
+    return (
+      <Dialog title="The new key, shown only now" onClose={onClose} wide>
+        <p>It has the same permissions as the old key, which expires in {minutes} minutes.</p>
+        <CopyBlock text={secret} label="The key" />
+        <div class="actions">
+          <button type="button" class="primary" onClick={onClose}>
+            I have copied it
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  const submit = async () => {
+    const overlapSeconds = Math.round(Number(minutes) * 60);
+    const made = await callJson<{ key: string }>(`v1/keys/${part(of.keyId)}/rotate`, {
+      body: { overlapSeconds },
+    });
+    onDone();
+    setSecret(made.key);
+    // The dialog stays, to show the key.
+    await new Promise(() => undefined);
+  };
+  return (
+    <FormDialog title={`Rotate “${of.name}”`} action="Create the new key" onClose={onClose} onSubmit={submit}>
+      <p>A new key replaces it. The old key stays valid for a while, so that programs can change over.</p>
+      <Field label="Minutes until the old key expires" value={minutes} onInput={setMinutes} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,265 @@
+/** Creates a key and shows it once. */
+
+import { useState } from 'preact/hooks';
+import { addressOf, callJson, problemOf } from '../../api/client.ts';
+import type { Problem } from '../../api/types.ts';
+import { workOf } from '../../state/query-work.ts';
+import { category, findNode, hub, hubId, hubs, walk } from '../../state/workspace.ts';
+import { Chips } from '../../ui/chips.tsx';
+import { CopyBlock } from '../../ui/copy.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Choice, Field, Tick } from '../../ui/field.tsx';
+import { moment } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { browserSnippet } from '../query/snippets.ts';
+import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
+
+interface NewKeyProps {
+  /** Set for a browser key of one query. */
+  queryId?: string | undefined;
+  /** The expiry of the key of this tab, if it expires. */
+  endsBy: string | undefined;
+  onMade(): void;
+  onClose(): void;
+}
+
+function startOf(queryId: string | undefined): KeyForm {
+  const form = emptyKey(hubId.value ?? '');
+  if (queryId === undefined) return form;
+  const label = findNode(queryId)?.node.label ?? 'a query';
+  return { ...form, name: `Browser: ${label}`, queryIds: [queryId], hubIds: [] };
+}
+
+export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
+  const [form, setForm] = useState(() => startOf(queryId));
+  const [made, setMade] = useState<string>();
+  const [problem, setProblem] = useState<Problem>();
+  const [busy, setBusy] = useState(false);
+  const set = (change: Partial<KeyForm>) => setForm({ ...form, ...change });
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const { key } = await callJson<{ key: string }>('v1/keys', {
+        body: bodyOf(form, Date.now(), endsBy),
+      });
+      setMade(key);
+      onMade();
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+    setBusy(false);
+  };
+  if (made !== undefined) return <MadeKey secret={made} form={form} onClose={onClose} />;
+  return (
+    <Dialog title={queryId === undefined ? 'New key' : 'New browser key'} onClose={onClose} wide>
+      <form class="form" onSubmit={submit}>
+        <Field
+          label="Name"
+          value={form.name}
+          onInput={(name) => set({ name })}
+          required
+          autofocus
+          hint="The person or program that uses it."
+        />
+        <Scopes form={form} set={set} />
+        <Limits form={form} set={set} />
+        {endsBy !== undefined && (
+          <p class="banner">
+            The key that you signed in with expires on {moment(endsBy)}, and keys that it creates expire no
+            later. To create a key that does not expire, sign in with such a key, for example the hub’s first
+            key.
+          </p>
+        )}
+        {problem !== undefined && <ProblemBox problem={problem} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="primary"
+            disabled={busy || form.name.trim() === '' || (form.scopes.length === 0 && !form.everything)}
+          >
+            Create key
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface PartProps {
+  form: KeyForm;
+  set(change: Partial<KeyForm>): void;
+}
+
+function Scopes({ form, set }: PartProps) {
+  const toggle = (scope: string, on: boolean) =>
+    set({ scopes: on ? [...form.scopes, scope] : form.scopes.filter((one) => one !== scope) });
+  return (
+    <>
+      <Tick
+        label="Everything (*): for administrators only"
+        checked={form.everything}
+        onChange={(everything) => set({ everything })}
+      />
+      {!form.everything && (
+        <div class="scopes">
+          {scopeGroups.map(({ title, scopes }) => (
+            <fieldset key={title}>
+              <legend>{title}</legend>
+              {scopes.map(([scope, words]) => (
+                <Tick
+                  key={scope}
+                  label={words}
+                  checked={form.scopes.includes(scope)}
+                  onChange={(on) => toggle(scope, on)}
+                />
+              ))}
+            </fieldset>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+function Limits({ form, set }: PartProps) {
+  const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
+  const [hubChoice] = form.hubIds;
+  return (
+    <>
+      <div class="columns-2">
+        <Choice
+          label="Hub"
+          value={hubChoice ?? ''}
+          options={[
+            ['', 'Every hub'],
+            ...(hubs.value ?? []).map(({ hubId: id, label }) => [id, label] as const),
+          ]}
+          onChange={(id) => set({ hubIds: id === '' ? [] : [id] })}
+        />
+        <Choice
+          label="Query"
+          value={form.queryIds[0] ?? ''}
+          options={[
+            ['', 'Every query of the hub'],
+            ...queries.map(({ node }) => [node.nodeId, node.label] as const),
+          ]}
+          onChange={(id) => set({ queryIds: id === '' ? [] : [id] })}
+        />
+      </div>
+      <Chips
+        label="Origins"
+        hint="Origins of web pages that may use the key, such as https://shop.example. Empty: only programs may use it."
+        values={form.origins}
+        placeholder="https://shop.example"
+        onChange={(origins) => set({ origins })}
+      />
+      <Pinned form={form} set={set} />
+      <div class="columns-3">
+        <Field
+          label="Requests per minute"
+          value={form.ratePerMinute}
+          onInput={(ratePerMinute) => set({ ratePerMinute })}
+          placeholder="no limit"
+        />
+        <Field
+          label="Rows per response"
+          value={form.maxRows}
+          onInput={(maxRows) => set({ maxRows })}
+          placeholder="no limit"
+        />
+        <Field
+          label="Valid for days"
+          value={form.days}
+          onInput={(days) => set({ days })}
+          placeholder="no end"
+        />
+      </div>
+    </>
+  );
+}
+
+function Pinned({ form, set }: PartProps) {
+  const [queryId] = form.queryIds;
+  const names = queryId === undefined ? [] : workOf(queryId).fields.value.map(({ key }) => key);
+  const change = (at: number, pair: [string, string]) =>
+    set({ pinned: form.pinned.map((one, i) => (i === at ? pair : one)) });
+  return (
+    <fieldset class="pinned">
+      <legend>Pinned variables</legend>
+      <p class="hint">
+        Values that users of the key cannot change, such as the tenant
+        {names.length > 0 && ` (${names.join(', ')})`}.
+      </p>
+      {form.pinned.map(([name, value], i) => (
+        <div class="pair" key={i}>
+          <input
+            aria-label="Variable"
+            placeholder="tenant"
+            value={name}
+            onInput={({ currentTarget }) => change(i, [currentTarget.value, value])}
+          />
+          <input
+            aria-label="Value"
+            placeholder="42"
+            value={value}
+            onInput={({ currentTarget }) => change(i, [name, currentTarget.value])}
+          />
+          <button
+            type="button"
+            class="quiet icon-only"
+            aria-label={`Remove ${name || 'this variable'}`}
+            onClick={() => set({ pinned: form.pinned.filter((_, at) => at !== i) })}
+          >
+            <Icon name="close" />
+          </button>
+        </div>
+      ))}
+      <button type="button" onClick={() => set({ pinned: [...form.pinned, ['', '']] })}>
+        Pin a variable
+      </button>
+    </fieldset>
+  );
+}
+
+function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onClose(): void }) {
+  const [queryId] = form.queryIds;
+  const pinned = new Set(form.pinned.map(([name]) => name));
+  const members =
+    queryId === undefined ? [] : workOf(queryId).sent.value.members.filter(([name]) => !pinned.has(name));
+  const context = `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+  return (
+    <Dialog title="The key, shown only now" onClose={onClose} wide>
+      <p>
+        Copy it to where it is used. The hub does not store it, so it cannot show it again. If you lose it,
+        revoke it and create another.
+      </p>
+      <CopyBlock text={secret} label="The key" />
+      {queryId !== undefined && form.origins.length > 0 && (
+        <>
+          <h3>In a page of {form.origins.join(', ')}</h3>
+          <CopyBlock
+            text={browserSnippet(secret, {
+              url: addressOf('v1/queries/execute'),
+              queryId,
+              context,
+              columns: [],
+            })}
+            label="Browser snippet"
+          />
+        </>
+      )}
+      <p class="hint">Valid for {hub.value?.label ?? 'its hub'}, within its limits.</p>
+      <div class="actions">
+        <button type="button" class="primary" onClick={onClose}>
+          I have copied it
+        </button>
+      </div>
+    </Dialog>
+  );
+}

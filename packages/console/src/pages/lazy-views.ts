@@ -1,0 +1,8 @@
+/** The views that the console loads after its first page. */
+
+export { NewClassifier } from './classifier/classifier-dialogs.tsx';
+export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { VersionsView } from './query/versions/versions-view.tsx';
+export { StatisticsPage } from './statistics/statistics-page.tsx';
+export { StatisticsView } from './statistics/statistics-view.tsx';
+export { SummaryPage } from './summary/summary-page.tsx';

@@ -1,0 +1,162 @@
+/** The contract of the query: its columns and variables as its source describes them, and its settings. */
+
+import { useRef } from 'preact/hooks';
+import type { CachePolicy, Signature } from '../../api/types.ts';
+import { commands, reads } from '../../state/commands.ts';
+import { may } from '../../state/permissions.ts';
+import type { Draft, QueryWork } from '../../state/query-work.ts';
+import { Chips } from '../../ui/chips.tsx';
+import { Choice, Field } from '../../ui/field.tsx';
+import { Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { SourceChoice } from './source-choice.tsx';
+
+export function ContractView({ work }: { work: QueryWork }) {
+  const draft = work.draft.value;
+  if (draft === undefined) return null;
+  const verbs = commands.includes(draft.command) ? commands : [draft.command, ...commands];
+  return (
+    <div class="page contract">
+      <fieldset class="bare columns-2" disabled={!may('queries:write')}>
+        <SourceChoice value={draft.sourceId} onChange={(sourceId) => work.edit({ sourceId })} />
+        <Choice
+          label="Command"
+          value={draft.command}
+          options={verbs.map((verb) => [verb, verb] as const)}
+          onChange={(command) => work.edit({ command })}
+          hint="The kind of statement. It must match the first word of the text."
+        />
+      </fieldset>
+      {reads(draft.command) && <ResultSettings work={work} draft={draft} />}
+      <h2>Columns</h2>
+      <Columns signature={work.signature.value} />
+      <h2>Variables</h2>
+      {work.fields.value.length === 0 ? (
+        <p class="hint">It has no variables.</p>
+      ) : (
+        <FactTable
+          label="Variables"
+          heads={['Variable', 'Type', 'Value']}
+          rows={work.fields.value.map(({ key, shownType, required, list }) => [
+            key,
+            `${shownType || 'any'}${list && !shownType.endsWith('[]') ? ', list' : ''}`,
+            required ? 'required' : 'optional',
+          ])}
+        />
+      )}
+      <p class="hint">
+        Query id <code>{work.queryId}</code>
+      </p>
+    </div>
+  );
+}
+
+const seconds = (text: string): number | undefined => (/^\d{1,5}$/.test(text) ? Number(text) : undefined);
+
+/**
+ * Changes the cache of the draft. While its first time is empty, as when it is typed again, the other members are kept.
+ */
+function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePolicy>) => void {
+  const latest = useRef<CachePolicy | null>(null);
+  if (cache !== null || !work.dirty.value) latest.current = cache;
+  return (change) => {
+    const { maxAgeS, staleS, validate } = { ...latest.current, maxAgeS: cache?.maxAgeS ?? 0, ...change };
+    if (maxAgeS === undefined) return work.edit({ cache: null });
+    work.edit({
+      cache: {
+        maxAgeS,
+        ...(staleS === undefined ? {} : { staleS }),
+        ...(validate === undefined ? {} : { validate }),
+      },
+    });
+  };
+}
+
+/** The settings of results: columns that are never null, and the cache. */
+function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
+  const { cache, notNull } = draft;
+  const setCache = useCache(work, draft);
+  return (
+    <fieldset class="bare" disabled={!may('queries:write')}>
+      <div class="columns-2">
+        <Field
+          label="Cache results for, seconds"
+          value={String(cache?.maxAgeS ?? '')}
+          onInput={(text) => setCache({ maxAgeS: seconds(text) })}
+          placeholder="not kept"
+          hint="The hub answers with a cached result instead of running the query."
+        />
+        <Field
+          label="Then refresh in the background for, seconds"
+          value={String(cache?.staleS ?? '')}
+          onInput={(text) => setCache({ staleS: seconds(text) })}
+          placeholder="0"
+          hint="During this time callers get the old result while the query runs."
+        />
+      </div>
+      {work.engine.value !== 'mongodb' && (
+        <Field
+          label="Check for changes with"
+          value={cache?.validate ?? ''}
+          onInput={(text) => setCache({ validate: text.trim() === '' ? undefined : text })}
+          rows={2}
+          mono
+          placeholder="SELECT max(updated_at) FROM orders"
+          hint="A cheap SELECT with one row. If its row is the same as before, the hub keeps the result and does not run the query."
+        />
+      )}
+      <Chips
+        label="Columns that are never null"
+        hint="A row without a value fails the execution with CONTRACT_BROKEN."
+        values={notNull}
+        placeholder="total"
+        onChange={(names) => work.edit({ notNull: names })}
+      />
+    </fieldset>
+  );
+}
+
+function Columns({ signature }: { signature: Signature | null | undefined }) {
+  if (signature === undefined) return <p class="hint">Describing the query at its source …</p>;
+  if (signature === null) {
+    return (
+      <p class="hint">
+        The source did not describe the query. MongoDB cannot describe queries; other sources may be
+        unreachable.
+      </p>
+    );
+  }
+  const { columns, problem } = signature;
+  if (problem !== undefined) {
+    return <ProblemBox problem={{ status: 422, title: 'The database rejected this query', ...problem }} />;
+  }
+  if (columns.length === 0) return <p class="hint">It returns no columns.</p>;
+  const nulls = (nullable: boolean | undefined) => (nullable === false ? 'never' : 'possible');
+  const rows = columns.map(({ name, type, nullable }) => [name, type, nulls(nullable)]);
+  return <FactTable label="Columns" heads={['Column', 'Type', 'Null']} rows={rows} />;
+}
+
+interface FactTableProps {
+  label: string;
+  heads: string[];
+  rows: string[][];
+}
+
+export function FactTable({ label, heads, rows }: FactTableProps) {
+  return (
+    <Scrolling label={label}>
+      <table class="facts">
+        <TableHead names={heads} />
+        <tbody>
+          {rows.map((cells) => (
+            <tr key={cells[0]}>
+              {cells.map((cell, i) => (
+                <td key={i}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}

@@ -1,0 +1,187 @@
+/** The results of a run: its figures, its rows as a table, a chart or JSON, and downloads. */
+
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { type DownloadFormat, downloads } from '../../state/downloads.ts';
+import { type RunState, shownRowsMax } from '../../state/run.ts';
+import { count, counted, duration } from '../../ui/format.ts';
+import { GridView } from '../../ui/grid/grid-view.tsx';
+import { Icon } from '../../ui/icons.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { ChartView } from './chart-view.tsx';
+
+interface ResultsProps {
+  state: RunState;
+  label: string;
+  /** Runs the query again and saves the rows in a file; undefined if the query writes. */
+  onDownload: ((format: DownloadFormat) => void) | undefined;
+  onSaveShown(): void;
+  /** Runs the query even if the hub has a cached result. */
+  onFresh?: () => void;
+  hint: string;
+}
+
+type Shown = 'table' | 'chart' | 'json';
+const views: [Shown, string][] = [
+  ['table', 'Table'],
+  ['chart', 'Chart'],
+  ['json', 'JSON'],
+];
+const jsonLinesMax = 500;
+
+export function Results({ state, label, onDownload, onSaveShown, onFresh, hint }: ResultsProps) {
+  const [shown, setShown] = useState<Shown>('table');
+  const [filter, setFilter] = useState('');
+  const [inSight, setInSight] = useState(0);
+  const { store, rows, affected } = state;
+  const hasRows = store !== undefined && rows > 0 && affected === undefined;
+  const onShown = useCallback((n: number) => setInSight(n), []);
+  return (
+    <section class="results" aria-label="Result">
+      <div class="result-bar">
+        <Figures state={state} filtered={hasRows && filter !== '' ? inSight : undefined} />
+        {state.keptAgeS !== undefined && onFresh !== undefined && (
+          <button type="button" class="quiet" onClick={onFresh}>
+            <Icon name="refresh" /> Run without the cache
+          </button>
+        )}
+        <span class="spring" />
+        {hasRows && (
+          <>
+            {shown === 'table' && (
+              <input
+                class="filter"
+                type="search"
+                placeholder="Filter rows"
+                aria-label="Filter rows"
+                value={filter}
+                onInput={({ currentTarget }) => setFilter(currentTarget.value)}
+              />
+            )}
+            <Segments value={shown} onChange={setShown} />
+            <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />
+          </>
+        )}
+      </div>
+      <Outcome state={state} hint={hint} />
+      {hasRows && shown === 'table' && (
+        <GridView
+          store={store}
+          rows={rows}
+          isTyped={store.isTyped}
+          filter={filter}
+          label={`Rows of ${label}`}
+          onShown={onShown}
+        />
+      )}
+      {hasRows && shown === 'chart' && <ChartView key={String(store.isTyped)} store={store} rows={rows} />}
+      {hasRows && shown === 'json' && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+        <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
+          {store.lines.slice(0, jsonLinesMax).join('\n')}
+          {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+function Downloads({ onDownload, onSaveShown }: Pick<ResultsProps, 'onDownload' | 'onSaveShown'>) {
+  if (onDownload === undefined) {
+    return (
+      <button type="button" onClick={onSaveShown}>
+        Download rows
+      </button>
+    );
+  }
+  const items = downloads.map(({ format, name }) => ({
+    label: `Download ${name}`,
+    run: () => onDownload(format),
+  }));
+  return (
+    <span class="split">
+      <button type="button" onClick={() => onDownload('csv')}>
+        Download CSV
+      </button>
+      <Menu label="Other formats" icon="down" items={items} />
+    </span>
+  );
+}
+
+/** The messages of a run besides its rows. */
+function Outcome({ state, hint }: { state: RunState; hint: string }) {
+  const { status, rows, affected } = state;
+  return (
+    <>
+      {state.dryRun && status === 'done' && (
+        <p class="banner">
+          <strong>Dry run.</strong> The statement ran and was rolled back. Nothing was changed.
+        </p>
+      )}
+      {state.problem !== undefined && <ProblemBox problem={state.problem} />}
+      {status === 'idle' && <p class="empty">{hint}</p>}
+      {status === 'done' && rows === 0 && <p class="empty">The query returned no rows.</p>}
+      {affected !== undefined && (
+        <p class="empty">
+          <strong>{counted(Number(affected), 'row')}</strong>{' '}
+          {state.dryRun ? 'would be affected.' : 'affected.'}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Figures({ state, filtered }: { state: RunState; filtered: number | undefined }) {
+  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS } = state;
+  const now = useClock(status === 'running');
+  if (status === 'idle') return <span class="figures">Not run yet</span>;
+  const times = [
+    keptAgeS === undefined ? undefined : `from the cache, ${counted(keptAgeS, 'second')} old`,
+    databaseMs === undefined ? undefined : `database ${duration(databaseMs)}`,
+    firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
+    totalMs === undefined ? undefined : `all ${duration(totalMs)}`,
+  ].filter((time) => time !== undefined);
+  const elapsed = state.startedAt === undefined ? 0 : now - state.startedAt;
+  return (
+    <span class="figures" role="status" data-status={status}>
+      {status === 'running' && <span class="busy" aria-hidden="true" />}
+      {status === 'running' && (
+        <b>{rows > 0 ? `${counted(rows, 'row')} so far` : `Running ${duration(Math.max(0, elapsed))}`}</b>
+      )}
+      {status === 'done' && affected === undefined && <b>{counted(rows, 'row')}</b>}
+      {status === 'done' && affected !== undefined && <b>Done</b>}
+      {status === 'failed' && <b class="bad-text">Failed</b>}
+      {status === 'cancelled' && <b>Cancelled. The statement was stopped at the database.</b>}
+      {filtered !== undefined && <span>{count(filtered)} match</span>}
+      {status !== 'running' && <span class="times">{times.join(' · ')}</span>}
+      {truncated && (
+        <span class="cut" title="A limit of this page, of the key or of the hub cut the rows.">
+          <Icon name="warn" /> cut
+          {rows >= shownRowsMax ? ` at ${count(shownRowsMax)}: a download has all` : ''}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function useClock(runs: boolean): number {
+  const [now, setNow] = useState(performance.now());
+  useEffect(() => {
+    if (!runs) return;
+    const timer = setInterval(() => setNow(performance.now()), 200);
+    return () => clearInterval(timer);
+  }, [runs]);
+  return now;
+}
+
+function Segments({ value, onChange }: { value: Shown; onChange(value: Shown): void }) {
+  return (
+    <div class="segments" role="group" aria-label="Show rows as">
+      {views.map(([name, text]) => (
+        <button key={name} type="button" aria-pressed={value === name} onClick={() => onChange(name)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+/** Runs a query by its id, with values as JSON. For keys that may execute queries but not read them. */
+
+import { useState } from 'preact/hooks';
+import { isJson } from '../../api/exact.ts';
+import type { Problem } from '../../api/types.ts';
+import { saveShown } from '../../state/downloads.ts';
+import { goInstead } from '../../state/route.ts';
+import { Runner } from '../../state/run.ts';
+import { Field } from '../../ui/field.tsx';
+import { PageHead } from '../../ui/page.tsx';
+import { Results } from './results.tsx';
+
+export function RunById({
+  queryId,
+  problem,
+}: {
+  queryId?: string | undefined;
+  problem?: Problem | undefined;
+}) {
+  const [id, setId] = useState(queryId ?? '');
+  const [context, setContext] = useState('{}');
+  const [runner] = useState(() => new Runner());
+  const state = runner.state.value;
+  const fits = isJson(context || '{}') && (context || '{}').trim().startsWith('{');
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (!fits || id.trim() === '') return;
+    goInstead('run', id.trim());
+    // It is unknown here whether the query writes, so the number of affected rows is not shown.
+    void runner.run({
+      queryId: id.trim(),
+      context: context.trim() || '{}',
+      values: {},
+      columns: [],
+      writes: true,
+    });
+  };
+  return (
+    <div class="query-page">
+      <PageHead title="Run a query by its id" />
+      {problem !== undefined && (
+        <p class="banner">
+          This key cannot list or read queries ({problem.code ?? problem.status}), but it may run those that
+          it is meant for.
+        </p>
+      )}
+      <form class="form page run-form" onSubmit={submit}>
+        <Field label="Query id" value={id} onInput={setId} required />
+        <Field
+          label="Variables, as a JSON object"
+          value={context}
+          onInput={setContext}
+          rows={3}
+          hint={fits ? 'For example {"region": "north"}' : 'This is not a JSON object.'}
+        />
+        <div class="actions">
+          {state.status === 'running' ? (
+            <button type="button" class="danger" onClick={() => runner.cancel()}>
+              Cancel
+            </button>
+          ) : (
+            <button type="submit" class="primary" disabled={!fits || id.trim() === ''}>
+              Run
+            </button>
+          )}
+        </div>
+      </form>
+      <Results
+        state={state}
+        label={id}
+        onDownload={undefined}
+        onSaveShown={() => state.store !== undefined && saveShown(state.store, 'rows')}
+        hint="The rows appear here."
+      />
+    </div>
+  );
+}

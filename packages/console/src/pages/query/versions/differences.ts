@@ -1,0 +1,70 @@
+/** What differs between two versions of a query, apart from the lines of their texts. */
+
+import { toText } from '../../../api/exact.ts';
+import type { CachePolicy, QueryVersion, Variable } from '../../../api/types.ts';
+
+export interface Difference {
+  what: string;
+  before: string;
+  after: string;
+}
+
+const none = 'none';
+
+/** @param sourceName returns the name of a source by its id */
+export function differencesOf(
+  before: QueryVersion,
+  after: QueryVersion,
+  sourceName: (sourceId: string) => string,
+): Difference[] {
+  const read = (version: QueryVersion): [string, string][] => [
+    ['Name', version.label],
+    ['Source', sourceName(version.sourceId)],
+    ['Command', version.command],
+    ...version.context.map((one): [string, string] => [`Variable ${one.key}`, variableWords(one)]),
+    ['Cache', cacheWords(version.cache)],
+    ['Never null', version.notNull?.join(', ') ?? none],
+  ];
+  const [left, right] = [new Map(read(before)), new Map(read(after))];
+  return [...new Set([...left.keys(), ...right.keys()])]
+    .map((what) => ({ what, before: left.get(what) ?? none, after: right.get(what) ?? none }))
+    .filter((one) => one.before !== one.after);
+}
+
+function variableWords({ type, value, required, enum: allowed, description }: Variable): string {
+  const words = [
+    type ?? 'any type',
+    value === undefined ? undefined : `default ${toText(value)}`,
+    required ? 'required' : undefined,
+    allowed === undefined ? undefined : `one of ${allowed.map(toText).join(', ')}`,
+    description === undefined ? undefined : `“${description}”`,
+  ];
+  return words.filter((word) => word !== undefined).join(', ');
+}
+
+function cacheWords(cache: CachePolicy | undefined): string {
+  if (cache === undefined) return none;
+  const { maxAgeS, staleS, validate } = cache;
+  const words = [
+    `${maxAgeS} s`,
+    staleS === undefined ? undefined : `then ${staleS} s in the background`,
+    validate === undefined ? undefined : `checked with ${validate}`,
+  ];
+  return words.filter((word) => word !== undefined).join(', ');
+}
+
+/** The parts of a query that differ, such as `statement` and `variables`. */
+export function partsThatDiffer(before: QueryVersion, after: QueryVersion): string[] {
+  const statement = before.text === after.text ? [] : ['statement'];
+  const others = differencesOf(before, after, (sourceId) => sourceId).map(({ what }) =>
+    what.startsWith('Variable ') ? 'variables' : what.toLowerCase(),
+  );
+  return [...new Set([...statement, ...others])];
+}
+
+/** What a version did, in the words of a list. */
+export function changeWords(version: QueryVersion, before: QueryVersion | undefined): string {
+  if (version.restoredFrom !== undefined) return `restored version ${version.restoredFrom}`;
+  if (before === undefined) return version.number === 1 ? 'created' : 'oldest version';
+  return partsThatDiffer(before, version).join(', ');
+}

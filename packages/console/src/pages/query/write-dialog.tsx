@@ -1,0 +1,75 @@
+/** Asks before a statement that writes is run. */
+
+import { useState } from 'preact/hooks';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+
+interface WriteDialogProps {
+  command: string;
+  source: string;
+  /** The statement that will run. */
+  text: string;
+  /** The name and the value of each variable. */
+  values: [string, string][];
+  canDryRun: boolean;
+  onRun(options: { dryRun?: boolean; maxAffected?: number }): void;
+  onClose(): void;
+}
+
+export function WriteDialog(props: WriteDialogProps) {
+  const { command, source, text, values, canDryRun, onRun, onClose } = props;
+  const [most, setMost] = useState('');
+  const maxAffected = /^\d+$/.test(most) ? { maxAffected: Number(most) } : {};
+  const run = (options: { dryRun?: boolean }) => {
+    onRun({ ...maxAffected, ...options });
+    onClose();
+  };
+  return (
+    <Dialog title={`Run ${command} on “${source}”?`} onClose={onClose}>
+      <form class="form" onSubmit={(event) => event.preventDefault()}>
+        <p>
+          This statement changes the database.
+          {canDryRun
+            ? ' A dry run executes it and rolls it back, to show how many rows it would affect.'
+            : ' It runs outside of a transaction, so a dry run is not possible.'}
+        </p>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
+        <pre class="statement" tabIndex={0} role="region" aria-label="Statement that will run">
+          {text}
+        </pre>
+        {values.length > 0 && (
+          <dl class="sent-values" aria-label="Values">
+            {values.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        {canDryRun && (
+          <Field
+            label="At most this many rows"
+            value={most}
+            onInput={setMost}
+            placeholder="no limit"
+            hint="If it affects more rows, it is rolled back."
+          />
+        )}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          {canDryRun && (
+            <button type="button" onClick={() => run({ dryRun: true })}>
+              Dry run
+            </button>
+          )}
+          <button type="button" class="danger" onClick={() => run({})}>
+            Run {command}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

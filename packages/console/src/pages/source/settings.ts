@@ -1,0 +1,191 @@
+/** The form of a source, and its conversion to and from settings. */
+
+import type { EngineName } from '@datahub/contract/engines';
+import {
+  hasServerSetting,
+  type ServerSetting,
+  serverSettingNames,
+  type serverSettings,
+  textServerSettings,
+} from '@datahub/contract/source-settings';
+import { call, callJson, part } from '../../api/client.ts';
+import type { ConnectionSettings, Host, Source } from '../../api/types.ts';
+
+/** `hosts` has one server per line. */
+type ServerFields = {
+  [S in ServerSetting]: (typeof serverSettings)[S]['kind'] extends 'flag' ? boolean : string;
+};
+
+export interface SourceForm extends ServerFields {
+  label: string;
+  engine: string;
+  host: string;
+  port: string;
+  database: string;
+  user: string;
+  password: string;
+  tlsMode: string;
+  ca: string;
+  cert: string;
+  clientKey: string;
+  poolMax: string;
+  statementTimeoutMs: string;
+}
+
+export const defaultPorts: Record<EngineName, string> = {
+  postgres: '5432',
+  mysql: '3306',
+  mariadb: '3306',
+  mongodb: '27017',
+};
+
+export const emptyForm: SourceForm = {
+  label: '',
+  engine: 'postgres',
+  host: '',
+  port: '5432',
+  database: '',
+  user: '',
+  password: '',
+  tlsMode: 'prefer',
+  ca: '',
+  cert: '',
+  clientKey: '',
+  poolMax: '',
+  statementTimeoutMs: '',
+  authSource: '',
+  hosts: '',
+  srv: false,
+  replicaSet: '',
+  readPreference: '',
+  authMechanism: '',
+  pooling: '',
+  targetSessionAttrs: '',
+};
+
+export function formOf({ label, engine, connectionSettings: settings }: Source): SourceForm {
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
+  const texts = textServerSettings.map((name) => [name, settings[name] ?? '']);
+  return {
+    ...emptyForm,
+    ...Object.fromEntries(texts),
+    hosts: hosts?.map(hostText).join('\n') ?? '',
+    srv: srv ?? false,
+    label,
+    engine,
+    host,
+    port: String(port),
+    database,
+    user,
+    password,
+    tlsMode: tls?.mode ?? 'prefer',
+    ca: tls?.ca ?? '',
+    cert: tls?.cert ?? '',
+    clientKey: tls?.key ?? '',
+    poolMax: String(pool?.max ?? ''),
+    statementTimeoutMs: String(statementTimeoutMs ?? ''),
+  };
+}
+
+const hostText = ({ host, port }: Host): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Parses servers, one per line, as `name`, `name:port`, `[IPv6]:port` or an IPv6 address. */
+export function hostsOf(
+  text: string,
+  defaultPort: number | string,
+): { host: string; port: number | string }[] {
+  const lines = text.split(/[\n,]/).map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [, bracketed, name = line, port] = server.exec(line) ?? [];
+      return { host: bracketed ?? name, port: port === undefined ? defaultPort : (whole(port) ?? port) };
+    });
+}
+
+/** A line with two or more colons and without brackets is an IPv6 address. */
+const server = /^(?:\[([^\]]*)\]|([^:]*))(?::([^:]*))?$/;
+
+const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
+
+/** Leaves out empty settings of a new source, and removes them from an existing one. */
+function settingsOf(
+  form: SourceForm,
+  { existing }: { existing: boolean },
+): Partial<ConnectionSettings> | object {
+  const empty = existing ? null : undefined;
+  const pem = (text: string) => (text.trim() === '' ? empty : text);
+  return {
+    host: form.host.trim(),
+    port: whole(form.port) ?? form.port,
+    database: form.database.trim(),
+    user: form.user,
+    password: form.password,
+    tls: { mode: form.tlsMode, ca: pem(form.ca), cert: pem(form.cert), key: pem(form.clientKey) },
+    ...(form.poolMax === ''
+      ? existing
+        ? { pool: { max: null } }
+        : {}
+      : { pool: { max: whole(form.poolMax) } }),
+    statementTimeoutMs: whole(form.statementTimeoutMs) ?? empty,
+    ...serverSettingsOf(form, empty),
+  };
+}
+
+/** Returns the settings that the engine supports. If the engine changes, the hub removes the others. */
+function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
+  const hosts = hostsOf(form.hosts, whole(form.port) ?? form.port);
+  const values: Record<ServerSetting, unknown> = {
+    ...form,
+    hosts: hosts.length === 0 ? empty : hosts,
+    srv: form.srv || empty,
+  };
+  const usable = serverSettingNames.filter((name) => hasServerSetting(form.engine, name));
+  return Object.fromEntries(
+    usable.map((name) => {
+      const value = values[name];
+      return [name, typeof value === 'string' ? value.trim() || empty : value];
+    }),
+  );
+}
+
+export interface Tested {
+  latencyMs: number;
+  serverVersion: string;
+  /** The value of `pooling` that the server needs, if it is not the current one. */
+  suggestedPooling?: string;
+}
+
+export const testSource = (sourceId: string, signal?: AbortSignal): Promise<Tested> =>
+  callJson(`v1/sources/${part(sourceId)}/test`, { method: 'POST', signal });
+
+export async function createSource(hubId: string, form: SourceForm): Promise<string> {
+  const { label, engine } = form;
+  const connectionSettings = settingsOf(form, { existing: false });
+  const body = { hubId, label: label.trim() || form.database.trim(), engine, connectionSettings };
+  return (await callJson<{ sourceId: string }>('v1/sources', { body })).sourceId;
+}
+
+/** The hub only tests stored sources, so this deletes a source that does not connect. */
+export async function createTested(
+  hubId: string,
+  form: SourceForm,
+): Promise<{ sourceId: string; tested: Tested }> {
+  const sourceId = await createSource(hubId, form);
+  try {
+    return { sourceId, tested: await testSource(sourceId) };
+  } catch (err) {
+    await call(`v1/sources/${part(sourceId)}`, { method: 'DELETE' }).catch(() => undefined);
+    throw err;
+  }
+}
+
+export async function updateSource(sourceId: string, form: SourceForm): Promise<void> {
+  const { label, engine } = form;
+  const body = { label: label.trim(), engine, connectionSettings: settingsOf(form, { existing: true }) };
+  await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body });
+}
+
+export async function setPooling(sourceId: string, pooling: string): Promise<void> {
+  await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body: { connectionSettings: { pooling } } });
+}

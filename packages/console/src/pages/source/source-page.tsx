@@ -1,0 +1,169 @@
+/** The page of a source: the test of its connection, its tables, its settings. */
+
+import { useSignal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { callJson, part, problemOf } from '../../api/client.ts';
+import type { Problem, Source } from '../../api/types.ts';
+import { may, needs } from '../../state/permissions.ts';
+import { go, linkTo, route } from '../../state/route.ts';
+import { findNode, hubId, loadTree } from '../../state/workspace.ts';
+import { duration, engineName } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { type Asked, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
+import { SchemaBrowser } from './schema-browser.tsx';
+import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
+import { SourceFields } from './source-form.tsx';
+
+const tabs = [
+  ['schema', 'Schema'],
+  ['settings', 'Settings'],
+] as const;
+
+export function SourcePage({ sourceId }: { sourceId: string }) {
+  const loaded = useLoad(
+    (signal) => callJson<Source>(`v1/sources/${part(sourceId)}`, { signal }),
+    [sourceId],
+  );
+  const asked = useSignal<Asked | undefined>(undefined);
+  const source = loaded.value;
+  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (source === undefined) return <Loading what="the source" />;
+  const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'schema';
+  const node = findNode(sourceId)?.node;
+  const { host, port, database } = source.connectionSettings;
+  const menu = (['rename', 'move', 'delete'] as const).map((action) => ({
+    label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
+    danger: action === 'delete',
+    needs: 'sources:write' as const,
+    run: () => {
+      if (node !== undefined) asked.value = { action, node };
+    },
+  }));
+  return (
+    <div class="source-page">
+      <PageHead
+        title={node?.label ?? source.label}
+        tags={[engineName(source.engine), `${host}:${port}/${database}`]}
+      >
+        {node !== undefined && <Menu label="More actions" items={menu} />}
+        {may('queries:write') && (
+          <a class="button" href={linkTo('hub', hubId.value ?? '', 'new-query', 'on', sourceId)}>
+            New query
+          </a>
+        )}
+      </PageHead>
+      <Tabs
+        label="Parts of the source"
+        tabs={tabs}
+        value={tab}
+        onChange={(name) => go('hub', hubId.value ?? '', 'source', sourceId, name)}
+      />
+      <div class="page">
+        <Connection sourceId={sourceId} key={source.updatedAt ?? ''} onChanged={loaded.refresh} />
+        {tab === 'schema' && (
+          <SchemaBrowser sourceId={sourceId} engine={source.engine} first={route.value[5] ?? ''} />
+        )}
+        {tab === 'settings' && <SourceSettings source={source} onSaved={loaded.refresh} />}
+      </div>
+      <TreeDialog asked={asked} />
+    </div>
+  );
+}
+
+function Connection({ sourceId, onChanged }: { sourceId: string; onChanged(): void }) {
+  const tested = useLoad<Tested>((signal) => testSource(sourceId, signal), [sourceId]);
+  return (
+    <div class="connection">
+      {tested.loading && <span role="status">Testing the connection …</span>}
+      {!tested.loading && tested.value !== undefined && (
+        <span role="status">
+          <span class="dot good" aria-hidden="true" /> Connected in {duration(tested.value.latencyMs)} ·{' '}
+          {tested.value.serverVersion}
+        </span>
+      )}
+      {!tested.loading && tested.problem !== undefined && <ProblemBox problem={tested.problem} />}
+      <button type="button" class="quiet" disabled={tested.loading} onClick={tested.refresh}>
+        <Icon name="refresh" /> Test the connection
+      </button>
+      {!tested.loading && tested.value?.suggestedPooling !== undefined && (
+        <SuggestedPooling sourceId={sourceId} pooling={tested.value.suggestedPooling} onChanged={onChanged} />
+      )}
+    </div>
+  );
+}
+
+const poolingFacts: Partial<Record<string, string>> = {
+  transaction: 'This server is a pooler in transaction mode.',
+  session: 'This server gives each connection its own session.',
+};
+
+function SuggestedPooling({
+  sourceId,
+  pooling,
+  onChanged,
+}: {
+  sourceId: string;
+  pooling: string;
+  onChanged(): void;
+}) {
+  const use = () =>
+    setPooling(sourceId, pooling).then(
+      () => {
+        notify(`Pooling was set to “${pooling}”.`);
+        onChanged();
+      },
+      (err) => notify(problemOf(err).detail ?? 'It could not be changed.'),
+    );
+  return (
+    <p class="banner" role="status">
+      {poolingFacts[pooling]}{' '}
+      <button type="button" onClick={() => void use()} {...needs('sources:write')}>
+        Use {pooling} pooling
+      </button>
+    </p>
+  );
+}
+
+function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }) {
+  const [form, setForm] = useState(() => formOf(source));
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const dirty = JSON.stringify(form) !== JSON.stringify(formOf(source));
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await updateSource(source.sourceId, form);
+      notify('Saved.');
+      onSaved();
+      await loadTree();
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+    setBusy(false);
+  };
+  return (
+    <form class="form card narrow" onSubmit={submit}>
+      <fieldset class="bare" disabled={!may('sources:write')}>
+        <SourceFields form={form} onChange={setForm} existing>
+          <p class="hint">
+            Another engine, server, TLS mode or authentication mechanism needs user and password again: they
+            are encrypted for one address.
+          </p>
+          {problem !== undefined && <ProblemBox problem={problem} />}
+          <div class="actions">
+            <button type="submit" class="primary" {...needs('sources:write', busy || !dirty)}>
+              Save and test
+            </button>
+          </div>
+        </SourceFields>
+      </fieldset>
+    </form>
+  );
+}

@@ -1,0 +1,102 @@
+/** The slowest and most failing queries of the account. */
+
+import { useState } from 'preact/hooks';
+import { callJson } from '../../api/client.ts';
+import { linkTo } from '../../state/route.ts';
+import { hubs } from '../../state/workspace.ts';
+import { count } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, PageHead, Scrolling, TableHead, Tabs } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { partOf, type StatisticsList, time } from './figures.ts';
+import { FleetNote } from './fleet-note.tsx';
+
+const sorts = [
+  ['p99', 'Slowest'],
+  ['errors', 'Most errors'],
+  ['rows', 'Most rows'],
+] as const;
+const windows = [
+  ['lastHour', 'Last hour'],
+  ['sinceStart', 'Since the start'],
+] as const;
+type Window = (typeof windows)[number][0];
+const queriesMax = 100;
+
+export function StatisticsPage() {
+  const [sort, setSort] = useState('p99');
+  const [window, setWindow] = useState<Window>('lastHour');
+  const path = `v1/stats?sort=${sort}&window=${window}&limit=${queriesMax}`;
+  const loaded = useLoad((signal) => callJson<StatisticsList>(path, { signal }), [path]);
+  const { value } = loaded;
+  return (
+    <div>
+      <PageHead title="Statistics" tags={['all hubs']}>
+        <select
+          class="statistics-window"
+          aria-label="Time"
+          value={window}
+          onChange={({ currentTarget }) => setWindow(currentTarget.value as Window)}
+        >
+          {windows.map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={loaded.refresh} disabled={loaded.loading}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      </PageHead>
+      <Tabs label="Order of the queries" tabs={sorts} value={sort} onChange={setSort} />
+      <div class="page">
+        {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+        {value === undefined && loaded.loading && <Loading what="the statistics" />}
+        {value?.queries.length === 0 && (
+          <p class="empty">
+            {sort === 'errors' ? 'No query failed' : 'No query was called'}{' '}
+            {window === 'lastHour' ? 'in the last hour.' : 'since the hub started.'}{' '}
+            {window === 'lastHour' && (
+              <button type="button" onClick={() => setWindow('sinceStart')}>
+                Show all since the start
+              </button>
+            )}
+          </p>
+        )}
+        {value !== undefined && value.queries.length > 0 && <QueryTable list={value} window={window} />}
+        {value !== undefined && <FleetNote fleet={value} />}
+      </div>
+    </div>
+  );
+}
+
+function QueryTable({ list, window }: { list: StatisticsList; window: Window }) {
+  const hubOf = (id: string) => hubs.value?.find(({ hubId }) => hubId === id)?.label ?? '';
+  return (
+    <Scrolling label="Queries">
+      <table class="facts statistics-list">
+        <TableHead names={['Query']} numbers={['Calls', 'Failed', 'p99', 'Rows', 'p50']}>
+          <th scope="col">Hub</th>
+        </TableHead>
+        <tbody>
+          {list.queries.map(({ queryId, hubId, label, [window]: figures }) => (
+            <tr key={queryId}>
+              <th scope="row" class="cut-text">
+                <a href={linkTo('hub', hubId, 'query', queryId, 'statistics')} title={label}>
+                  {label}
+                </a>
+              </th>
+              <td class="right">{count(figures.count)}</td>
+              <td class="right">{partOf(figures.failed, figures.count)}</td>
+              <td class="right">{time(figures.totalMs?.p99)}</td>
+              <td class="right">{count(figures.rows)}</td>
+              <td class="right">{time(figures.totalMs?.p50)}</td>
+              <td class="cut-text">{hubOf(hubId)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}

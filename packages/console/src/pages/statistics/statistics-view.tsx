@@ -1,0 +1,137 @@
+/** How a query is used: its calls, errors and times, and who calls it. */
+
+import type { ComponentChildren } from 'preact';
+import { callJson, part } from '../../api/client.ts';
+import { bytes, count } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { CallersView } from './callers-view.tsx';
+import { type Figures, partOf, type QueryStatistics, time, type Usage } from './figures.ts';
+import { FleetNote } from './fleet-note.tsx';
+
+export function StatisticsView({ queryId }: { queryId: string }) {
+  const path = `v1/queries/${part(queryId)}`;
+  const figures = useLoad((signal) => callJson<QueryStatistics>(`${path}/stats`, { signal }), [queryId]);
+  const usage = useLoad((signal) => callJson<Usage>(`${path}/usage`, { signal }), [queryId]);
+  const refresh = () => {
+    figures.refresh();
+    usage.refresh();
+  };
+  return (
+    <div class="page statistics">
+      <div class="statistics-bar">
+        <h2>Calls</h2>
+        <span class="spring" />
+        <button type="button" onClick={refresh} disabled={figures.loading || usage.loading}>
+          <Icon name="refresh" /> Refresh
+        </button>
+      </div>
+      {figures.problem !== undefined && <ProblemBox problem={figures.problem} />}
+      {figures.value === undefined && figures.loading && <Loading what="the statistics" />}
+      {figures.value !== undefined && <Calls statistics={figures.value} />}
+      <h2>Callers</h2>
+      {usage.problem !== undefined && <ProblemBox problem={usage.problem} />}
+      {usage.value === undefined && usage.loading && <Loading what="the callers" />}
+      {usage.value !== undefined && <CallersView usage={usage.value} />}
+    </div>
+  );
+}
+
+function Calls({ statistics }: { statistics: QueryStatistics }) {
+  const { lastHour, sinceStart, executors } = statistics;
+  return (
+    <>
+      {sinceStart.count === 0 && executors.length > 0 ? (
+        <p class="empty">It was not called since the hub started. Run it, then refresh this page.</p>
+      ) : (
+        <div class="statistics-tables">
+          <CountTable lastHour={lastHour} sinceStart={sinceStart} />
+          <TimeTable lastHour={lastHour} sinceStart={sinceStart} />
+        </div>
+      )}
+      {sinceStart.count > 0 && (
+        <p class="hint">p95: of 100 calls, 95 took no longer. Queue: the wait for a connection.</p>
+      )}
+      <FleetNote fleet={statistics} />
+    </>
+  );
+}
+
+type Both = Pick<QueryStatistics, 'lastHour' | 'sinceStart'>;
+
+function CountTable({ lastHour, sinceStart }: Both) {
+  const row = (name: ComponentChildren, show: (figures: Figures) => string) => (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{show(lastHour)}</td>
+      <td>{show(sinceStart)}</td>
+    </tr>
+  );
+  const failures = ({ errors }: Figures, code: string) =>
+    errors.find((error) => error.code === code)?.count ?? 0;
+  return (
+    <Scrolling label="Numbers of calls">
+      <table class="facts numbers">
+        <TableHead names={['', 'Last hour', 'Since the start']} />
+        <tbody>
+          {row('Calls', (figures) => count(figures.count))}
+          {row('From the cache', (figures) => partOf(figures.cacheHits, figures.count))}
+          {row('Rows', ({ rows }) => count(rows))}
+          {row('Data', (figures) => bytes(figures.bytes))}
+          {row('Failed', (figures) => partOf(figures.failed, figures.count))}
+          {sinceStart.errors.map(({ code }) =>
+            row(<code class="statistics-code">{code}</code>, (figures) => count(failures(figures, code))),
+          )}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+const measures = [
+  ['totalMs', 'Total'],
+  ['queueMs', 'Queue'],
+  ['databaseMs', 'Database'],
+] as const;
+const shares = ['p50', 'p95', 'p99'] as const;
+
+function TimeTable({ lastHour, sinceStart }: Both) {
+  return (
+    <Scrolling label="Times of calls">
+      <table class="facts numbers">
+        <thead>
+          <tr>
+            <td rowSpan={2} />
+            <th scope="colgroup" colSpan={3} class="statistics-group">
+              Last hour
+            </th>
+            <th scope="colgroup" colSpan={3} class="statistics-group">
+              Since the start
+            </th>
+          </tr>
+          <tr>
+            {[lastHour, sinceStart].map((_, i) =>
+              shares.map((name) => (
+                <th key={`${i} ${name}`} scope="col" class="right">
+                  {name}
+                </th>
+              )),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {measures.map(([measure, label]) => (
+            <tr key={measure}>
+              <th scope="row">{label}</th>
+              {[lastHour, sinceStart].map((figures, i) =>
+                shares.map((name) => <td key={`${i} ${name}`}>{time(figures[measure]?.[name])}</td>),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}

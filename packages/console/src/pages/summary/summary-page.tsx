@@ -1,0 +1,202 @@
+/** Summaries of one or several texts, with the sentences marked where they stand, or of a column of a query's rows. */
+
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { callJson, problemOf } from '../../api/client.ts';
+import { objectOf } from '../../api/exact.ts';
+import type { Problem } from '../../api/types.ts';
+import { needs } from '../../state/permissions.ts';
+import { go, route } from '../../state/route.ts';
+import { hubId } from '../../state/workspace.ts';
+import { CopyBlock } from '../../ui/copy.tsx';
+import { Field } from '../../ui/field.tsx';
+import { PageHead, Tabs } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { textNames } from '../classifier/examples.ts';
+import { type ColumnUse, mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
+import { marksOf } from './marks.ts';
+
+interface Summary {
+  generated: string;
+  generator: string;
+  /** What was summarised, as it was then; empty for a column. */
+  of: string[];
+}
+
+const tabs = [
+  ['texts', 'Texts'],
+  ['column', 'A column of a query'],
+] as const;
+
+export function SummaryPage() {
+  const ofColumn = route.value[3] === 'column' && mayReadRows();
+  const show = (name: string) =>
+    go('hub', hubId.value ?? '', 'summary', ...(name === 'column' ? [name] : []));
+  return (
+    <div>
+      <PageHead title="Summaries" />
+      {mayReadRows() && (
+        <Tabs label="What to summarise" tabs={tabs} value={ofColumn ? 'column' : 'texts'} onChange={show} />
+      )}
+      <div class="page">{ofColumn ? <ColumnSummary /> : <TextsSummary />}</div>
+    </div>
+  );
+}
+
+function TextsSummary() {
+  const [texts, setTexts] = useState(['']);
+  const given = texts.filter((text) => text.trim() !== '');
+  return (
+    <SummaryForm
+      disabled={given.length === 0}
+      hint="The summary appears here. It consists of sentences of the texts, and each is marked in its text."
+      request={(options) => ({ body: JSON.stringify({ context: given, options }), of: given })}
+    >
+      <Texts texts={texts} onChange={setTexts} />
+    </SummaryForm>
+  );
+}
+
+const uses: ColumnUse[] = [{ member: 'text', label: 'Column of the texts', usual: textNames }];
+
+function ColumnSummary() {
+  const rows = useQueryRows(uses);
+  return (
+    <SummaryForm
+      disabled={!rows.isReady}
+      hint="The summary appears here. It consists of sentences of the column; each row is a text of its own."
+      request={(options) => {
+        const members = rows.members();
+        return members && { body: objectOf([...members, ['options', JSON.stringify(options)]]), of: [] };
+      }}
+    >
+      <QueryRowsFields rows={rows} />
+    </SummaryForm>
+  );
+}
+
+interface SummaryFormProps {
+  disabled: boolean;
+  /** Stands where the summary will be. */
+  hint: string;
+  /** The body of the call, and the texts to mark sentences in; undefined if a value is missing. */
+  request(options: object): { body: string; of: string[] } | undefined;
+  children: ComponentChildren;
+}
+
+function SummaryForm({ disabled, hint, request, children }: SummaryFormProps) {
+  const [length, setLength] = useState<Length>({ sentences: '3', maxWords: '', language: '' });
+  const [summary, setSummary] = useState<Summary>();
+  const [problem, setProblem] = useState<Problem>();
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const asked = request(optionsOf(length));
+    if (asked === undefined) return;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const answer = await callJson<Omit<Summary, 'of'>>('v1/ai/summarize', { body: asked.body });
+      setSummary({ ...answer, of: asked.of });
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+    setBusy(false);
+  };
+  return (
+    <div class="columns-2 summary">
+      <form class="form" onSubmit={submit}>
+        {children}
+        <LengthFields length={length} onChange={(change) => setLength({ ...length, ...change })} />
+        {problem !== undefined && <ProblemBox problem={problem} />}
+        <div class="actions start">
+          <button type="submit" class="primary" {...needs('ai:summarize', busy || disabled)}>
+            Summarise
+          </button>
+        </div>
+      </form>
+      <section aria-label="Summary">
+        {summary === undefined ? <p class="empty">{hint}</p> : <Shown summary={summary} />}
+      </section>
+    </div>
+  );
+}
+
+interface Length {
+  sentences: string;
+  maxWords: string;
+  language: string;
+}
+
+const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
+
+const optionsOf = ({ sentences, maxWords, language }: Length) => ({
+  ...(whole(sentences) === undefined ? {} : { sentences: whole(sentences) }),
+  ...(whole(maxWords) === undefined ? {} : { maxWords: whole(maxWords) }),
+  ...(language.trim() === '' ? {} : { language: language.trim() }),
+});
+
+function LengthFields({ length, onChange }: { length: Length; onChange(change: Partial<Length>): void }) {
+  return (
+    <div class="columns-3">
+      <Field label="Sentences" value={length.sentences} onInput={(sentences) => onChange({ sentences })} />
+      <Field
+        label="Maximum words"
+        value={length.maxWords}
+        onInput={(maxWords) => onChange({ maxWords })}
+        placeholder="no limit"
+      />
+      <Field
+        label="Language"
+        value={length.language}
+        onInput={(language) => onChange({ language })}
+        placeholder="detected"
+      />
+    </div>
+  );
+}
+
+function Texts({ texts, onChange }: { texts: string[]; onChange(texts: string[]): void }) {
+  const single = texts.length === 1;
+  return (
+    <>
+      {texts.map((text, i) => (
+        <Field
+          key={i}
+          label={single ? 'Text' : `Text ${i + 1}`}
+          value={text}
+          rows={single ? 12 : 6}
+          onInput={(next) => onChange(texts.map((one, at) => (at === i ? next : one)))}
+        />
+      ))}
+      <div class="actions start">
+        <button type="button" onClick={() => onChange([...texts, ''])}>
+          Add a text
+        </button>
+        {!single && (
+          <button type="button" class="quiet" onClick={() => onChange(texts.slice(0, -1))}>
+            Remove the last
+          </button>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Shown({ summary: { generated, of } }: { summary: Summary }) {
+  return (
+    <>
+      <CopyBlock text={generated} label="Summary" />
+      {of.map((text, i) => (
+        <article key={i} class="marked">
+          {of.length > 1 && <h2>Text {i + 1}</h2>}
+          <p>
+            {marksOf(text, generated).map((piece, at) =>
+              piece.marked ? <mark key={at}>{piece.text}</mark> : <span key={at}>{piece.text}</span>,
+            )}
+          </p>
+        </article>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,227 @@
+/** The state of an open query: its stored definition, the draft, the values, the current run and earlier runs. */
+
+import { batch, computed, signal } from '@preact/signals';
+import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
+import { parseExact } from '../api/exact.ts';
+import type { CachePolicy, Query, QueryVersion, Signature, Variable } from '../api/types.ts';
+import { commandOf, reads } from './commands.ts';
+import { Runner } from './run.ts';
+import { fieldsOf, sentOf, type Values } from './variables.ts';
+
+export interface Draft {
+  text: string;
+  command: string;
+  sourceId: string;
+  context: Variable[];
+  cache: CachePolicy | null;
+  /** Columns that must not be null in any row. */
+  notNull: string[];
+}
+
+/** Open queries by id. Values and runs outlive the view, so that the user finds them again. */
+const works = new Map<string, QueryWork>();
+const worksMax = 30;
+/** The hub waits as long for the source. */
+const describedMs = 1_000;
+
+export function workOf(queryId: string): QueryWork {
+  const known = works.get(queryId) ?? new QueryWork(queryId);
+  works.delete(queryId);
+  works.set(queryId, known);
+  for (const [id, work] of works) {
+    if (works.size <= worksMax) break;
+    if (id !== queryId && work.runner.state.value.status !== 'running') works.delete(id);
+  }
+  return known;
+}
+
+/** True if the query ran in this tab. */
+export const hasRun = (queryId: string): boolean =>
+  works.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
+
+const draftOf = ({ config }: Query): Draft => ({
+  text: config.query.query,
+  command: config.command,
+  sourceId: config.source.sourceId,
+  context: config.context ?? [],
+  cache: config.cache ?? null,
+  notNull: config.notNull ?? [],
+});
+
+/** A query as the hub had it, with the ETag of the document and the number of its version. */
+interface StoredQuery {
+  query: Query;
+  etag: string | null;
+  /** Undefined if the key may not read versions. */
+  number: number | undefined;
+}
+
+interface LoadOptions {
+  stop?: AbortSignal;
+  /** What happens to the page if the hub has another version: by default, unsaved changes stay and the rest follows. */
+  adopt?: 'unless edited' | 'always' | 'never';
+}
+
+const sameDraft = (one: Draft, other: Draft) => JSON.stringify(one) === JSON.stringify(other);
+
+const partNames: Record<keyof Draft, string> = {
+  text: 'the statement',
+  command: 'the command',
+  sourceId: 'the source',
+  context: 'the variables',
+  cache: 'the cache',
+  notNull: 'the columns that are never null',
+};
+
+export class QueryWork {
+  readonly queryId: string;
+  /** The version that the draft began with. */
+  readonly #base = signal<StoredQuery | undefined>(undefined);
+  /** The version of the hub, if it differs from what this page shows or began with. */
+  readonly #newer = signal<StoredQuery | undefined>(undefined);
+  readonly signature = signal<Signature | null | undefined>(undefined);
+  #describing: Promise<void> | undefined;
+  readonly draft = signal<Draft | undefined>(undefined);
+  readonly values = signal<Values>({});
+  readonly runner = new Runner();
+
+  constructor(queryId: string) {
+    this.queryId = queryId;
+  }
+
+  readonly stored = computed(() => this.#base.value?.query);
+  /** The number of the version that a run of this page means. */
+  readonly number = computed(() => this.#base.value?.number);
+  readonly engine = computed(() => this.stored.value?.meta.engine ?? '');
+  readonly dirty = computed(() => {
+    const [stored, draft] = [this.stored.value, this.draft.value];
+    return stored !== undefined && draft !== undefined && !sameDraft(draftOf(stored), draft);
+  });
+  /** What another key or tab saved meanwhile, and the names of the parts that differ from this page. */
+  readonly conflict = computed(() => {
+    const [newer, draft] = [this.#newer.value, this.draft.value];
+    if (newer === undefined || draft === undefined) return undefined;
+    const present = draftOf(newer.query);
+    const parts = (Object.keys(partNames) as (keyof Draft)[]).filter(
+      (name) => JSON.stringify(present[name]) !== JSON.stringify(draft[name]),
+    );
+    return { text: present.text, number: newer.number, parts: parts.map((name) => partNames[name]) };
+  });
+  readonly fields = computed(() => {
+    const { text = '', context = [] } = this.draft.value ?? {};
+    return fieldsOf({ text, context, engine: this.engine.value, signature: this.signature.value });
+  });
+  readonly sent = computed(() => sentOf(this.fields.value, this.values.value));
+
+  /** Reads the stored query. */
+  async load({ stop, adopt = 'unless edited' }: LoadOptions = {}): Promise<void> {
+    const path = `v1/queries/${part(this.queryId)}`;
+    // The number first: if the query changes between the requests, the hub refuses to run it instead of running another text.
+    const number = await callJson<QueryVersion[]>(`${path}/versions?limit=1`, { signal: stop }).then(
+      ([latest]) => latest?.number,
+      (err) => (isAborted(err) ? Promise.reject(err) : undefined),
+    );
+    const response = await call(path, { signal: stop });
+    const query = parseExact<Query>(await response.text());
+    this.#take({ query, number, etag: response.headers.get('etag') }, adopt);
+  }
+
+  #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {
+    const before = this.stored.value;
+    const isSame = before !== undefined && sameDraft(draftOf(before), draftOf(read.query));
+    const mayAdopt = adopt === 'always' || (adopt === 'unless edited' && !this.dirty.value);
+    batch(() => {
+      if (!isSame && !mayAdopt && before !== undefined) {
+        this.#newer.value = read;
+        return;
+      }
+      this.#newer.value = undefined;
+      this.#base.value = read;
+      if (!isSame || adopt === 'always') this.draft.value = draftOf(read.query);
+      // The source may answer slowly, so the text does not wait for it.
+      if (!isSame || this.signature.value === undefined) this.#describing = this.describe();
+    });
+  }
+
+  /** Resolves when the first description is there or failed, after a second at most. */
+  async described(): Promise<void> {
+    if (this.signature.value !== undefined) return;
+    await Promise.race([this.#describing, new Promise((resolve) => setTimeout(resolve, describedMs))]);
+  }
+
+  async describe(): Promise<void> {
+    const path = `v1/queries/${part(this.queryId)}?signature=1`;
+    const described = await callJson<Query>(path).catch(() => undefined);
+    // A description that was read before is still shown if the next one fails.
+    if (described !== undefined || this.signature.value === undefined)
+      this.signature.value = described?.signature ?? null;
+    this.runner.setTypes(described?.signature?.columns ?? []);
+  }
+
+  edit(change: Partial<Draft>): void {
+    const draft = this.draft.value;
+    if (draft === undefined) return;
+    const next = { ...draft, ...change };
+    if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
+    this.draft.value = next;
+  }
+
+  /** Shows what the hub has. */
+  revert(): void {
+    const present = this.#newer.value ?? this.#base.value;
+    if (present !== undefined) this.#take(present, 'always');
+  }
+
+  /** Keeps the draft as a change of the version that another key or tab saved. */
+  keepDraft(): void {
+    batch(() => {
+      this.#base.value = this.#newer.value ?? this.#base.value;
+      this.#newer.value = undefined;
+    });
+  }
+
+  /** Saves the draft. Rejects if the hub has a version that this page did not read; then `conflict` has it. */
+  async save(): Promise<void> {
+    try {
+      await this.#put();
+    } catch (err) {
+      if (problemOf(err).code !== 'VERSION_MISMATCH') throw err;
+      await this.load({ adopt: 'never' });
+      if (this.#newer.value !== undefined) throw err;
+      // Only the name or the folder has changed.
+      await this.#put();
+    }
+  }
+
+  async #put(): Promise<void> {
+    const [draft, base] = [this.draft.value, this.#base.value];
+    if (draft === undefined || base === undefined || !this.dirty.value) return;
+    const { text, command, sourceId, context } = draft;
+    // Only queries that read have these settings.
+    const cache = reads(command) ? draft.cache : null;
+    const notNull = reads(command) ? draft.notNull : [];
+    const config = { command, context, cache, notNull, query: { query: text }, source: { sourceId } };
+    const headers: Record<string, string> = base.etag === null ? {} : { 'if-match': base.etag };
+    const path = `v1/queries/${part(this.queryId)}`;
+    const response = await call(path, { method: 'PUT', body: { config }, headers });
+    const { meta } = base.query;
+    const query = { queryId: this.queryId, query: text };
+    batch(() => {
+      if (this.draft.value === draft) this.draft.value = { ...draft, cache, notNull };
+      this.#base.value = {
+        query: { meta, config: { ...config, query, source: { sourceId, engine: meta.engine } } },
+        number: base.number,
+        etag: response.headers.get('etag'),
+      };
+    });
+    await this.load({ adopt: 'never' });
+    this.#describing = this.describe();
+  }
+
+  /** Makes the query what it was in a version, if it still has this ETag. Unsaved changes are lost. */
+  async restore(version: number, etag: string): Promise<void> {
+    const path = `v1/queries/${part(this.queryId)}/restore`;
+    await call(path, { body: { version }, headers: { 'if-match': etag } });
+    await this.load({ adopt: 'always' });
+  }
+}

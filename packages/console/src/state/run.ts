@@ -1,0 +1,202 @@
+/** Runs a stored query and stores its rows as they arrive. */
+
+import { signal } from '@preact/signals';
+import { call, isAborted, problemOf } from '../api/client.ts';
+import type { Column, Problem } from '../api/types.ts';
+import { RowStore } from './rows/row-store.ts';
+import { readLines } from './rows/stream.ts';
+import type { Values } from './variables.ts';
+
+/** The most rows that the page stores. A download has no such limit. */
+export const shownRowsMax = 100_000;
+const shownBytesMax = 160 * 1_024 * 1_024;
+
+export type RunStatus = 'idle' | 'running' | 'done' | 'failed' | 'cancelled';
+
+export interface RunState {
+  status: RunStatus;
+  store?: RowStore;
+  rows: number;
+  /** The time from the start of the run to its first row. */
+  firstRowMs?: number;
+  totalMs?: number;
+  /** The time at the database as the hub measured it, if it reports it. */
+  databaseMs?: number;
+  problem?: Problem;
+  /** True if a limit of this page, of the key or of the hub cut the rows. */
+  truncated?: boolean;
+  dryRun?: boolean;
+  /** The age of a cached result in seconds. */
+  keptAgeS?: number;
+  /** The number of affected rows of a statement without a row set. */
+  affected?: string;
+  startedAt?: number;
+}
+
+export interface PastRun {
+  id: number;
+  at: Date;
+  values: Values;
+  shown: string;
+  status: RunStatus;
+  rows: number;
+  totalMs: number;
+  dryRun: boolean;
+  code?: string;
+}
+
+export interface RunRequest {
+  queryId: string;
+  /** The number of the version that is shown. The hub runs no other one. */
+  version?: number | undefined;
+  /** The values as JSON text. */
+  context: string;
+  values: Values;
+  columns: Column[];
+  writes: boolean;
+  dryRun?: boolean;
+  maxAffected?: number;
+  /** True to bypass the hub's cache. */
+  fresh?: boolean;
+}
+
+const pastMax = 50;
+
+export class Runner {
+  readonly state = signal<RunState>({ status: 'idle', rows: 0 });
+  readonly past = signal<PastRun[]>([]);
+  #stop: AbortController | undefined;
+  #runs = 0;
+
+  /** Closes the request. The hub then stops the statement at the database. */
+  cancel(): void {
+    this.#stop?.abort();
+  }
+
+  async run(request: RunRequest): Promise<void> {
+    this.cancel();
+    const stop = new AbortController();
+    this.#stop = stop;
+    const startedAt = performance.now();
+    const { dryRun = false } = request;
+    const store = new RowStore(request.writes ? [] : request.columns);
+    this.state.value = { status: 'running', store, rows: 0, dryRun, startedAt };
+    const set = (change: Partial<RunState>) => {
+      if (this.#stop === stop) this.state.value = { ...this.state.value, ...change };
+    };
+    try {
+      await this.#stream(request, { store, stop, set, startedAt });
+      set({ status: 'done', totalMs: performance.now() - startedAt });
+    } catch (err) {
+      const totalMs = performance.now() - startedAt;
+      if (isAborted(err) || stop.signal.aborted) set({ status: 'cancelled', totalMs });
+      else set({ status: 'failed', totalMs, problem: problemOf(err) });
+    }
+    this.#keep(request);
+  }
+
+  /** Shows the types of the columns, if they were unknown when the run began. */
+  setTypes(columns: Column[]): void {
+    const { store } = this.state.value;
+    if (store === undefined || store.isTyped) return;
+    store.setTypes(columns);
+    this.state.value = { ...this.state.value };
+  }
+
+  async #stream(
+    request: RunRequest,
+    {
+      store,
+      stop,
+      set,
+      startedAt,
+    }: { store: RowStore; stop: AbortController; set(change: Partial<RunState>): void; startedAt: number },
+  ): Promise<void> {
+    const response = await call('v1/queries/execute', {
+      body: bodyOf(request),
+      accept: 'application/x-ndjson',
+      signal: stop.signal,
+      // By default the hub may answer with a cached result, as it does for callers.
+      cache: request.fresh ? 'no-store' : 'default',
+    });
+    const isKept = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
+    if (isKept) set({ keptAgeS: Number(response.headers.get('age') ?? 0) });
+    const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);
+    if (databaseMs > 0) set({ databaseMs });
+    let drawnAt = 0;
+    const readWithin = readLines(response, (lines) => {
+      const cut = takeCut(lines, store, request);
+      store.add(lines);
+      const now = performance.now();
+      // Drawing each chunk would cost more than reading it.
+      if (drawnAt === 0 || now - drawnAt > 80) {
+        const first = drawnAt === 0 && store.lines.length > 0 ? { firstRowMs: now - startedAt } : {};
+        drawnAt = now;
+        set({ rows: store.lines.length, ...first });
+      }
+      if (cut) set({ truncated: true });
+      if (store.bytes <= shownBytesMax) return true;
+      set({ truncated: true });
+      return false;
+    });
+    await readWithin.catch((err) => {
+      if (isAborted(err)) throw err;
+      throw new TypeError(
+        'The answer is incomplete, because the connection to the database or to the hub was lost.',
+      );
+    });
+    const affected = request.writes ? affectedIn(store) : undefined;
+    set({ rows: store.lines.length, ...(affected === undefined ? {} : { affected }) });
+  }
+
+  #keep(request: RunRequest): void {
+    const { status, rows, totalMs = 0, problem, affected } = this.state.value;
+    const one: PastRun = {
+      id: ++this.#runs,
+      at: new Date(),
+      values: request.values,
+      shown: request.context,
+      status,
+      rows: affected === undefined ? rows : Number(affected),
+      totalMs,
+      dryRun: request.dryRun === true,
+      ...(problem?.code === undefined ? {} : { code: problem.code }),
+    };
+    this.past.value = [one, ...this.past.value].slice(0, pastMax);
+  }
+}
+
+/**
+ * Removes the last line `{"truncated":true}`, which says that a limit cut the rows. The signature shows if it is a row
+ * instead.
+ */
+function takeCut(lines: string[], store: RowStore, { columns }: RunRequest): boolean {
+  if (lines.at(-1) !== '{"truncated":true}') return false;
+  if (columns.length === 1 && columns[0]?.name === 'truncated') return false;
+  if (
+    store.columns.some(({ name }) => name !== 'truncated') ||
+    columns.length > 0 ||
+    store.lines.length + lines.length > 1
+  ) {
+    lines.pop();
+    return true;
+  }
+  return false;
+}
+
+function affectedIn(store: RowStore): string | undefined {
+  return store.lines.length === 1 ? /^\{"affectedRows":(\d+)[,}]/.exec(store.lines[0] ?? '')?.[1] : undefined;
+}
+
+/** Returns the body as JSON text. `context` keeps its digits. */
+export function bodyOf(request: RunRequest): string {
+  const { queryId, version, context, writes, dryRun, maxAffected } = request;
+  const options = {
+    ...(version === undefined ? {} : { version }),
+    ...(writes ? {} : { maxRows: shownRowsMax }),
+    ...(dryRun ? { dryRun: true } : {}),
+    ...(maxAffected === undefined ? {} : { maxAffected }),
+  };
+  const tail = Object.keys(options).length === 0 ? '' : `,"options":${JSON.stringify(options)}`;
+  return `{"queryId":${JSON.stringify(queryId)},"context":${context}${tail}}`;
+}

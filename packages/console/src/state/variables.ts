@@ -1,0 +1,139 @@
+/** The variables of a query, and the conversion of typed values to JSON. */
+
+import { isJson, objectOf, toText } from '../api/exact.ts';
+import type { Signature, Variable } from '../api/types.ts';
+import { isNumericType } from './rows/row-store.ts';
+import { isNumberText } from './rows/scan.ts';
+
+export interface VariableField extends Variable {
+  /** The declared type, else the one that the source reported. */
+  shownType: string;
+  list: boolean;
+  nullable: boolean;
+}
+
+/** The value of a field. A field without a value is not sent, so that its default applies. */
+export type Value = { kind: 'null' } | { kind: 'text'; text: string } | { kind: 'list'; items: string[] };
+export type Values = Record<string, Value | undefined>;
+
+const comments = /--[^\n]*|\/\*[\s\S]*?\*\//g;
+const quoted = /'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`/g;
+const placeholder = /(?<![:\w]):([A-Za-z_]\w*)|\{\{\s*(\w+)\s*\}\}/g;
+const inJson = /"::?([A-Za-z_]\w*)"|"\{\{\s*(\w+)\s*\}\}"/g;
+
+/** Finds the names of variables in an edited text. When it is saved, the hub's own parser decides. */
+export function namesIn(text: string, engine: string): string[] {
+  const plain = engine === 'mongodb' ? text : text.replaceAll(comments, ' ').replaceAll(quoted, ' ');
+  const found = [...plain.matchAll(engine === 'mongodb' ? inJson : placeholder)];
+  const names = found.filter(([whole]) => !whole.startsWith('"::')).map(([, a, b]) => a ?? b ?? '');
+  return [...new Set(names)];
+}
+
+interface Described {
+  text: string;
+  engine: string;
+  context: Variable[];
+  signature: Signature | null | undefined;
+}
+
+export function fieldsOf({ text, engine, context, signature }: Described): VariableField[] {
+  const told = new Map((signature?.variables ?? []).map((one) => [one.key, one]));
+  const declared = new Map(context.map((one) => [one.key, one]));
+  const names = [...new Set([...namesIn(text, engine), ...declared.keys()])];
+  return names.map((key) => {
+    const variable = declared.get(key) ?? { key };
+    const source = told.get(key);
+    const shownType = variable.type ?? source?.type ?? '';
+    const list =
+      shownType.endsWith('[]') || source?.list === true || (variable.type === undefined && inList(text, key));
+    return { ...variable, shownType, list, nullable: variable.required !== true };
+  });
+}
+
+/** True if the text uses the variable in `IN (:name)`, so that it can be a list. */
+const inList = (text: string, key: string): boolean =>
+  new RegExp(`\\bin\\s*\\(\\s*(:${key}\\b|\\{\\{\\s*${key}\\s*\\}\\})\\s*\\)`, 'i').test(text);
+
+export const elementType = (type: string): string => type.replace(/\[\]$/, '');
+export const isJsonType = (type: string): boolean => /^jsonb?$/.test(type);
+export const isBooleanType = (type: string): boolean => /^(bool|boolean)$/.test(type);
+
+const forms: [RegExp, RegExp, string][] = [
+  [/^date$/, /^\d{4}-\d{2}-\d{2}$/, 'a date such as 2026-11-20'],
+  [/^uuid$/, /^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$/i, 'a UUID'],
+  [/^(tiny|small|medium|big)?(int|integer)\d*$/, /^-?\d+$/, 'a whole number'],
+];
+
+/** Returns the JSON of one value, or its fault. */
+function jsonOf(text: string, type: string): { json: string } | { fault: string } {
+  const form = forms.find(([types]) => types.test(type));
+  if (form !== undefined && !form[1].test(text.trim())) return { fault: `Write ${form[2]}.` };
+  if (isNumericType(type)) {
+    return isNumberText(text.trim())
+      ? { json: numberJson(text.trim()) }
+      : { fault: 'Write a number such as 12.50.' };
+  }
+  if (isBooleanType(type)) {
+    return /^(true|false)$/.test(text) ? { json: text } : { fault: 'Write true or false.' };
+  }
+  if (isJsonType(type))
+    return isJson(text) ? { json: text } : { fault: 'Write JSON: "a text", 12, [1, 2] or {"a": 1}.' };
+  return { json: JSON.stringify(text) };
+}
+
+/** Removes leading zeros, which JSON does not allow. */
+const numberJson = (text: string): string => text.replace(/^(-?)0+(?=\d)/, '$1');
+
+export interface Sent {
+  /** The `context` of an execution with all digits. */
+  context: string;
+  members: [string, string][];
+  faults: Record<string, string>;
+}
+
+export function sentOf(fields: VariableField[], values: Values): Sent {
+  const members: [string, string][] = [];
+  const faults: Record<string, string> = {};
+  for (const field of fields) {
+    const { key, required, value: fallback } = field;
+    const result = oneOf(field, values[key]);
+    if (result === undefined) {
+      if (required && fallback === undefined) faults[key] = 'A value is required.';
+    } else if ('fault' in result) faults[key] = result.fault;
+    else members.push([key, result.json]);
+  }
+  return { context: objectOf(members), members, faults };
+}
+
+function oneOf(
+  field: VariableField,
+  value: Value | undefined,
+): { json: string } | { fault: string } | undefined {
+  if (value === undefined) return undefined;
+  if (value.kind === 'null') return { json: 'null' };
+  if (value.kind === 'text') {
+    // Choices are JSON already.
+    if (field.enum !== undefined) return { json: value.text };
+    return jsonOf(value.text, field.shownType);
+  }
+  const items = value.items.map((item) => jsonOf(item, elementType(field.shownType) || guessed(value.items)));
+  const fault = items.find((item) => 'fault' in item);
+  if (fault !== undefined) return fault;
+  return { json: `[${items.map((item) => ('json' in item ? item.json : '')).join(',')}]` };
+}
+
+/** The element type of a list without a type: number if all elements are numbers. */
+const guessed = (items: string[]): string => (items.length > 0 && items.every(isNumberText) ? 'number' : '');
+
+/** Returns a default value for display. */
+export const defaultText = ({ value }: Variable): string | undefined =>
+  value === undefined ? undefined : toText(value);
+
+/** The name and the value of each variable of a run, as JSON; without a value, its default applies. */
+export function shownValues(fields: VariableField[], { members }: Sent): [string, string][] {
+  const given = new Map(members);
+  return fields.map((field) => {
+    const fallback = field.value === undefined ? 'no value' : `${JSON.stringify(field.value)} (default)`;
+    return [field.key, given.get(field.key) ?? fallback];
+  });
+}

@@ -1,0 +1,217 @@
+/** The editor of statements, a separate bundle. */
+
+import {
+  acceptCompletion,
+  autocompletion,
+  type Completion,
+  type CompletionContext,
+  type CompletionResult,
+  completionKeymap,
+  completionStatus,
+  moveCompletionSelection,
+} from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap, insertNewline } from '@codemirror/commands';
+import {
+  keywordCompletionSource,
+  MariaSQL,
+  MySQL,
+  PostgreSQL,
+  type SQLDialect,
+  sql,
+} from '@codemirror/lang-sql';
+import { bracketMatching, syntaxHighlighting } from '@codemirror/language';
+import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint';
+import { Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state';
+import {
+  type Command,
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from '@codemirror/view';
+import { quotedName } from '../../state/schema/names.ts';
+import { look, style, variableMarks } from './editor-theme.ts';
+import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
+
+const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
+
+/** The grammar of the text. MongoDB's commands are JSON and get none. */
+function languageOf(engine: string, options: EditorOptions): Extension {
+  const dialect = dialects[engine];
+  if (dialect === undefined)
+    return autocompletion({ override: [variableSource(options)], defaultKeymap: false });
+  return [
+    sql({ dialect, upperCaseKeywords: true }),
+    autocompletion({
+      override: [
+        variableSource(options),
+        schemaSource(options, engine),
+        keywordCompletionSource(dialect, true),
+      ],
+      // The worker answers within milliseconds, and the next key cancels a pending answer.
+      activateOnTypingDelay: 5,
+      defaultKeymap: false,
+    }),
+  ];
+}
+
+function variableSource({ variables }: EditorOptions) {
+  return (context: CompletionContext): CompletionResult | null => {
+    const typed = context.matchBefore(/(?<![:\w]):\w*/);
+    if (typed === null) return null;
+    const options = variables().map(
+      (name): Completion => ({ label: `:${name}`, type: 'variable', boost: 50 }),
+    );
+    return options.length === 0 ? null : { from: typed.from, options, validFor: /^:\w*$/ };
+  };
+}
+
+function schemaSource({ complete }: EditorOptions, engine: string) {
+  return async (context: CompletionContext): Promise<CompletionResult | null> => {
+    const typed = context.matchBefore(/[\w$"`]*$/);
+    const afterDot = /\.$/.test(
+      context.state.sliceDoc(Math.max(0, (typed?.from ?? context.pos) - 1), typed?.from ?? context.pos),
+    );
+    const afterColon = context.matchBefore(/:\w*/) !== null;
+    if (afterColon || (!context.explicit && !afterDot && (typed === null || typed.from === typed.to)))
+      return null;
+    const answer = await complete(context.state.doc.toString(), context.pos);
+    if (answer === undefined || answer.options.length === 0 || context.aborted) return null;
+    const options = answer.options.map(
+      ({ label, kind, detail }, i): Completion => ({
+        label,
+        apply: quotedName(label, engine),
+        detail,
+        type: kind === 'table' ? 'class' : 'property',
+        boost: 40 - i / 10,
+      }),
+    );
+    return { from: answer.from, options, ...(answer.cut ? {} : { validFor: /^[\w$]*$/ }) };
+  };
+}
+
+/**
+ * Inserts typed text with a transaction of the editor. Otherwise Chromium puts a styled span around text that replaces
+ * coloured text, and the content security policy blocks and reports the style.
+ */
+const typing = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { data, inputType, isComposing, cancelable } = event;
+    if (inputType !== 'insertText' || isComposing || !cancelable || data === null || view.state.readOnly)
+      return false;
+    const { from, to } = view.state.selection.main;
+    const insert = () =>
+      view.state.update(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true });
+    const handlers = view.state.facet(EditorView.inputHandler);
+    if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
+
+const chose = StateEffect.define<null>();
+
+/** True if an arrow key has selected the completion that the popup shows as selected. Typing selects the first again. */
+const isChosen = StateField.define<boolean>({
+  create: () => false,
+  update: (chosen, { docChanged, effects, state }) =>
+    effects.some((effect) => effect.is(chose)) ||
+    (chosen && !docChanged && completionStatus(state) === 'active'),
+});
+
+const choosing =
+  (move: Command): Command =>
+  (view) => {
+    const moved = move(view);
+    if (moved) view.dispatch({ effects: chose.of(null) });
+    return moved;
+  };
+
+/** A popup that opens while a person types must not change what Enter does. */
+const enter: Command = (view) =>
+  (view.state.field(isChosen) && acceptCompletion(view)) || insertNewline(view);
+
+function keysOf({ onRun, onSave }: EditorOptions): Extension {
+  const done = (act: () => void) => () => {
+    act();
+    return true;
+  };
+  return keymap.of([
+    { key: 'Mod-Enter', run: done(onRun), preventDefault: true },
+    { key: 'Mod-s', run: done(onSave), preventDefault: true },
+    // Tab accepts an open completion. Otherwise the browser handles it, so that a keyboard can leave the editor.
+    { key: 'Tab', run: acceptCompletion },
+    { key: 'Enter', run: enter, shift: insertNewline },
+    { key: 'ArrowDown', run: choosing(moveCompletionSelection(true)) },
+    { key: 'ArrowUp', run: choosing(moveCompletionSelection(false)) },
+    { key: 'PageDown', run: choosing(moveCompletionSelection(true, 'page')) },
+    { key: 'PageUp', run: choosing(moveCompletionSelection(false, 'page')) },
+    ...completionKeymap,
+    ...defaultKeymap,
+    ...historyKeymap,
+  ]);
+}
+
+export function openEditor(options: EditorOptions): EditorHandle {
+  const language = new Compartment();
+  let silent = false;
+  const view = new EditorView({
+    root: options.parent,
+    parent: options.parent,
+    state: EditorState.create({
+      doc: options.text,
+      selection: options.selection,
+      extensions: [
+        isChosen,
+        keysOf(options),
+        typing,
+        lineNumbers(),
+        lintGutter(),
+        highlightSpecialChars(),
+        history(),
+        drawSelection(),
+        bracketMatching(),
+        highlightActiveLine(),
+        EditorView.lineWrapping,
+        syntaxHighlighting(style),
+        variableMarks,
+        look,
+        language.of(languageOf(options.engine, options)),
+        EditorView.contentAttributes.of({ 'aria-label': options.label, spellcheck: 'false' }),
+        EditorView.updateListener.of((update) => {
+          if (update.docChanged && !silent) options.onChange(update.state.doc.toString());
+        }),
+      ],
+    }),
+  });
+  return {
+    setText(text) {
+      if (view.state.doc.toString() === text) return;
+      silent = true;
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
+      silent = false;
+    },
+    setEngine: (engine) => view.dispatch({ effects: language.reconfigure(languageOf(engine, options)) }),
+    setFaults: (faults) =>
+      view.dispatch(
+        setDiagnostics(
+          view.state,
+          faults.map((fault) => toDiagnostic(view, fault)),
+        ),
+      ),
+    focus: () => view.focus(),
+    close: () => view.destroy(),
+  };
+}
+
+/** Marks the word at the position that the database reports. Columns count characters, starting at 1. */
+function toDiagnostic(view: EditorView, { line, column, message }: Fault): Diagnostic {
+  const { doc } = view.state;
+  const found = doc.line(Math.max(1, Math.min(line, doc.lines)));
+  const before = [...found.text].slice(0, Math.max(0, column - 1)).join('').length;
+  const from = Math.min(found.from + before, found.to);
+  const length = /^([\w.]+|.)/.exec(found.text.slice(before))?.[0].length ?? 0;
+  return { from, to: Math.min(from + length, found.to), severity: 'error', message };
+}

@@ -1,0 +1,35 @@
+/** Formats numbers, times and names for display. */
+
+import { type EngineName, isEngine } from '@datahub/contract/engines';
+
+const whole = new Intl.NumberFormat('en');
+export const count = (value: number): string => whole.format(value);
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${count(value)} ${value === 1 ? one : many}`;
+
+export function duration(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+}
+
+export const bytes = (value: number): string =>
+  value < 1_024
+    ? `${value} B`
+    : value < 1_048_576
+      ? `${(value / 1_024).toFixed(1)} kB`
+      : `${(value / 1_048_576).toFixed(1)} MB`;
+
+const day = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
+export const moment = (iso: string | null): string => (iso === null ? 'never' : day.format(new Date(iso)));
+
+export const percent = (share: number): string =>
+  `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
+
+export const engineNames: Record<EngineName, string> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  mariadb: 'MariaDB',
+  mongodb: 'MongoDB',
+};
+export const engineName = (engine: string): string => (isEngine(engine) ? engineNames[engine] : engine);

@@ -1,0 +1,105 @@
+/** The grid in a view: it follows the rows that stream in, and shows a cell whole. */
+
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { RowStore, Sort } from '../../state/rows/row-store.ts';
+import { textOf } from '../../state/rows/scan.ts';
+import { copyText } from '../copy.tsx';
+import { Dialog } from '../dialog.tsx';
+import { counted } from '../format.ts';
+import { notify } from '../notice.tsx';
+import { Grid } from './grid.ts';
+
+interface GridViewProps {
+  store: RowStore;
+  /** Grows with the rows. */
+  rows: number;
+  isTyped: boolean;
+  filter: string;
+  label: string;
+  onShown(rows: number): void;
+}
+
+export function GridView({ store, rows, isTyped, filter, label, onShown }: GridViewProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const grid = useRef<Grid | undefined>(undefined);
+  const turn = useRef(0);
+  const [sort, setSort] = useState<Sort>();
+  const [cell, setCell] = useState<{ row: number; column: number }>();
+  // Before the next frame, which then draws the first rows.
+  useLayoutEffect(() => {
+    const made = new Grid(store, {
+      label,
+      onSort: setSort,
+      onOpen: (row, column) => setCell({ row, column }),
+    });
+    grid.current = made;
+    host.current?.replaceChildren(made.element);
+    setSort(undefined);
+    made.changed();
+    return () => made.close();
+  }, [store]);
+  useLayoutEffect(() => {
+    const mine = ++turn.current;
+    const isCurrent = () => turn.current === mine;
+    void store.arrange({ sort, filter }, isCurrent).then(() => {
+      if (!isCurrent()) return;
+      grid.current?.changed();
+      onShown(store.length);
+    });
+  }, [store, isTyped, rows, sort, filter, onShown]);
+  return (
+    <>
+      <div class="grid-host" ref={host} />
+      {cell !== undefined && <CellView store={store} {...cell} onClose={() => setCell(undefined)} />}
+    </>
+  );
+}
+
+interface CellViewProps {
+  store: RowStore;
+  row: number;
+  column: number;
+  onClose(): void;
+}
+
+function CellView({ store, row, column, onClose }: CellViewProps) {
+  const json = store.cells(row)[column];
+  const { name = '', type = '' } = store.columns[column] ?? {};
+  const text = json === undefined ? '' : textOf(json);
+  const copy = async () =>
+    notify((await copyText(text)) ? 'Copied the exact value.' : 'This browser does not let pages copy here.');
+  return (
+    <Dialog title={name} onClose={onClose} wide>
+      <p class="hint">
+        Row {row + 1} · {type || 'no type'} · {json === 'null' ? 'null' : counted(text.length, 'character')}
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
+      <pre class="cell-text" tabIndex={0}>
+        {json === 'null' ? <i>null</i> : indented(text)}
+      </pre>
+      <div class="actions">
+        <button type="button" onClick={copy}>
+          Copy value
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** JSON with line breaks, but with the digits that it came with. */
+function indented(text: string): string {
+  if (!/^[[{]/.test(text) || text.length > 200_000) return text;
+  let depth = 0;
+  const pad = () => `\n${'  '.repeat(depth)}`;
+  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, (token) => {
+    if (token === '{' || token === '[') {
+      depth++;
+      return token + pad();
+    }
+    if (token === '}' || token === ']') {
+      depth = Math.max(0, depth - 1);
+      return pad() + token;
+    }
+    return token === ',' ? token + pad() : token === ':' ? ': ' : token;
+  });
+}

@@ -1,0 +1,260 @@
+/**
+ * A table of any length. Only the visible cells exist, and scrolling changes their texts. It is plain DOM, because a
+ * frame of scrolling rewrites some hundred cells, and a virtual DOM would be too slow.
+ */
+
+import type { RowStore, Sort } from '../../state/rows/row-store.ts';
+import type { Values } from '../../state/rows/scan.ts';
+import { type Cell, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
+import { GridKeys } from './grid-keys.ts';
+
+const overscan = 3;
+
+export interface GridOptions {
+  label: string;
+  onSort(sort: Sort | undefined): void;
+  /** Called when a cell was opened with Enter or a double click. */
+  onOpen(row: number, column: number): void;
+}
+
+/** Rows and cells are created once and reused, because new ones for each frame would cause garbage collection. */
+interface DrawnRow {
+  element: HTMLElement;
+  number: HTMLElement;
+  cells: Cell[];
+  row: number;
+  height: number;
+  /** The state that is drawn, so that an unchanged row is not drawn again. */
+  drawn: string;
+  inSight: boolean;
+  hidden: boolean;
+}
+
+const numbersWidth = 56;
+
+let grids = 0;
+
+export class Grid {
+  readonly element = document.createElement('div');
+  readonly options: GridOptions;
+  store: RowStore;
+  sort: Sort | undefined;
+  widths: number[] = [];
+  lefts: number[] = [];
+  /** Read once per frame, because reading it between two writes would force a layout each time. */
+  rowHeight = 28;
+  readonly keys: GridKeys;
+  readonly id = `grid-${++grids}`;
+  readonly #head = document.createElement('div');
+  readonly #body = document.createElement('div');
+  /** One sticky element has the numbers of all rows, because each sticky element would be a separate layer. */
+  readonly #numbers = document.createElement('div');
+  readonly #values: Values = [];
+  #length = -1;
+  /** The number of rows when the columns were measured. */
+  #measured = 0;
+  #isTyped = false;
+  #rows: DrawnRow[] = [];
+  #frame = 0;
+  #version = 0;
+  readonly #resize = new ResizeObserver(() => this.draw());
+
+  constructor(store: RowStore, options: GridOptions) {
+    this.store = store;
+    this.options = options;
+    this.element.className = 'grid';
+    this.element.tabIndex = 0;
+    this.element.setAttribute('role', 'grid');
+    this.element.setAttribute('aria-label', options.label);
+    this.#head.className = 'grid-head';
+    this.#head.setAttribute('role', 'row');
+    this.#head.setAttribute('aria-rowindex', '1');
+    this.#body.className = 'grid-body';
+    this.#body.setAttribute('role', 'rowgroup');
+    this.#numbers.className = 'grid-numbers';
+    this.#numbers.setAttribute('aria-hidden', 'true');
+    this.#body.append(this.#numbers);
+    const headGroup = document.createElement('div');
+    headGroup.className = 'grid-head-group';
+    headGroup.setAttribute('role', 'rowgroup');
+    headGroup.append(this.#head);
+    this.element.append(headGroup, this.#body);
+    this.element.addEventListener('scroll', () => this.draw(), { passive: true });
+    this.keys = new GridKeys(this);
+    this.#resize.observe(this.element);
+  }
+
+  close(): void {
+    this.#resize.disconnect();
+    cancelAnimationFrame(this.#frame);
+  }
+
+  /** Call this when rows were added or reordered, or their types became known. */
+  changed(): void {
+    this.#version++;
+    const { length, columns, isTyped } = this.store;
+    const hasOtherColumns = this.widths.length !== columns.length || this.#isTyped !== isTyped;
+    if (hasOtherColumns || this.#version === 1 || length >= 2 * this.#measured) {
+      this.#measured = length;
+      this.#isTyped = isTyped;
+      this.#measure();
+    }
+    this.draw();
+  }
+
+  draw(): void {
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
+    });
+  }
+
+  #measure(): void {
+    const before = this.widths;
+    // While rows are still arriving, columns do not shrink, so that the user can read them.
+    this.widths = widthsOf(this.store).map((width, column) => Math.max(width, before[column] ?? 0));
+    this.lefts = [];
+    let left = numbersWidth;
+    for (const width of this.widths) {
+      this.lefts.push(left);
+      left += width;
+    }
+    this.#drawHead();
+    const total = `${left}px`;
+    this.#body.style.width = total;
+    this.#head.style.width = total;
+  }
+
+  #drawHead(): void {
+    const { columns } = this.store;
+    this.element.setAttribute('aria-colcount', String(columns.length));
+    const corner = document.createElement('div');
+    corner.className = 'grid-corner';
+    corner.setAttribute('aria-hidden', 'true');
+    const heads = columns.map(({ name, type, numeric }, column) => {
+      const cell = document.createElement('div');
+      cell.setAttribute('role', 'columnheader');
+      cell.setAttribute('aria-colindex', String(column + 1));
+      const { descending } = this.sort?.column === column ? this.sort : { descending: undefined };
+      const order = descending === undefined ? 'none' : descending ? 'descending' : 'ascending';
+      cell.setAttribute('aria-sort', order);
+      cell.className = numeric ? 'grid-title right' : 'grid-title';
+      cell.style.left = `${this.lefts[column]}px`;
+      cell.style.width = `${this.widths[column]}px`;
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.tabIndex = -1;
+      button.title = `Sort by ${name}`;
+      button.append(name);
+      const small = document.createElement('small');
+      small.append(type);
+      cell.append(button, small);
+      button.addEventListener('click', () => this.sortBy(column));
+      return cell;
+    });
+    this.#head.replaceChildren(corner, ...heads);
+  }
+
+  /** Sorts ascending, then descending, then restores the order of arrival. */
+  sortBy(column: number): void {
+    const now = this.sort?.column === column ? this.sort : undefined;
+    this.sort = now?.descending === true ? undefined : { column, descending: now !== undefined };
+    this.#drawHead();
+    this.options.onSort(this.sort);
+  }
+
+  /** The visible columns as a half-open range. */
+  #columnsInSight(): [number, number] {
+    const { scrollLeft, clientWidth } = this.element;
+    const count = this.widths.length;
+    let first = 0;
+    while (first < count - 1 && (this.lefts[first] as number) + (this.widths[first] as number) < scrollLeft)
+      first++;
+    let last = first;
+    while (last < count && (this.lefts[last] as number) < scrollLeft + clientWidth) last++;
+    return [first, last];
+  }
+
+  #draw(): void {
+    const { scrollTop, clientHeight } = this.element;
+    this.rowHeight = heightOf(this.element);
+    const height = this.rowHeight;
+    const { length } = this.store;
+    if (this.#length !== length * height) {
+      this.#length = length * height;
+      this.#body.style.height = `${this.#length}px`;
+      this.element.setAttribute('aria-rowcount', String(length + 1));
+    }
+    const first = Math.max(0, Math.floor(scrollTop / height) - overscan);
+    const last = Math.min(length, Math.ceil((scrollTop + clientHeight) / height) + overscan);
+    const [from, to] = this.#columnsInSight();
+    while (this.#rows.length < last - first) this.#rows.push(this.#makeRow());
+    const count = this.#rows.length;
+    for (const one of this.#rows) one.inSight = false;
+    for (let row = first; row < last; row++) {
+      const drawn = this.#rows[row % count] as DrawnRow;
+      drawn.inSight = true;
+      const state = `${row} ${from} ${to} ${this.#version} ${this.keys.stateOf(row)}`;
+      if (drawn.drawn === state) continue;
+      drawn.drawn = state;
+      this.#fill(drawn, row, [from, to]);
+    }
+    for (const one of this.#rows) {
+      if (one.hidden !== one.inSight) continue;
+      one.hidden = !one.inSight;
+      one.element.hidden = one.hidden;
+      one.number.hidden = one.hidden;
+    }
+    this.keys.drawn();
+  }
+
+  #fill(drawn: DrawnRow, row: number, [from, to]: [number, number]): void {
+    const { element, number, cells } = drawn;
+    if (drawn.row !== row || drawn.height !== this.rowHeight) {
+      drawn.row = row;
+      drawn.height = this.rowHeight;
+      const place = `translateY(${row * this.rowHeight}px)`;
+      element.style.transform = place;
+      number.style.transform = place;
+      element.setAttribute('aria-rowindex', String(row + 2));
+      (number.firstChild as Text).data = String(row + 1);
+    }
+    const values = this.store.cells(row, this.#values);
+    while (cells.length < to - from) cells.push(makeCell(element));
+    // A column keeps its cell while the table scrolls horizontally.
+    for (let column = from; column < to; column++) {
+      const cell = cells[column % cells.length] as Cell;
+      this.#place(cell, column);
+      drawCell(cell, values[column], this.store.columns[column]?.numeric === true);
+      this.keys.mark(cell.element, row, column);
+    }
+    for (const cell of cells) {
+      const hidden = cell.column < from || cell.column >= to;
+      if (cell.hidden === hidden) continue;
+      cell.hidden = hidden;
+      cell.element.hidden = hidden;
+    }
+  }
+
+  #place(cell: Cell, column: number): void {
+    if (cell.column === column && cell.layout === this.lefts) return;
+    cell.column = column;
+    cell.layout = this.lefts;
+    cell.element.style.left = `${this.lefts[column]}px`;
+    cell.element.style.width = `${this.widths[column]}px`;
+    cell.element.setAttribute('aria-colindex', String(column + 1));
+  }
+
+  #makeRow(): DrawnRow {
+    const element = document.createElement('div');
+    element.className = 'grid-row';
+    element.setAttribute('role', 'row');
+    const number = document.createElement('div');
+    number.className = 'grid-number';
+    number.append('');
+    this.#numbers.append(number);
+    this.#body.append(element);
+    return { element, number, cells: [], row: -1, height: 0, drawn: '', inSight: true, hidden: false };
+  }
+}

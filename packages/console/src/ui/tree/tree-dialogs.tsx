@@ -1,0 +1,118 @@
+/** Dialogs that change the tree: rename, move, delete, new folder. */
+
+import type { Signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import type { TreeNode } from '../../api/types.ts';
+import { go, route } from '../../state/route.ts';
+import { canMove, createFolder, move, remove, rename } from '../../state/tree-actions.ts';
+import { category, findNode, hubId, walk } from '../../state/workspace.ts';
+import { FormDialog } from '../dialog.tsx';
+import { Choice, Field } from '../field.tsx';
+import { notify } from '../notice.tsx';
+
+export interface Asked {
+  action: 'rename' | 'move' | 'delete' | 'folder';
+  node: TreeNode;
+}
+
+/** Shows the dialog that `asked` names, until it is closed. */
+export function TreeDialog({ asked }: { asked: Signal<Asked | undefined> }) {
+  if (asked.value === undefined) return null;
+  const { action, node } = asked.value;
+  const onClose = () => {
+    asked.value = undefined;
+  };
+  if (action === 'rename') return <RenameDialog node={node} onClose={onClose} />;
+  if (action === 'move') return <MoveDialog node={node} onClose={onClose} />;
+  if (action === 'delete') return <DeleteDialog node={node} onClose={onClose} />;
+  return <FolderDialog parent={node} onClose={onClose} />;
+}
+
+interface NodeDialogProps {
+  node: TreeNode;
+  onClose(): void;
+}
+
+function RenameDialog({ node, onClose }: NodeDialogProps) {
+  const [label, setLabel] = useState(node.label);
+  return (
+    <FormDialog
+      title={`Rename ${node.nodeType}`}
+      action="Rename"
+      disabled={label.trim() === ''}
+      onClose={onClose}
+      onSubmit={() => rename(node, label.trim())}
+    >
+      <Field label="Name" value={label} onInput={setLabel} required autofocus />
+    </FormDialog>
+  );
+}
+
+export function FolderDialog({ parent, onClose }: { parent: TreeNode; onClose(): void }) {
+  const [label, setLabel] = useState('');
+  const where = parent.nodeType === 'folder' ? ` in “${parent.label}”` : '';
+  return (
+    <FormDialog
+      title={`New folder${where}`}
+      action="Create folder"
+      disabled={label.trim() === ''}
+      onClose={onClose}
+      onSubmit={() => createFolder(label.trim(), parent.nodeId)}
+    >
+      <Field label="Name" value={label} onInput={setLabel} required autofocus />
+    </FormDialog>
+  );
+}
+
+function MoveDialog({ node, onClose }: NodeDialogProps) {
+  const found = findNode(node.nodeId);
+  const root = found?.path.find(({ nodeType }) => nodeType === 'category') ?? category('queries');
+  const targets = root === undefined ? [] : [{ node: root, path: [] as TreeNode[] }, ...walk(root, [root])];
+  const options = targets
+    .filter(({ node: target, path }) => canMove(node, target, path))
+    .map(
+      ({ node: target, path }) =>
+        [target.nodeId, [...path, target].map(({ label }) => label).join(' / ')] as const,
+    );
+  const [to, setTo] = useState(options[0]?.[0] ?? '');
+  if (options.length === 0) {
+    return (
+      <FormDialog
+        title={`Move “${node.label}”`}
+        action="Close"
+        onClose={onClose}
+        onSubmit={async () => undefined}
+      >
+        <p>There is no other folder yet. Create one first.</p>
+      </FormDialog>
+    );
+  }
+  const submit = async () => {
+    await move(node, to);
+    notify(`Moved “${node.label}”.`);
+  };
+  return (
+    <FormDialog title={`Move “${node.label}”`} action="Move" onClose={onClose} onSubmit={submit}>
+      <Choice label="To" value={to} options={options} onChange={setTo} />
+    </FormDialog>
+  );
+}
+
+const consequences: Partial<Record<string, string>> = {
+  query: 'Programs that run it by its id get an error.',
+  source: 'Its queries remain and fail with SOURCE_GONE until they have another source.',
+  folder: 'Only an empty folder can be deleted.',
+};
+
+export function DeleteDialog({ node, onClose }: NodeDialogProps) {
+  const submit = async () => {
+    await remove(node);
+    notify(`Deleted “${node.label}”.`);
+    if (route.value[3] === node.nodeId) go('hub', hubId.value ?? '');
+  };
+  return (
+    <FormDialog title={`Delete “${node.label}”?`} action="Delete" danger onClose={onClose} onSubmit={submit}>
+      <p>{consequences[node.nodeType]}</p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import { fieldsOf, namesIn, sentOf, type Values } from '../../src/state/variables.ts';
+
+it.each([
+  ["SELECT ':no', x::text FROM t WHERE a = :a -- :no\n AND b = {{ b }} AND a = :a", 'postgres', ['a', 'b']],
+  ['{"find": "t", "filter": {"x": ":x", "y": "::no", "z": "{{z}}"}}', 'mongodb', ['x', 'z']],
+])('finds the variables of %s', (text, engine, names) => expect(namesIn(text, engine)).toEqual(names));
+
+const described = {
+  text: 'SELECT * FROM t WHERE big = :big AND id IN (:ids) AND name = :name AND kind = :kind AND day = :day',
+  engine: 'postgres',
+  context: [
+    { key: 'big', type: 'decimal', required: true },
+    { key: 'kind', enum: [1, 2], value: 1 },
+    { key: 'day', type: 'date' },
+  ],
+  signature: { columns: [], variables: [{ key: 'ids', type: 'bigint' }] },
+};
+const send = (values: Values) => sentOf(fieldsOf(described), values);
+
+it('sends what is typed as its type, digit by digit', () => {
+  const sent = send({
+    big: { kind: 'text', text: '12345678901234567890.10' },
+    ids: { kind: 'list', items: ['1', '2'] },
+    name: { kind: 'text', text: '42' },
+    kind: { kind: 'text', text: '2' },
+    day: { kind: 'null' },
+  });
+  expect(sent.faults).toEqual({});
+  expect(sent.context).toBe('{"big":12345678901234567890.10,"ids":[1,2],"name":"42","kind":2,"day":null}');
+});
+
+it('says what is missing and what does not fit', () => {
+  expect(send({ day: { kind: 'text', text: '20.11.2026' } }).faults).toEqual({
+    big: 'A value is required.',
+    day: 'Write a date such as 2026-11-20.',
+  });
+  expect(send({ big: { kind: 'text', text: '1' }, ids: { kind: 'list', items: ['x'] } }).faults).toEqual({
+    ids: 'Write a whole number.',
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * The formats of rows. Every other list of formats is derived from this one: a table that is keyed by format is a
+ * `Record<FormatName, …>`, so the compiler names the tables that miss a new format.
+ */
+export interface FormatFacts {
+  mediaType: string;
+  /** The parameters of `Content-Type`; empty for none. */
+  parameters: string;
+  /** The ending of a file's name. */
+  extension: string;
+  /** The name for people. */
+  label: string;
+  /** `documents`: each row has members of its own. `columns`: all rows have the same columns. */
+  rows: 'documents' | 'columns';
+  /** True if the rows cannot say that a limit cut them, so an HTTP trailer does. */
+  hasTruncatedTrailer: boolean;
+  /** The end of a row. The members that annotations add are inserted before it. */
+  rowEnd: string;
+}
+
+/** The first format is the default. */
+export const formats = {
+  json: {
+    mediaType: 'application/json',
+    parameters: 'charset=utf-8',
+    extension: 'json',
+    label: 'JSON',
+    rows: 'documents',
+    hasTruncatedTrailer: false,
+    rowEnd: '}',
+  },
+  ndjson: {
+    mediaType: 'application/x-ndjson',
+    parameters: 'charset=utf-8',
+    extension: 'ndjson',
+    label: 'NDJSON',
+    rows: 'documents',
+    hasTruncatedTrailer: false,
+    rowEnd: '}\n',
+  },
+  csv: {
+    mediaType: 'text/csv',
+    parameters: 'charset=utf-8; header=present',
+    extension: 'csv',
+    label: 'CSV',
+    rows: 'columns',
+    hasTruncatedTrailer: true,
+    rowEnd: '\r\n',
+  },
+} as const satisfies Record<string, FormatFacts>;
+
+export type FormatName = keyof typeof formats;
+
+export const formatNames = Object.keys(formats) as FormatName[];
+
+/** The value of `Content-Type`. */
+export const contentTypeOf = (name: FormatName): string => {
+  const { mediaType, parameters }: FormatFacts = formats[name];
+  return parameters === '' ? mediaType : `${mediaType}; ${parameters}`;
+};

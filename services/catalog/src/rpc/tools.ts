@@ -1,0 +1,81 @@
+/** Lists the queries that agents can call as tools. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, loadHub } from '../catalog.ts';
+import type { QueryDoc } from '../documents.ts';
+import { keyLimits } from '../key-limits.ts';
+import { toQuery } from './to-proto.ts';
+
+type ToolCalls = Pick<Calls<typeof CatalogServiceService>, 'listTools'>;
+
+const toolsMax = 2_000;
+/** Characters of one response. Variables with long lists of allowed values count most. */
+const charactersMax = 4 * 1_048_576;
+/** Documents that are read at a time. */
+const batchMax = 200;
+
+export function createToolCalls(catalog: Catalog): ToolCalls {
+  return {
+    listTools: async (_request, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const isReadable = createReadableHubs(catalog, principal);
+      const queries: QueryDoc[] = [];
+      let characters = 0;
+      for await (const doc of toolsOf(catalog, principal)) {
+        if (!(await isReadable(doc.hubId))) continue;
+        const query = { ...doc, query: '' };
+        characters += JSON.stringify(query).length;
+        if (queries.length === toolsMax || characters > charactersMax)
+          return { queries: queries.map((one) => toQuery(one)), truncated: true };
+        queries.push(query);
+      }
+      return { queries: queries.map((one) => toQuery(one)), truncated: false };
+    },
+  };
+}
+
+/** All tools that the key is limited to by queries or hubs, ordered by id in each hub. */
+async function* toolsOf({ store }: Catalog, { accountId, limits }: Principal): AsyncGenerator<QueryDoc> {
+  const ids = keyLimits.queryIds.ids(limits);
+  if (ids !== undefined) {
+    for (const id of [...new Set(ids)].sort()) {
+      const query = await store.queries.get(accountId, id);
+      if (query?.tool !== undefined) yield query;
+    }
+    return;
+  }
+  const hubIds = keyLimits.hubIds.ids(limits);
+  const filters = hubIds === undefined ? [{ isTool: 1 }] : hubIds.map((hubId) => ({ hubId, isTool: 1 }));
+  for (const where of filters) {
+    let afterId: string | undefined;
+    for (;;) {
+      const after = afterId === undefined ? {} : { afterId };
+      const batch = await store.queries.find({ accountId, where, ...after, limit: batchMax });
+      yield* batch;
+      if (batch.length < batchMax) break;
+      afterId = batch.at(-1)?.id;
+    }
+  }
+}
+
+/** Returns a function that says whether the key may use a hub that exists. It reads each hub once. */
+function createReadableHubs(catalog: Catalog, principal: Principal): (hubId: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  const read = (hubId: string) =>
+    loadHub(catalog, principal, hubId).then(
+      () => true,
+      (err) => {
+        if (err instanceof HubError && (err.code === 'NOT_FOUND' || err.code === 'SCOPE_DENIED'))
+          return false;
+        throw err;
+      },
+    );
+  return (hubId) => {
+    const reading = known.get(hubId) ?? read(hubId);
+    known.set(hubId, reading);
+    return reading;
+  };
+}

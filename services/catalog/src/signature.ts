@@ -1,0 +1,150 @@
+/** The signatures of queries, and what their sources say of them since: that they are broken, or have other columns. */
+
+import type { Beside } from '@datahub/document-store';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from './catalog.ts';
+import type { AuditDoc, QueryDoc, SignatureDoc } from './documents.ts';
+import { stampOf } from './query-version.ts';
+
+export interface Described {
+  /** The version of the document that was described. */
+  version: number;
+  settingsVersion: string;
+  /** Empty if the source rejected the query. */
+  signatureJson: string;
+  problemJson?: string | undefined;
+}
+
+type SavedBy = Pick<AuditDoc, 'keyId' | 'requestId'>;
+
+/**
+ * Keeps the latest description of the latest version. If two arrive at once, either may win. A description that says
+ * what is known already is not written, so checking a source again costs no write for each query.
+ */
+export async function saveSignature(
+  catalog: Pick<Catalog, 'store' | 'createId' | 'nowMs'>,
+  query: QueryDoc,
+  { described, by }: { described: Described; by: SavedBy },
+): Promise<void> {
+  const { signatures, queries } = catalog.store;
+  const { id, accountId } = query;
+  if (described.version !== query.version) return;
+  const old = await signatures.get(accountId, id);
+  const next = nextOf(old, query, described);
+  if (old !== null && isSame(old, next)) return;
+  const beside = transition(catalog, { old, next, by });
+  if (old === null) {
+    await signatures.insert(next, beside).catch((err) => {
+      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+    });
+  } else await signatures.replace({ ...next, version: old.version + 1 }, beside);
+  // If the query was deleted meanwhile, its deletion could not delete this signature.
+  if ((await queries.get(accountId, id)) === null) await signatures.delete(accountId, id);
+}
+
+function nextOf(old: SignatureDoc | null, query: QueryDoc, described: Described): SignatureDoc {
+  const { id, accountId, hubId, version: queryVersion } = query;
+  const { number } = stampOf(query);
+  const { settingsVersion, problemJson, signatureJson } = described;
+  const known = old?.number === number ? old : undefined;
+  const base = { id, accountId, hubId, version: 1, queryVersion, settingsVersion, number };
+  const firstJson = known?.firstJson || signatureJson;
+  const first = firstJson === '' ? {} : { firstJson };
+  if (problemJson !== undefined) {
+    const kept = known?.signatureJson ?? '';
+    return { ...base, ...first, signatureJson: kept, state: 'broken', problemJson };
+  }
+  const changes = columnChanges(firstJson, signatureJson);
+  const drift = changes.length === 0 ? {} : { state: 'drifted' as const, driftJson: JSON.stringify(changes) };
+  return { ...base, ...first, ...drift, signatureJson };
+}
+
+/** Everything but the time of the description, which changes each time. */
+function isSame(one: SignatureDoc, other: SignatureDoc): boolean {
+  const textOf = ({ version: _, signatureJson, firstJson: _f, ...rest }: SignatureDoc) =>
+    JSON.stringify([
+      Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+      contractOf(signatureJson),
+    ]);
+  return textOf(one) === textOf(other);
+}
+
+interface Column {
+  name: string;
+  type: string;
+  nullable?: boolean;
+  jsonType?: string;
+}
+
+function contractOf(signatureJson: string): { columns: Column[]; variables: unknown[] } {
+  if (signatureJson === '') return { columns: [], variables: [] };
+  const { columns = [], variables = [] } = JSON.parse(signatureJson);
+  return { columns, variables };
+}
+
+export interface ColumnChange {
+  name: string;
+  change: 'added' | 'removed' | 'changed';
+  from?: Omit<Column, 'name'>;
+  to?: Omit<Column, 'name'>;
+}
+
+export function columnChanges(fromJson: string, toJson: string): ColumnChange[] {
+  const [from, to] = [contractOf(fromJson).columns, contractOf(toJson).columns];
+  const found = new Map(to.map((column) => [column.name, column]));
+  const known = new Set(from.map(({ name }) => name));
+  const changes = from.flatMap(({ name, ...was }): ColumnChange[] => {
+    const column = found.get(name);
+    if (column === undefined) return [{ name, change: 'removed', from: was }];
+    const { name: _, ...is } = column;
+    return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ name, change: 'changed', from: was, to: is }];
+  });
+  const added = to.filter(({ name }) => !known.has(name));
+  return [...changes, ...added.map(({ name, ...is }): ColumnChange => ({ name, change: 'added', to: is }))];
+}
+
+/** The audit entry of a query that broke, or that the source accepts again. */
+function transition(
+  { createId, nowMs }: Pick<Catalog, 'createId' | 'nowMs'>,
+  { old, next, by }: { old: SignatureDoc | null; next: SignatureDoc; by: SavedBy },
+): Beside | undefined {
+  const [was, is] = [old?.state === 'broken', next.state === 'broken'];
+  if (was === is) return undefined;
+  const at = nowMs();
+  const { accountId, id: resourceId } = next;
+  const action = is ? 'query.break' : 'query.mend';
+  const doc = {
+    id: createId('evt', at),
+    accountId,
+    version: 1,
+    at,
+    ...by,
+    count: 1,
+    failed: 0,
+    action,
+    resourceId,
+  };
+  return { collection: 'audit', doc };
+}
+
+/** The state of a query, if it is that of the present version. */
+export function stateOf(query: QueryDoc, described: SignatureDoc | null | undefined) {
+  if (!described || described.number !== stampOf(query).number) return {};
+  const { state, problemJson, driftJson } = described;
+  return state === 'broken' ? { state, problemJson } : { driftJson };
+}
+
+/** The most queries of a hub whose states are read. */
+const statesMax = 10_000;
+
+/** Reads the signatures of the queries of a hub that have a state, by the id of the query. */
+export async function readStates(
+  { store }: Pick<Catalog, 'store'>,
+  { accountId, hubId }: { accountId: string; hubId: string },
+  states: readonly NonNullable<SignatureDoc['state']>[],
+): Promise<Map<string, SignatureDoc>> {
+  const read = (state: string) =>
+    store.signatures.find({ accountId, where: { state, hubId }, limit: statesMax });
+  const found = await Promise.all(states.map(read));
+  return new Map(found.flat().map((one) => [one.id, one]));
+}

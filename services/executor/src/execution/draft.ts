@@ -1,0 +1,81 @@
+/** Drafts: queries that run without being stored, and their plans. */
+
+import type { EngineName } from '@datahub/contract/engines';
+import { isGranted } from '@datahub/contract/scopes';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { Draft, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, type QueryDefinition, toQueryDefinition } from '../definitions/definition.ts';
+import { createPlanWriter } from '../result/plan-writer.ts';
+import type { Execution } from './execution.ts';
+import { type PreparedQuery, refusedOption } from './prepare.ts';
+import { runOn, type Work } from './run.ts';
+
+/** The draft as a definition under the id of its source, because its calls are counted there. */
+export async function resolveDraft(
+  { explain: _, analyze: __, ...draft }: Draft,
+  ctx: CallContext,
+  catalog: Pick<Catalog, 'resolveDraft'>,
+): Promise<QueryDefinition> {
+  const definition = toQueryDefinition(await catalog.resolveDraft(draft, ctx));
+  return { ...definition, queryId: definition.source.sourceId };
+}
+
+/**
+ * Throws SCOPE_DENIED without the scope to write queries, and OPTION_REFUSED for a draft that would write, or that has no
+ * plan.
+ */
+export function requireMayTry(
+  principal: Principal,
+  { draft, options }: Pick<ExecuteRequest, 'draft' | 'options'>,
+  { query, prepared: { kind } }: { query: QueryDefinition; prepared: Pick<PreparedQuery, 'kind'> },
+): void {
+  if (!isGranted(principal.scopes, 'queries:write'))
+    throw new HubError('SCOPE_DENIED', 'This needs a key with the scope queries:write.');
+  if (draft?.analyze && !draft.explain) throw refusedOption('analyze needs explain: true.');
+  if (draft?.explain) requirePlan(query, kind);
+  else if (kind !== 'read' && options?.dryRun !== true)
+    throw refusedOption(
+      'A query that writes is tried only with dryRun: true, which rolls it back. Store the query to run it.',
+    );
+}
+
+/** Commands of statements that have a plan. */
+const explained = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
+
+function requirePlan({ command, source: { engine } }: QueryDefinition, kind: PreparedQuery['kind']): void {
+  if (engine === 'mongodb') throw refusedOption('The hub cannot explain queries of MongoDB.');
+  if (kind !== 'read' || !explained.has(command))
+    throw refusedOption('Only a SELECT, WITH, VALUES or TABLE that reads can be explained.');
+}
+
+const prefixes: Record<Exclude<EngineName, 'mongodb'>, { explain: string; analyze: string }> = {
+  postgres: { explain: 'EXPLAIN (FORMAT JSON)', analyze: 'EXPLAIN (ANALYZE, FORMAT JSON)' },
+  mariadb: { explain: 'EXPLAIN FORMAT=JSON', analyze: 'ANALYZE FORMAT=JSON' },
+  mysql: { explain: 'EXPLAIN FORMAT=JSON', analyze: 'EXPLAIN ANALYZE' },
+};
+
+/** Analyzing takes at most this long, because a plan is wanted while a query is written. */
+const analyzeMsMax = 10_000;
+
+export const draftTimeoutMs = (draft: Draft | undefined, timeoutMs: number): number =>
+  draft?.analyze ? Math.min(timeoutMs, analyzeMsMax) : timeoutMs;
+
+/** Runs a draft: its statement is not kept prepared, and with `explain` the answer is the plan. */
+export async function runDraft(run: Execution, work: Work, draft: Draft): Promise<void> {
+  const engine = run.query?.source.engine;
+  const statement = { ...work.statement, isOnce: true };
+  if (!draft.explain || engine === undefined || engine === 'mongodb')
+    return runOn(run, { ...work, statement });
+  const { statementTimeoutMs } = work.options;
+  const prefix = `${prefixes[engine][draft.analyze ? 'analyze' : 'explain']} `;
+  const isJson = !(draft.analyze && engine === 'mysql');
+  run.charactersBefore = prefix.length;
+  return runOn(run, {
+    ...work,
+    statement: { ...statement, text: prefix + statement.text },
+    options: { statementTimeoutMs },
+    deps: { ...work.deps, createWriter: ({ reply }) => createPlanWriter(reply, { isJson }) },
+  });
+}

@@ -1,0 +1,158 @@
+/**
+ * Describes stored queries again, so that a change of a database's schema is noticed before a caller meets it. The
+ * queries of a source that was used lately are described once per interval, one at a time and evenly spread; those of
+ * other sources once a day. The catalog lets one executor check a source at a time.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../definitions/definition.ts';
+
+export interface UsedSource {
+  sourceId: string;
+  accountId: string;
+}
+
+export interface DriftWatchOptions {
+  intervalMs: number;
+  catalog: Pick<Catalog, 'takeSourceCheck' | 'listSealed'>;
+  /** Returns the sources whose pools were used since a time of `now`. */
+  usedSince(at: number): UsedSource[];
+  /** Resolves to false if the source rejects the query. Rejects if the source cannot be asked. */
+  check(queryId: string, ctx: CallContext): Promise<boolean>;
+  now: () => number;
+  onFailure(err: unknown): void;
+}
+
+export interface DriftWatch {
+  /** The number of queries that sources rejected in the last rounds of this executor. */
+  readonly broken: number;
+  close(): Promise<void>;
+}
+
+/** Shorter than the time after which the registry forgets an unused pool. */
+const tickMsMax = 15_000;
+const idleEveryMs = 86_400_000;
+/** The pause between two queries of a source that is not used. */
+const idleStepMs = 50;
+const checkTimeoutMs = 10_000;
+const sourcesPerPage = 100;
+/** The part of an interval in which a round describes all queries. */
+const spread = 0.9;
+
+interface Round extends UsedSource {
+  everyMs: number;
+  /** Returns the pause before each of so many queries. */
+  stepMs: (queries: number) => number;
+}
+
+export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
+  const { intervalMs, catalog, now } = options;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const attempts = new Map<string, number>();
+  const broken = new Map<string, number>();
+  const running = new Set<Promise<void>>();
+
+  const round = async ({ sourceId, accountId, everyMs, stepMs }: Round): Promise<void> => {
+    const ctx = () => createCallContext({ timeoutMs: checkTimeoutMs, principal: principalOf(accountId) });
+    const { taken, queryIds } = await catalog.takeSourceCheck({ sourceId, everyMs }, ctx());
+    if (!taken) return void broken.delete(sourceId);
+    const startedAt = now();
+    let rejected = 0;
+    for (const [i, queryId] of queryIds.entries()) {
+      const waitMs = startedAt + i * stepMs(queryIds.length) - now();
+      if (waitMs > 0) await sleep(waitMs, undefined, { signal, ref: false });
+      if (signal.aborted) return;
+      if (!(await options.check(queryId, ctx()).catch(toUnknown))) rejected++;
+    }
+    if (rejected > 0) broken.set(sourceId, rejected);
+    else broken.delete(sourceId);
+  };
+  const start = (one: Round): Promise<void> => {
+    const work = round(one)
+      .catch((err) => {
+        if (!signal.aborted) options.onFailure(err);
+      })
+      .finally(() => running.delete(work));
+    running.add(work);
+    return work;
+  };
+
+  const checkUsed = () => {
+    const at = now();
+    for (const source of options.usedSince(at - intervalMs)) {
+      if (at - (attempts.get(source.sourceId) ?? Number.NEGATIVE_INFINITY) < intervalMs) continue;
+      attempts.set(source.sourceId, at);
+      const stepMs = (queries: number) => (spread * intervalMs) / queries;
+      void start({ ...source, everyMs: Math.floor(spread * intervalMs), stepMs });
+    }
+    for (const [sourceId, attemptAt] of attempts)
+      if (at - attemptAt > 2 * intervalMs) attempts.delete(sourceId);
+  };
+  const checkIdle = createIdleCheck(options, { signal, start, isUsed: (id) => attempts.has(id) });
+
+  const timers = [
+    setInterval(checkUsed, Math.min(intervalMs / 4, tickMsMax)),
+    setInterval(checkIdle, intervalMs),
+  ];
+  for (const timer of timers) timer.unref();
+  return {
+    get broken() {
+      return [...broken.values()].reduce((sum, count) => sum + count, 0);
+    },
+    close: async () => {
+      closing.abort();
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(running);
+    },
+  };
+}
+
+interface IdleCheck {
+  signal: AbortSignal;
+  start(round: Round): Promise<void>;
+  isUsed(sourceId: string): boolean;
+}
+
+/** Returns a function that checks the next page of all sources, one source after the other. */
+function createIdleCheck({ catalog, onFailure }: DriftWatchOptions, { signal, start, isUsed }: IdleCheck) {
+  let after = '';
+  let working = false;
+  return async (): Promise<void> => {
+    if (working) return;
+    working = true;
+    try {
+      const ctx = createCallContext({ timeoutMs: checkTimeoutMs });
+      const { sources } = await catalog.listSealed({ afterSourceId: after, limit: sourcesPerPage }, ctx);
+      const last = sources.at(-1);
+      after =
+        last === undefined || sources.length < sourcesPerPage ? '' : `${last.accountId}/${last.sourceId}`;
+      for (const { sourceId, accountId, engine } of sources) {
+        if (signal.aborted) return;
+        if (engine === 'mongodb' || isUsed(sourceId)) continue;
+        await start({ sourceId, accountId, everyMs: idleEveryMs, stepMs: () => idleStepMs });
+      }
+    } catch (err) {
+      if (!signal.aborted) onFailure(err);
+    } finally {
+      working = false;
+    }
+  };
+}
+
+/** The executor itself asks, so no key is named. */
+const principalOf = (accountId: string): Principal => ({
+  accountId,
+  keyId: '',
+  scopes: [],
+  limits: undefined,
+});
+
+/** A query that was deleted meanwhile, or whose source was, has no state. */
+function toUnknown(err: unknown): boolean {
+  if (err instanceof HubError && (err.code === 'NOT_FOUND' || err.code === 'SOURCE_GONE')) return true;
+  throw err;
+}

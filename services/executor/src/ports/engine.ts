@@ -1,0 +1,234 @@
+/**
+ * PORT: an engine adapter. An adapter opens one connection at a time, to an address that the executor has checked, and
+ * hands the rows to a sink in the database's own bytes. Pools, queues, deadlines, circuit breakers and
+ * retries are outside of the adapters, the same for all engines.
+ */
+
+import type { Socket } from 'node:net';
+import type { EngineName } from '@datahub/contract/engines';
+import type { PasswordFrom } from '@datahub/contract/password-from';
+import type {
+  AuthMechanism,
+  Pooling,
+  ReadPreferenceName,
+  TargetSessionAttrs,
+  TlsMode,
+} from '@datahub/contract/source-settings';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { ColumnKind } from './column-kind.ts';
+import type { RowSink } from './row-sink.ts';
+
+export interface TlsSettings {
+  /**
+   * `prefer` tries TLS and falls back to plain; `require` never falls back; `verify-full` also checks chain and name.
+   */
+  mode: TlsMode;
+  /** PEM texts. */
+  ca?: string;
+  cert?: string;
+  key?: string;
+}
+
+/** The servers of a source, and how the hub reads from them, logs in and shares sessions. */
+export interface ServerSettings {
+  /** Further servers of the same database; PostgreSQL and MongoDB. */
+  hosts?: readonly { host: string; port: number }[];
+  /** The kind of server to connect to if there are several; `any` by default. PostgreSQL only, like `pooling`. */
+  targetSessionAttrs?: TargetSessionAttrs;
+  /** With `transaction`, a pooler can run each transaction in another session, which other applications share. */
+  pooling?: Pooling;
+  /** True if DNS lists the servers of `host` (`mongodb+srv`). MongoDB only, like the members up to `authMechanism`. */
+  srv?: boolean;
+  /** The name of a replica set. Its servers report its current members. */
+  replicaSet?: string;
+  /** The members that reads go to; `primary` by default. */
+  readPreference?: ReadPreferenceName;
+  /** Negotiated with the server by default. */
+  authMechanism?: AuthMechanism;
+  /** Set if `password` is a token that is valid for minutes. Servers ask for it in clear text. Not for MongoDB. */
+  passwordFrom?: PasswordFrom;
+}
+
+/** Address and credentials. They contain plain secrets, so they are never logged or put into an error. */
+export interface ConnectSettings extends ServerSettings {
+  engine: EngineName;
+  host: string;
+  port: number;
+  database: string;
+  /** Empty for a MongoDB server without authentication. */
+  user: string;
+  password: string;
+  /** The database that the user is defined in; MongoDB only. */
+  authSource?: string;
+  tls: TlsSettings;
+}
+
+/** Facts that the first connections to a source detect, for later connections. */
+export interface Learned {
+  /** True if the server rejects session settings in the start-up message; PostgreSQL only. */
+  refusesOptions?: boolean;
+  /** True if a pooler can run each transaction in another session; PostgreSQL only. */
+  sharesSessions?: boolean;
+  /** The server that accepted the last connection; PostgreSQL only. */
+  server?: { host: string; port: number };
+}
+
+/** The SRV records (RFC 2782) and TXT records of a name. */
+export interface Services {
+  servers: { host: string; port: number }[];
+  texts: string[];
+}
+
+export interface ConnectDeps {
+  /**
+   * Resolves, checks and dials `host:port`. Adapters must open all sockets with this function. Rejects with
+   * SOURCE_UNREACHABLE. Later dials of the same host use the address that the first one reached, unless `resolveAgain`
+   * is set.
+   */
+  dial(host: string, port: number, options: { signal: AbortSignal; resolveAgain?: boolean }): Promise<Socket>;
+  /** Rejects if there is no such service, or if the name servers take too long. */
+  resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
+  /** Aborts the whole attempt: dial, TLS and log-in. */
+  signal: AbortSignal;
+  /** A larger row fails with SQL_REJECTED and closes the connection. */
+  rowBytesMax?: number;
+  /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
+  currentPassword?(): Promise<string>;
+  /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
+  learned?: Learned;
+}
+
+/**
+ * A value to bind. A number that a double cannot represent exactly is a decimal text, or a value of its declared type.
+ */
+export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
+
+/** A statement ready for the engine: placeholders in the engine's own form. */
+export interface Statement {
+  /** Identifies the prepared statement on a connection: equal keys have equal texts. */
+  key: string;
+  text: string;
+  params: Param[];
+  /**
+   * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
+   */
+  kind: 'read' | 'write' | 'standalone';
+  /** True if the statement does not run again, so that the connection does not keep it prepared. */
+  isOnce?: boolean;
+}
+
+/** The position of a read in a snapshot, in which two reads see the same data. */
+export type SnapshotPlace =
+  /** Begins the snapshot, and leaves it open for `next`. */
+  | { next: Statement }
+  /** Runs in the open snapshot, and ends it. */
+  | 'last';
+
+export interface RunOptions {
+  /** The sink drops further rows, so an adapter need not fetch more than one of them. */
+  maxRows?: number;
+  /** A write that affects more rows is rolled back and fails with MAX_AFFECTED. */
+  maxAffected?: number;
+  /** Runs the statement and rolls it back. */
+  dryRun?: boolean;
+  /** Only for reads, and only on connections that have `endSnapshot`. */
+  snapshot?: SnapshotPlace;
+  /** The server's own statement timeout, in case the executor's deadline does not take effect. */
+  statementTimeoutMs: number;
+}
+
+export interface Outcome {
+  /** False if the statement returned no row set. Then `affectedRows` and perhaps `insertId` are set. */
+  hasRows: boolean;
+  /** All rows that the database changed, even if the answer contains fewer. */
+  affectedRows?: number;
+  /** Exact digits. */
+  insertId?: string;
+}
+
+/** A column of a result or of a table. `type` is the engine's name of the type. */
+export interface ColumnInfo {
+  name: string;
+  type: string;
+  nullable?: boolean;
+}
+
+export interface DescribedColumn extends ColumnInfo {
+  /**
+   * False only if the column comes from a NOT NULL column of a table. The statement may still make it NULL, as joins
+   * do.
+   */
+  nullable: boolean;
+  kind: ColumnKind;
+}
+
+export interface Signature {
+  columns: DescribedColumn[];
+  /** The type of each placeholder, in order; undefined if the engine does not report it. */
+  parameters: (string | undefined)[];
+}
+
+export interface Schema {
+  tables: SchemaTable[];
+  /** Set if some tables are left out. */
+  truncated?: true;
+}
+
+export interface SchemaTable {
+  schema: string;
+  name: string;
+  kind: 'table' | 'view';
+  columns: ColumnInfo[];
+}
+
+/**
+ * One session at the database. Apart from `cancel`, one call runs at a time.
+ *
+ * All methods reject with a HubError: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE,
+ * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run), SOURCE_BROKEN
+ * (the connection died, so a write may have been carried out) or OUTCOME_UNKNOWN (a write may have been carried out in
+ * part, or was not replicated to enough servers). The messages are the adapter's own. It passes on the database's
+ * message only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
+ * positions in the text that was run.
+ */
+export interface Connection {
+  readonly serverVersion: string;
+  /** Once true, it stays true, and the connection must not be used again. */
+  readonly broken: boolean;
+  /** The listener is called once, when the connection dies or is closed, even while idle. */
+  onClose(listener: () => void): void;
+  /**
+   * Runs one statement and writes its rows to `sink`. Once this settles, the connection is either clean or `broken`.
+   */
+  run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
+  /** Ends a snapshot without running its last statement. Closes the connection if that fails. */
+  endSnapshot?(): Promise<void>;
+  /**
+   * Cancels the running statement over a second connection. Resolves when the server has the request. `run` rejects
+   * with CANCELLED.
+   */
+  cancel(signal: AbortSignal): Promise<void>;
+  /** Makes a round trip to check that the connection is alive. */
+  ping(): Promise<void>;
+  /**
+   * Resolves to the `pooling` that the source needs, or to undefined if its setting fits or this cannot be detected.
+   */
+  suggestPooling?(signal: AbortSignal): Promise<Pooling | undefined>;
+  describe(statement: Statement): Promise<Signature>;
+  readSchema(): Promise<Schema>;
+  /** Closes the connection at once. Idempotent. */
+  close(): void;
+}
+
+/** The connection died before the server responded. A read may be repeated; the outcome of a write is unknown. */
+export class NeverAnswered extends HubError {
+  constructor(cause?: unknown) {
+    super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+  }
+}
+
+export interface Engine {
+  connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
+  /** True for a port that the adapter itself listens on, which no source may use. */
+  owns?(address: string, port: number): boolean;
+}

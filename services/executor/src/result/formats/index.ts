@@ -1,0 +1,12 @@
+/** The adapters of all formats. */
+
+import { createCsv } from './csv.ts';
+import type { Formats } from './format.ts';
+import { createJson } from './json.ts';
+import { createNdjson } from './ndjson.ts';
+
+export const createFormats = (): Formats => ({
+  json: createJson(),
+  ndjson: createNdjson(),
+  csv: createCsv(),
+});

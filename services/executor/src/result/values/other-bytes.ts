@@ -1,0 +1,27 @@
+/** Writes values that databases send as bits or hexadecimal digits. */
+
+import { type FieldEncoder, writeAscii, writeBase64 } from './primitives.ts';
+
+/** Writes bytes, given in hexadecimal digits after `\x`, as base64. */
+export const writeHexAsBase64: FieldEncoder = (out, source, start, end) => {
+  const bytes = Buffer.from(source.toString('latin1', start + 2, end), 'hex');
+  writeBase64(out, bytes, 0, bytes.length);
+};
+
+/** Writes big-endian bytes as `width` binary digits. */
+export function bitsEncoder(width: number): FieldEncoder {
+  return (out, source, start, end) => {
+    let value = 0n;
+    for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
+    writeAscii(out, value.toString(2).padStart(width, '0'));
+  };
+}
+
+/** The encoder of digits that zeros can precede, which JSON numbers must not have. */
+export function withoutLeadingZeros(encode: FieldEncoder): FieldEncoder {
+  return (out, source, start, end) => {
+    let from = start;
+    while (from + 1 < end && source[from] === 0x30 && source[from + 1] !== 0x2e) from++;
+    encode(out, source, from, end);
+  };
+}

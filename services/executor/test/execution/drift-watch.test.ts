@@ -1,0 +1,102 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type DriftWatch, startDriftWatch } from '../../src/execution/drift-watch.ts';
+
+vi.mock('node:timers/promises', () => ({
+  setTimeout: (ms: number, _value: undefined, { signal }: { signal: AbortSignal }) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, ms);
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      });
+    }),
+}));
+
+const intervalMs = 100_000;
+const used = { sourceId: 's', accountId: 'a' };
+
+describe('the drift watch', () => {
+  let watch: DriftWatch;
+  let checked: [at: number, queryId: string][];
+  let sources: (typeof used)[];
+  let taken: object[];
+  let isTaken: boolean;
+  let rejected: Set<string>;
+  let failures: unknown[];
+  const queryIds = ['q0', 'q1', 'q2'];
+
+  beforeEach(() => {
+    vi.useFakeTimers({
+      now: 0,
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'],
+    });
+    [checked, sources, taken, isTaken] = [[], [used], [], true];
+    [rejected, failures] = [new Set(), []];
+    const sealed = [
+      { ...used, engine: 'postgres' },
+      { sourceId: 'idle', accountId: 'a', engine: 'mysql' },
+      { sourceId: 'm', accountId: 'a', engine: 'mongodb' },
+    ];
+    watch = startDriftWatch({
+      intervalMs,
+      catalog: {
+        takeSourceCheck: async (request, ctx) => {
+          taken.push({ ...request, accountId: ctx.principal?.accountId });
+          return { taken: isTaken, queryIds };
+        },
+        listSealed: async () => ({ sources: sealed as never }),
+      },
+      usedSince: () => sources,
+      check: async (queryId) => {
+        checked.push([Date.now(), queryId]);
+        if (queryId === 'q9') throw new HubError('NOT_FOUND', 'gone');
+        return !rejected.has(queryId);
+      },
+      now: Date.now,
+      onFailure: (err) => failures.push(err),
+    });
+  });
+  afterEach(async () => {
+    await watch.close();
+    vi.useRealTimers();
+  });
+
+  it('describes the queries of a used source once per interval, evenly spread', async () => {
+    await vi.advanceTimersByTimeAsync(99_000);
+    expect(checked).toEqual([
+      [15_000, 'q0'],
+      [45_000, 'q1'],
+      [75_000, 'q2'],
+    ]);
+    expect(taken).toEqual([{ sourceId: 's', everyMs: 90_000, accountId: 'a' }]);
+    sources = [];
+    await vi.advanceTimersByTimeAsync(99_000);
+    expect(taken.slice(1)).not.toContainEqual(taken[0]);
+  });
+
+  it('leaves a source to the executor that took it', async () => {
+    isTaken = false;
+    await vi.advanceTimersByTimeAsync(99_000);
+    expect(checked).toEqual([]);
+  });
+
+  it('describes the queries of other sources once a day, and none of MongoDB', async () => {
+    sources = [];
+    await vi.advanceTimersByTimeAsync(110_000);
+    expect(taken).toEqual([
+      { sourceId: 's', everyMs: 86_400_000, accountId: 'a' },
+      { sourceId: 'idle', everyMs: 86_400_000, accountId: 'a' },
+    ]);
+  });
+
+  it('counts the queries that are broken now', async () => {
+    rejected = new Set(['q0', 'q2']);
+    await vi.advanceTimersByTimeAsync(99_000);
+    expect(watch.broken).toBe(2);
+    rejected.clear();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(watch.broken).toBe(0);
+    expect(failures).toEqual([]);
+  });
+});

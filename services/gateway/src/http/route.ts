@@ -1,0 +1,111 @@
+/**
+ * A route of `/v1`: what it takes, who may call it, what it answers, and its handler. Each resource declares its routes
+ * once. Checks, audit, /openapi.json, the client and the tests of docs/api.md read them.
+ */
+
+import type { AuditAction } from '@datahub/contract/audit-actions';
+import type { Scope } from '@datahub/contract/scopes';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { object } from './json-schema.ts';
+import type { FieldPointers } from './request-error.ts';
+
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+/** Who checks each scope: a route, or the executor, because only it knows whether a query writes. */
+const scopeCheckedBy = {
+  'hubs:read': 'route',
+  'hubs:write': 'route',
+  'sources:read': 'route',
+  'sources:write': 'route',
+  'queries:read': 'route',
+  'queries:write': 'route',
+  'queries:execute': 'route',
+  'queries:execute:write': 'executor',
+  'classifiers:read': 'route',
+  'classifiers:write': 'route',
+  'classifiers:train': 'route',
+  'classifiers:predict': 'route',
+  'ai:summarize': 'route',
+  'keys:admin': 'route',
+} as const satisfies Record<Scope, 'route' | 'executor'>;
+
+export type RouteScope = Exclude<
+  Scope,
+  {
+    [S in keyof typeof scopeCheckedBy]: (typeof scopeCheckedBy)[S] extends 'route' ? never : S;
+  }[keyof typeof scopeCheckedBy]
+>;
+
+/**
+ * How a route gets into the audit log: the gateway counts it as an action, the catalog writes an entry with the change,
+ * or it is not audited. Every route besides GET must choose one.
+ */
+type Audited =
+  | { method: 'GET'; audit?: AuditAction }
+  | { method: 'POST' | 'PUT' | 'DELETE'; audit: AuditAction | 'by catalog' | 'not audited' };
+
+export type Route = Audited & RouteMembers;
+
+interface RouteMembers {
+  /** The pattern of the path, such as `/v1/hubs/:hubId`. */
+  path: string;
+  /** Undefined if every key may call the route. */
+  scope: RouteScope | undefined;
+  summary: string;
+  handler: Handler;
+  /** The body of the answer with 200. */
+  answer: object;
+  body?: object;
+  /** The complete schema, if the handler validates a part of the body itself. */
+  documented?: object;
+  /** True if the body can be left out. */
+  bodyOptional?: boolean;
+  /** The names of the query parameters. */
+  query?: string[];
+  /** True for a route of the reference API, which ignores unknown query parameters. Other routes refuse them. */
+  reference?: true;
+  /** `If-Match` applies, for the documentation. */
+  versioned?: boolean;
+  /** True if the larger limit on bodies applies. */
+  largeBody?: boolean;
+  /** True if the answer can be compressed. Such an answer must have no secret, and no ETag for `If-Match`. */
+  compressed?: boolean;
+  /** True if the body can also be streamed as NDJSON or CSV. */
+  imports?: boolean;
+  /** True if the key can also be sent as `Authorization: Bearer`. */
+  bearer?: boolean;
+  /** True for a POST that changes nothing. */
+  reads?: boolean;
+  /** How a repeat determines a lost outcome; see `BeginOperationRequest.settling`. */
+  settledBy?: 'audit' | 'repeat';
+  /** True if the path or the body names a query to execute. */
+  executes?: boolean;
+  /** Pointers into the body for fields of the call whose place differs there. */
+  pointers?: (body: unknown) => FieldPointers;
+  /** True if the answer has a secret, which is shown once and never stored. */
+  secretAnswer?: boolean;
+}
+
+/** The body of routes that read no member. They refuse every member instead of ignoring it. */
+export const emptyBody = object({});
+
+/** The query parameters of a paged list. */
+export const paged = ['offset', 'limit'];
+
+/** The action under which the gateway counts a route; undefined if it does not count it. */
+export const countedAs = ({ audit }: Route): AuditAction | undefined =>
+  audit === 'by catalog' || audit === 'not audited' ? undefined : audit;
+
+/** True if the route changes nothing. */
+export const isReading = ({ method, reads }: Route): boolean => method === 'GET' || reads === true;
+
+/** Every POST accepts an idempotency key. It has no effect if the route only reads. */
+export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
+
+/** The document of a service's response. Throws INTERNAL if the service omits it. */
+export function required<T>(document: T | undefined): T {
+  if (document === undefined)
+    throw new HubError('INTERNAL', 'A service omitted the document of its response.');
+  return document;
+}

@@ -1,0 +1,69 @@
+/** Executes a query and classifies its rows as they stream. */
+
+import { classifierLimits } from '@datahub/contract/limits';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import type { FastifyRequest } from 'fastify';
+import { requireGranted } from '../access/authenticate.ts';
+import { type FromSchema, id, object } from '../http/json-schema.ts';
+import { validationError } from '../http/request-error.ts';
+import { AnnotatedReply } from '../response/annotated-reply.ts';
+import type { Label } from '../response/annotation-batch.ts';
+import { repeated } from '../rows/repeated.ts';
+import { executeInto, stoppable } from '../rows/stoppable.ts';
+import type { Upstreams } from '../upstreams.ts';
+
+const { min, max } = classifierLimits.annotations;
+const name = { type: 'string', minLength: 1, maxLength: 128 } as const;
+export const annotateOption = {
+  type: 'array',
+  minItems: min,
+  maxItems: max,
+  items: object({ classifier: id, text: name, as: name }, ['classifier', 'text', 'as']),
+} as const;
+
+type Annotate = FromSchema<typeof annotateOption>;
+
+export interface AnnotateOptions {
+  annotate: Annotate;
+  request: FastifyRequest;
+  answer: ExecutionReply;
+  upstreams: Upstreams;
+}
+
+export async function executeAnnotated(
+  execution: ExecuteRequest,
+  { annotate, request, answer, upstreams: { executor, ml } }: AnnotateOptions,
+): Promise<void> {
+  requireGranted(request, 'classifiers:predict');
+  requireDistinct(annotate);
+  const { ctx, stop } = stoppable(request.context);
+  const predict = async (index: number, contexts: string[]): Promise<Label[]> => {
+    const classifierId = annotate[index]?.classifier ?? '';
+    const call = () => ml.predict({ classifierId, contexts, top: 1 }, ctx);
+    const { predictions } = await repeated(call, stop);
+    return predictions.map(({ scores: [best] }) => ({
+      label: best?.label ?? '',
+      confidence: best?.confidence ?? 0,
+    }));
+  };
+  // This refuses classifiers that do not exist or were never trained before the query runs.
+  await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
+  const { format } = execution;
+  const reply = new AnnotatedReply(answer, { format, members: annotate, predict, stop });
+  const members = annotate.map(({ text, as }) => ({ text, as }));
+  await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
+}
+
+function requireDistinct(annotate: Annotate): void {
+  const seen = new Set<string>();
+  const faults = annotate.flatMap(({ as }, i) => {
+    const names = [as, `${as}Confidence`];
+    const isTaken = names.some((name) => seen.has(name));
+    for (const name of names) seen.add(name);
+    return isTaken
+      ? [{ pointer: `/options/annotate/${i}/as`, detail: 'names the same column as another annotation' }]
+      : [];
+  });
+  if (faults.length > 0) throw validationError(faults);
+}

@@ -1,0 +1,66 @@
+/** The audit log of the caller's account. */
+
+import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
+import {
+  answer,
+  count,
+  type FromSchema,
+  list,
+  text,
+  textOrNull,
+  time,
+  toTimestamp,
+} from '../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readText } from '../http/query-params.ts';
+import { type Handler, paged, type Route } from '../http/route.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function auditRoutes(deps: ResourceDeps): Route[] {
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'GET', path: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: auditEntries, handler: createAuditHandler(deps) },
+  ];
+}
+
+const paging = { limitDefault: 100, limitMax: 1_000 };
+
+const auditEntry = answer({
+  entryId: text,
+  at: time,
+  keyId: text,
+  action: text,
+  resourceId: text,
+  requestId: textOrNull,
+  count,
+  failed: count,
+});
+export const auditEntries = list(auditEntry);
+
+function createAuditHandler({ upstreams: { catalog } }: ResourceDeps): Handler {
+  return async (request, reply) => {
+    const page = readPage(request, paging);
+    const filter = {
+      resourceId: readText(request, 'resourceId'),
+      keyId: readText(request, 'keyId'),
+      action: readText(request, 'action'),
+    };
+    const { entries, total } = await catalog.listAudit({ page, ...filter }, request.context);
+    setPageHeaders(reply, page, total);
+    return entries.map(toAuditJson);
+  };
+}
+
+function toAuditJson(entry: AuditEntry): FromSchema<typeof auditEntry> {
+  const { entryId, at, keyId, action, resourceId, requestId, count, failed } = entry;
+  return {
+    entryId,
+    at: toTimestamp(at) as string,
+    keyId,
+    action,
+    resourceId,
+    requestId: requestId === '' ? null : requestId,
+    count,
+    failed,
+  };
+}

@@ -1,0 +1,212 @@
+/** A stored query as parts of an OpenAPI document: schemas of its values and rows, and its operation over GET. */
+
+import { isReadingCommand } from '@datahub/contract/commands';
+import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import { inAllFormats } from '../../response/format.ts';
+import { executeBody, execution } from '../execute.ts';
+import { type Described, type Schema, toRowSchema, toValueShapes, type ValueShape } from './value-schemas.ts';
+
+export interface DocumentedQuery {
+  /** Unique in the document. */
+  name: string;
+  query: Query;
+  /** Undefined if the query has no signature yet. */
+  described: Described | undefined;
+}
+
+export interface QueryParts {
+  name: string;
+  schemas: Record<string, Schema>;
+  /** The operations by path. A query that writes has none. */
+  paths: Record<string, object>;
+  /** The entry in `x-datahub-queries`, which client generators read. */
+  listed: object;
+  executionRef: string;
+  resultRef: string;
+  /** A request body that executes the query. */
+  example: object;
+}
+
+const refer = (name: string): string => `#/components/schemas/${name}`;
+
+export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<string>): QueryParts {
+  const { name, query } = documented;
+  const { queryId, label, command, path } = query;
+  const described = documented.described?.problem === undefined ? documented.described : undefined;
+  const values = toValueShapes(query.context, described, pinned);
+  const reads = isReadingCommand(command);
+  // Secret variables are not accepted in addresses.
+  const inUrl = values.filter(({ isSecret }) => !isSecret);
+  const needsBody = values.some(({ isSecret, required }) => isSecret && required);
+  // OpenAPI allows only ASCII in the names of components.
+  const base = /^\w+$/.test(name) ? name : queryId;
+  const [row, context, executionName, result] = ['Row', 'Context', 'Execution', 'Result'].map(
+    (part) => `${base}_${part}`,
+  ) as [string, string, string, string];
+  const describes = { label, text: describe(documented) };
+  return {
+    name,
+    schemas: {
+      [row]: toRowSchema(described) ?? toUndescribedRow(command, described),
+      [context]: toContext(values),
+      [executionName]: toExecution(queryId, refer(context), values),
+      [result]: {
+        ...execution,
+        properties: { ...execution.properties, data: { type: 'array', items: { $ref: refer(row) } } },
+      },
+    },
+    paths:
+      reads && !needsBody
+        ? {
+            [`/v1/queries/${queryId}/data`]: {
+              get: toRead(name, describes, { values: inUrl, described, result }),
+            },
+          }
+        : {},
+    listed: {
+      name,
+      queryId,
+      ...(path === undefined ? {} : { path }),
+      label,
+      command,
+      reads,
+      // Without a signature, the text may use variables that are not declared.
+      knowsVariables: described !== undefined,
+      context: refer(context),
+      row: refer(row),
+    },
+    example: { summary: label, value: toExample(queryId, values) },
+    executionRef: refer(executionName),
+    resultRef: refer(result),
+  };
+}
+
+function describe({ query: { command }, described }: DocumentedQuery): string {
+  const state =
+    described === undefined
+      ? ' The hub has no signature of it yet.'
+      : described.problem === undefined
+        ? ''
+        : ` The database rejects it (${described.problem.code}).`;
+  return `A stored query with the command ${command}.${state}`;
+}
+
+/** Additional names are allowed, because the hub ignores values that the query does not use. */
+function toContext(values: readonly ValueShape[]): Schema {
+  const required = values.filter((value) => value.required).map(({ key }) => key);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(
+      values.map(({ key, schema, description }) => [
+        key,
+        { ...schema, ...(description === undefined ? {} : { description }) },
+      ]),
+    ),
+    ...(required.length > 0 ? { required } : {}),
+  };
+}
+
+/** The options of an execution without `annotate`, which adds columns to the rows. */
+const executionOptions = {
+  ...executeBody.properties.options,
+  properties: Object.fromEntries(
+    Object.entries(executeBody.properties.options.properties).filter(([name]) => name !== 'annotate'),
+  ),
+};
+
+function toExecution(queryId: string, contextRef: string, values: readonly ValueShape[]): Schema {
+  const needsContext = values.some(({ required }) => required);
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      queryId: { type: 'string', const: queryId },
+      // Null is the same as no context.
+      context: needsContext ? { $ref: contextRef } : { anyOf: [{ $ref: contextRef }, { type: 'null' }] },
+      options: executionOptions,
+    },
+    required: ['queryId', ...(needsContext ? ['context'] : [])],
+  };
+}
+
+function toExample(queryId: string, values: readonly ValueShape[]): object {
+  const needed = values.filter(({ required }) => required).map(({ key, example }) => [key, example]);
+  return { queryId, ...(needed.length === 0 ? {} : { context: Object.fromEntries(needed) }) };
+}
+
+const affected = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
+
+/** The answer of a write without columns has the number of changed rows. */
+function toUndescribedRow(command: string, described: Described | undefined): Schema {
+  if (described === undefined || !affected.has(command)) return { type: 'object' };
+  return {
+    type: 'object',
+    properties: { affectedRows: { type: 'integer' }, insertId: { type: ['integer', 'string'] } },
+    required: ['affectedRows'],
+    additionalProperties: false,
+  };
+}
+
+interface Reading {
+  values: readonly ValueShape[];
+  described: Described | undefined;
+  result: string;
+}
+
+function toRead(
+  name: string,
+  { label, text }: { label: string; text: string },
+  { values, described, result }: Reading,
+): object {
+  return {
+    summary: label,
+    description: `${text} Needs the scope \`queries:execute\`.`,
+    operationId: name,
+    parameters: [...values.map(toParameter), ...(described === undefined ? [otherValues] : []), ...options],
+    responses: toResponses({ $ref: refer(result) }),
+  };
+}
+
+function toParameter({ key, inUrl, required, description, example }: ValueShape): object {
+  return {
+    name: key,
+    in: 'query',
+    required,
+    ...(description === undefined ? {} : { description }),
+    ...(inUrl.type === undefined
+      ? { content: { 'application/json': { schema: inUrl } } }
+      : { schema: inUrl }),
+    ...(required && !Array.isArray(example) ? { example } : {}),
+  };
+}
+
+const otherValues = {
+  name: 'values',
+  in: 'query',
+  description: 'Values of variables that the query does not declare.',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object', additionalProperties: { type: 'string' } },
+};
+
+const { maxRows, numbers, version } = executeBody.properties.options.properties;
+const options = [
+  { name: 'options.maxRows', in: 'query', schema: maxRows },
+  { name: 'options.numbers', in: 'query', schema: numbers },
+  { name: 'options.meta', in: 'query', schema: { type: 'boolean' } },
+  { name: 'options.version', in: 'query', schema: version },
+];
+
+export function toResponses(schema: Schema): object {
+  const rows = { schema: { type: 'string' } };
+  return {
+    200: {
+      description: 'The rows',
+      content: { ...inAllFormats(rows), 'application/json': { schema } },
+    },
+    default: {
+      description: 'A problem',
+      content: { 'application/problem+json': { schema: { $ref: refer('Problem') } } },
+    },
+  };
+}

@@ -1,0 +1,170 @@
+/** Executes a stored query over POST, and a query that reads over GET. */
+
+import { isReadingCommand } from '@datahub/contract/commands';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { contextJson } from '../http/exact-json.ts';
+import { answer, count, type FromSchema, id, list, object, queryPath, text } from '../http/json-schema.ts';
+import { dataOptions, readDataQuery } from '../http/query-form.ts';
+import { anyParameter } from '../http/query-params.ts';
+import type { FieldPointers } from '../http/request-error.ts';
+import type { Handler, Route } from '../http/route.ts';
+import { readCacheRequest } from '../response/cache-headers.ts';
+import { addVary } from '../response/compression.ts';
+import { chooseFormat } from '../response/format.ts';
+import { StreamedAnswer } from '../response/streamed-answer.ts';
+import type { Upstreams } from '../upstreams.ts';
+import { annotateOption, executeAnnotated } from './annotate.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function executionRoutes(deps: ResourceDeps): Route[] {
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/queries/execute', reference: true, scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: executeBody, executes: true, compressed: true, answer: execution, handler: createExecuteHandler(deps) },
+    { method: 'GET', path: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, answer: execution, handler: createDataHandler(deps) },
+    { method: 'GET', path: '/v1/hubs/:hubId/data/*', scope: 'queries:execute', summary: 'Execute a query that reads, by its path', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, answer: execution, handler: createDataHandler(deps) },
+  ];
+}
+
+/** The options of a query that is stored, and of one that is not. */
+export const runOptions = {
+  timeoutMs: { type: 'integer', minimum: 1, maximum: 3_600_000 },
+  maxRows: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+  maxAffected: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
+  dryRun: { type: 'boolean' },
+  meta: { type: 'boolean' },
+  numbers: { type: 'string', enum: ['auto', 'string'] },
+  strict: { type: 'boolean' },
+} as const;
+
+/** Has either `queryId`, or `hubId` and `path`. */
+export const executeBody = object({
+  queryId: id,
+  hubId: id,
+  path: queryPath,
+  context: { type: ['object', 'null'] },
+  options: object({
+    ...runOptions,
+    version: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
+    annotate: annotateOption,
+  }),
+});
+
+type ExecuteBody = FromSchema<typeof executeBody>;
+
+/** The answer in `application/json`. The other formats contain only the rows. */
+export const execution = answer(
+  {
+    data: list({ type: 'object' }),
+    truncated: { const: true },
+    meta: answer({
+      columns: list(answer({ name: text, type: text })),
+      rowCount: count,
+      durationMs: { type: 'number' },
+      queueMs: { type: 'number' },
+    }),
+  },
+  ['truncated', 'meta'],
+);
+
+const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
+
+function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
+  const { executor, catalog } = upstreams;
+  return async (request, reply) => {
+    const body = request.body as ExecuteBody;
+    const format = chooseFormat(request.headers.accept);
+    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const execution = {
+      contextJson: contextJson(request, body),
+      options: body.options === undefined ? noOptions : toOptions(body.options),
+      format: format.format,
+      cache: readCacheRequest(request, undefined),
+    };
+    const annotate = body.options?.annotate;
+    try {
+      await settings.targets.run(request, (target) => {
+        const named = { ...execution, ...target };
+        return annotate === undefined
+          ? executor.execute(named, request.context, answer)
+          : executeAnnotated(named, { annotate, request, answer, upstreams });
+      });
+    } catch (err) {
+      return answer.fail(await toOutcome(err, request, catalog));
+    }
+    return answer.finish();
+  };
+}
+
+/** `GET /v1/queries/:queryId/data` and `/v1/hubs/:hubId/data/<path>`, and HEAD, which makes the same checks but runs no query. */
+function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
+  return async (request, reply) => {
+    const { values, options } = readDataQuery(request);
+    const format = chooseFormat(request.headers.accept);
+    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const checkOnly = request.method === 'HEAD';
+    const execution = {
+      contextJson: '',
+      options: toOptions(options),
+      format: format.format,
+      form: { values, checkOnly },
+      cache: readCacheRequest(request, settings.compression.codingOf(request)),
+    };
+    addVary(reply, 'accept');
+    try {
+      await settings.targets.run(request, (target) =>
+        executor.execute({ ...execution, ...target }, request.context, answer),
+      );
+    } catch (err) {
+      return answer.fail(toRetryableIfLost(err));
+    }
+    return checkOnly ? answer.headers() : answer.finish();
+  };
+}
+
+/** In GET, variables are parameters of the query string, without a common `context`. */
+export const dataPointers = (): FieldPointers => ({ context: 'query' });
+
+const lookUpTimeoutMs = 1_000;
+
+/** A client may repeat an execution whose answer was lost only if the query reads. So this looks up the command. */
+export async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
+  if (!(err instanceof HubError) || err.lost !== true) return err;
+  const { target, context } = request;
+  const { queryId = '' } = target ?? {};
+  const { principal, requestId, traceparent } = context;
+  // The deadline of the request may have passed.
+  const ctx = createCallContext({
+    timeoutMs: lookUpTimeoutMs,
+    requestId,
+    ...(principal === undefined ? {} : { principal }),
+  });
+  const found = await catalog
+    .getQuery({ queryId, signature: false }, { ...ctx, traceparent })
+    .catch(() => undefined);
+  const command = found?.query?.command;
+  return command !== undefined && isReadingCommand(command) ? toRetryable(err) : outcomeUnknown(err);
+}
+
+/** For a call that changes nothing. */
+export const toRetryableIfLost = (err: unknown): unknown =>
+  err instanceof HubError && err.lost === true ? toRetryable(err) : err;
+
+function toRetryable(err: HubError): HubError {
+  return new HubError(err.code, err.message, {
+    cause: err,
+    retryable: err.retryable ?? true,
+    ...(err.retryAfterMs === undefined ? {} : { retryAfterMs: err.retryAfterMs }),
+  });
+}
+
+export function toOptions({
+  numbers,
+  dryRun = false,
+  meta = false,
+  annotate: _,
+  ...rest
+}: NonNullable<ExecuteBody['options']>) {
+  return { ...rest, dryRun, meta, numbersAsStrings: numbers === 'string' };
+}

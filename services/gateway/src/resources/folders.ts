@@ -1,0 +1,78 @@
+/** Folders below the categories of a hub. */
+
+import type { Folder } from '@datahub/proto/catalog/v1/catalog';
+import type { FastifyRequest } from 'fastify';
+import { expectedVersions } from '../http/if-match.ts';
+import { answer, type FromSchema, id, label, nothing, object, readOnly, text } from '../http/json-schema.ts';
+import { setVersion } from '../http/request-context.ts';
+import { type Handler, type Route, required } from '../http/route.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function folderRoutes(deps: ResourceDeps): Route[] {
+  const handlers = createFolderHandlers(deps);
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', audit: 'by catalog', body: createFolderBody, settledBy: 'audit', answer: folder, handler: handlers.create },
+    { method: 'PUT', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', audit: 'by catalog', body: updateFolderBody, versioned: true, answer: folder, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
+  ];
+}
+
+const members = {
+  label,
+  parentNodeId: id,
+  ...readOnly('hubId', 'nodeId', 'nodeType', 'nodeSubType', 'children'),
+};
+export const createFolderBody = object(members, ['label']);
+export const updateFolderBody = object(members);
+
+export const folder = answer({
+  hubId: text,
+  nodeId: text,
+  parentNodeId: text,
+  nodeType: { const: 'folder' },
+  nodeSubType: text,
+  label: text,
+});
+
+const nodeIdOf = (request: FastifyRequest) => (request.params as { nodeId: string }).nodeId;
+
+function createFolderHandlers({ upstreams: { catalog } }: ResourceDeps) {
+  return {
+    create: async (request, reply) => {
+      const { hubId } = request.params as { hubId: string };
+      const { label, parentNodeId } = request.body as FromSchema<typeof createFolderBody>;
+      const { folder } = await catalog.createFolder({ hubId, label, parentNodeId }, request.context);
+      setVersion(reply, folder?.version);
+      return toFolderJson(required(folder));
+    },
+
+    update: async (request, reply) => {
+      const { label, parentNodeId } = request.body as FromSchema<typeof updateFolderBody>;
+      const { folder } = await catalog.updateFolder(
+        { nodeId: nodeIdOf(request), label, parentNodeId, ...expectedVersions(request) },
+        request.context,
+      );
+      setVersion(reply, folder?.version);
+      return toFolderJson(required(folder));
+    },
+
+    remove: async (request) => {
+      await catalog.deleteFolder(
+        { nodeId: nodeIdOf(request), ...expectedVersions(request) },
+        request.context,
+      );
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+function toFolderJson({
+  hubId,
+  nodeId,
+  parentNodeId,
+  nodeSubType,
+  label,
+}: Folder): FromSchema<typeof folder> {
+  return { hubId, nodeId, parentNodeId, nodeType: 'folder', nodeSubType, label };
+}

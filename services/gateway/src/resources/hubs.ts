@@ -1,0 +1,168 @@
+/** Hubs and their trees. */
+
+import type { Hub, Node } from '@datahub/proto/catalog/v1/catalog';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { expectedVersions } from '../http/if-match.ts';
+import {
+  answer,
+  createdAtOf,
+  type FromSchema,
+  hubPath,
+  label,
+  list,
+  nothing,
+  object,
+  orNull,
+  readOnly,
+  text,
+  textOrNull,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readFlag } from '../http/query-params.ts';
+import { setVersion } from '../http/request-context.ts';
+import { emptyBody, type Handler, paged, type Route, required } from '../http/route.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function hubRoutes(deps: ResourceDeps): Route[] {
+  const handlers = createHubHandlers(deps);
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/hubs', reference: true, scope: 'hubs:write', summary: 'Create a hub', audit: 'by catalog', body: hubBody, settledBy: 'audit', answer: hub, handler: handlers.create },
+    { method: 'GET', path: '/v1/hubs', reference: true, scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: hubs, handler: handlers.list },
+    { method: 'GET', path: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: hub, handler: handlers.get },
+    { method: 'PUT', path: '/v1/hubs/:hubId', reference: true, scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubBody, versioned: true, answer: nothing, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, answer: nothing, handler: handlers.remove },
+    { method: 'GET', path: '/v1/hubs/:hubId/contents', reference: true, scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, answer: node, handler: handlers.contents },
+    { method: 'POST', path: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hub, handler: handlers.archive },
+    { method: 'POST', path: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hub, handler: handlers.unarchive },
+  ];
+}
+
+const paging = { limitDefault: 10, limitMax: 20 };
+
+export const hubBody = object(
+  { label, path: orNull(hubPath), ...readOnly('hubId', 'archived', 'createdAt', 'updatedAt') },
+  ['label'],
+);
+
+export const hub = answer(
+  {
+    hubId: text,
+    label: text,
+    path: text,
+    archived: { type: 'integer', enum: [0, 1] },
+    createdAt: time,
+    updatedAt: timeOrNull,
+  },
+  ['path'],
+);
+export const hubs = list(hub);
+
+/** A node of a hub's tree. The schema of its children refers to the component `Node`. */
+export const node = answer(
+  {
+    hubId: text,
+    nodeId: text,
+    parentNodeId: textOrNull,
+    nodeType: { type: 'string', enum: ['root', 'category', 'folder', 'source', 'query'] },
+    nodeSubType: { type: 'string', enum: ['queries', 'sources'] },
+    label: text,
+    children: list({ $ref: '#/components/schemas/Node' }),
+    truncated: { const: true },
+  },
+  ['nodeSubType', 'truncated'],
+);
+
+type HubBody = FromSchema<typeof hubBody>;
+type HubJson = FromSchema<typeof hub>;
+type NodeJson = Omit<FromSchema<typeof node>, 'children'> & { children: NodeJson[] };
+
+const hubIdOf = (request: FastifyRequest) => (request.params as { hubId: string }).hubId;
+
+function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
+  const setArchived = async (request: FastifyRequest, reply: FastifyReply, archived: boolean) => {
+    const { hub } = await catalog.updateHub(
+      { hubId: hubIdOf(request), archived, ...expectedVersions(request) },
+      request.context,
+    );
+    setVersion(reply, hub?.version);
+    return toHubJson(required(hub));
+  };
+
+  return {
+    create: async (request, reply) => {
+      const { label, path } = request.body as HubBody;
+      const { hub } = await catalog.createHub({ label, path: path ?? undefined }, request.context);
+      setVersion(reply, hub?.version);
+      return toHubJson(required(hub));
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const archived = readFlag(request, 'archived');
+      const { hubs, total } = await catalog.listHubs({ page, archived }, request.context);
+      setPageHeaders(reply, page, total);
+      return hubs.map(toHubJson);
+    },
+
+    get: async (request, reply) => {
+      const { hub } = await catalog.getHub({ hubId: hubIdOf(request) }, request.context);
+      setVersion(reply, hub?.version);
+      return toHubJson(required(hub));
+    },
+
+    update: async (request, reply) => {
+      const { label, path } = request.body as HubBody;
+      const { hub } = await catalog.updateHub(
+        { hubId: hubIdOf(request), label, path: path === null ? '' : path, ...expectedVersions(request) },
+        request.context,
+      );
+      setVersion(reply, hub?.version);
+      return {};
+    },
+
+    remove: async (request) => {
+      const recursive = readFlag(request, 'recursive');
+      await catalog.deleteHub(
+        { hubId: hubIdOf(request), recursive, ...expectedVersions(request) },
+        request.context,
+      );
+      return {};
+    },
+
+    contents: async (request) => {
+      const hubId = hubIdOf(request);
+      const { root, truncated } = await catalog.getHubContents({ hubId }, request.context);
+      return { ...toNodeJson(required(root), hubId), ...(truncated ? { truncated } : {}) };
+    },
+
+    archive: (request, reply) => setArchived(request, reply, true),
+    unarchive: (request, reply) => setArchived(request, reply, false),
+  } satisfies Record<string, Handler>;
+}
+
+function toHubJson(hub: Hub): HubJson {
+  return {
+    hubId: hub.hubId,
+    label: hub.label,
+    ...(hub.path === undefined ? {} : { path: hub.path }),
+    archived: hub.archived ? 1 : 0,
+    createdAt: createdAtOf(hub),
+    updatedAt: toTimestamp(hub.updatedAt),
+  };
+}
+
+function toNodeJson(node: Node, hubId: string): NodeJson {
+  return {
+    hubId,
+    nodeId: node.nodeId,
+    parentNodeId: node.parentNodeId ?? null,
+    nodeType: node.nodeType as NodeJson['nodeType'],
+    ...(node.nodeSubType === undefined ? {} : { nodeSubType: node.nodeSubType as 'queries' | 'sources' }),
+    label: node.label,
+    children: node.children.map((child) => toNodeJson(child, hubId)),
+  };
+}

@@ -1,0 +1,221 @@
+/** Keys of the caller's account. */
+
+import { parseExact } from '@datahub/contract/exact-json';
+import {
+  fieldOf,
+  fromFields,
+  type KeyLimit,
+  keyLimitBounds,
+  keyLimitNames,
+  keyLimits,
+  toFields,
+} from '@datahub/contract/key-limits';
+import { rotationOverlapSeconds } from '@datahub/contract/limits';
+import type { Key } from '@datahub/proto/catalog/v1/catalog';
+import type { KeyLimits } from '@datahub/proto/common/v1/principal';
+import type { FastifyRequest } from 'fastify';
+import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
+import { exactMember } from '../http/exact-json.ts';
+import {
+  answer,
+  count,
+  createdAtOf,
+  type FromSchema,
+  id,
+  label,
+  list,
+  nothing,
+  object,
+  readOnly,
+  text,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { validationError } from '../http/request-error.ts';
+import { type Handler, paged, type Route, required } from '../http/route.ts';
+import { type ItemRule, requireItems } from '../http/validation.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function keyRoutes(deps: ResourceDeps): Route[] {
+  const handlers = createKeyHandlers(deps);
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretAnswer: true, settledBy: 'audit', answer: createdKey, handler: handlers.create },
+    { method: 'GET', path: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys, handler: handlers.list },
+    { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', answer: currentKey, handler: handlers.current },
+    { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: rotatedKey, handler: handlers.rotate },
+    { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: handlers.revoke },
+  ];
+}
+
+const paging = { limitMax: 10_000 };
+const { entries, pinned, ratePerMinute, maxRows } = keyLimitBounds;
+const ids = { type: 'array', minItems: entries.min, maxItems: entries.max, items: id } as const;
+const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+const limitSchemas = {
+  hubIds: ids,
+  queryIds: ids,
+  origins: {
+    type: 'array',
+    minItems: entries.min,
+    maxItems: entries.max,
+    items: { type: 'string', pattern: originPattern },
+  },
+  context: { type: 'object', maxProperties: pinned.max },
+  ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
+  maxRows: { type: 'integer', minimum: maxRows.min, maximum: maxRows.max },
+  strict: { type: 'boolean' },
+} as const satisfies Record<KeyLimit, object>;
+
+export const createKeyBody = object(
+  {
+    name: label,
+    scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
+    limits: object(limitSchemas),
+    expiresAt: { type: ['string', 'null'], maxLength: 40 },
+    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
+  },
+  ['name'],
+);
+
+export const rotateKeyBody = object({
+  overlapSeconds: {
+    type: 'integer',
+    minimum: rotationOverlapSeconds.min,
+    maximum: rotationOverlapSeconds.max,
+  },
+});
+
+const limits = answer(
+  {
+    hubIds: list(text),
+    queryIds: list(text),
+    origins: list(text),
+    context: { type: 'object' },
+    ratePerMinute: count,
+    maxRows: count,
+    strict: { const: true },
+  } as const satisfies Record<KeyLimit, object>,
+  keyLimitNames,
+);
+const createdMembers = {
+  keyId: text,
+  name: text,
+  scopes: list(text),
+  limits,
+  createdAt: time,
+  expiresAt: timeOrNull,
+} as const;
+const secret = { type: 'string', description: 'Shown here and never again.' } as const;
+export const createdKey = answer({ ...createdMembers, key: secret });
+const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
+const listedKey = answer(members);
+export const keys = list(listedKey);
+/** Leaves out the limits, because users of a public key must not see the values that it pins. */
+export const currentKey = answer({ keyId: text, scopes: list(text) });
+export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
+
+type CreateKeyBody = FromSchema<typeof createKeyBody>;
+type KeyJson = FromSchema<typeof listedKey>;
+
+const keyIdOf = (request: FastifyRequest) => (request.params as { keyId: string }).keyId;
+
+function createKeyHandlers({ upstreams: { catalog } }: ResourceDeps) {
+  return {
+    create: async (request) => {
+      const { name, scopes = [], expiresAt } = request.body as CreateKeyBody;
+      const { key, secret } = await catalog.createKey(
+        { name, scopes, limits: toLimits(request), expiresAt: toDate(expiresAt) },
+        request.context,
+      );
+      const { keyId, limits, createdAt, expiresAt: ends, ...rest } = toKeyJson(required(key));
+      request.createdId = keyId;
+      return { keyId, key: secret, name: rest.name, scopes: rest.scopes, limits, createdAt, expiresAt: ends };
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const { keys, total } = await catalog.listKeys({ page }, request.context);
+      setPageHeaders(reply, page, total);
+      return keys.map(toKeyJson);
+    },
+
+    current: async ({ context: { principal } }) => ({
+      keyId: principal?.keyId ?? '',
+      scopes: principal?.scopes ?? [],
+    }),
+
+    rotate: async (request) => {
+      const { overlapSeconds } = request.body as FromSchema<typeof rotateKeyBody>;
+      const { key, secret, previousExpiresAt } = await catalog.rotateKey(
+        { keyId: keyIdOf(request), overlapSeconds },
+        request.context,
+      );
+      const rotated = toKeyJson(required(key));
+      request.createdId = rotated.keyId;
+      return { ...rotated, key: secret, previousExpiresAt: toTimestamp(previousExpiresAt) };
+    },
+
+    revoke: async (request) => {
+      await catalog.revokeKey({ keyId: keyIdOf(request) }, request.context);
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+const browserOrigin: ItemRule = {
+  isValid: (origin) => isOrigin(String(origin)),
+  faultsOf: (origin, pointer) => [
+    { pointer, detail: `must be written as browsers send it: ${nearestOrigin(String(origin))}` },
+  ],
+};
+
+function toLimits(request: FastifyRequest): KeyLimits {
+  const { limits = {} } = request.body as CreateKeyBody;
+  requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
+  const contextJson =
+    request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
+  const { context, ...values } = limits;
+  return toFields({ ...values, ...(context === undefined ? {} : { contextJson }) });
+}
+
+function toDate(text: string | null | undefined): Date | undefined {
+  if (text === undefined || text === null) return undefined;
+  const date = new Date(text);
+  if (timestampShape.test(text) && !Number.isNaN(date.getTime()) && isOfCalendar(text)) return date;
+  const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
+  throw validationError([{ pointer: '/expiresAt', detail }]);
+}
+
+/** False for a date such as February 30, which `Date` turns into a day of March. */
+function isOfCalendar(text: string): boolean {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
+}
+
+function toKeyJson(key: Key): KeyJson {
+  return {
+    keyId: key.keyId,
+    name: key.name,
+    scopes: key.scopes,
+    limits: toLimitsJson(key.limits),
+    lastCharacters: key.lastCharacters,
+    createdAt: createdAtOf(key),
+    expiresAt: toTimestamp(key.expiresAt),
+    lastUsedAt: toTimestamp(key.lastUsedAt),
+  };
+}
+
+/** Leaves out limits that are not set. */
+function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
+  const values = fromFields(limits);
+  const members = keyLimitNames.flatMap((limit) => {
+    const value = values[fieldOf(limit)];
+    if (value === undefined) return [];
+    return [[limit, keyLimits[limit].kind === 'pinned' ? parseExact(value as string) : value]];
+  });
+  return Object.fromEntries(members) as KeyJson['limits'];
+}

@@ -1,0 +1,242 @@
+/** Builds the OpenAPI 3.1 document from the list of routes. */
+
+import { classifierLimits } from '@datahub/contract/limits';
+import { count, text } from '../http/json-schema.ts';
+import { anyParameter, flagWords } from '../http/query-params.ts';
+import { type Route, takesIdempotencyKey } from '../http/route.ts';
+import { inAllFormats } from '../response/format.ts';
+import { importMediaTypes } from './classifiers/import.ts';
+import { trainedExamples } from './classifiers/trained-examples.ts';
+import { problem } from './documents/problem-schema.ts';
+import { execution } from './execute.ts';
+import { node } from './hubs.ts';
+import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
+
+export function buildOpenApi(routes: Route[]): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = toTemplate(route.path);
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = operation(route);
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Data Hub',
+      version: '1',
+      description: 'Stored SQL as a safe HTTP API, with text classifiers and summaries in the same hub.',
+    },
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
+      schemas: { Problem: problem, Node: node },
+      headers: answerHeaders,
+    },
+  };
+}
+
+/** A wildcard stands for the path of a query. */
+const toTemplate = (url: string): string => url.replace(/\*$/, '{path}').replaceAll(/:(\w+)/g, '{$1}');
+
+function operation(route: Route): object {
+  return {
+    summary: route.summary,
+    operationId: operationId(route),
+    description: route.scope === undefined ? 'Needs no scope.' : `Needs the scope \`${route.scope}\`.`,
+    parameters: [
+      ...pathParameters(route.path),
+      ...(route.query ?? []).map((name) => queryParameter(name, route)),
+      ...headerParameters(route),
+    ],
+    ...(route.body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: route.bodyOptional !== true,
+            content: bodyContentOf(route),
+          },
+        }),
+    responses: {
+      200: {
+        description: 'Done',
+        headers: refer([
+          ...everywhere,
+          ...(route.answer !== execution ? (['ETag'] as const) : executed),
+          ...(readsData(route) ? keptData : []),
+          ...(isPaged(route) ? listed : []),
+        ]),
+        content: contentOf(route),
+      },
+      ...(readsData(route)
+        ? { 304: { description: 'The client has this answer', headers: refer([...everywhere, ...keptData]) } }
+        : {}),
+      default: {
+        description: 'A problem',
+        headers: refer([...everywhere, 'Retry-After']),
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
+    },
+  };
+}
+
+function bodyContentOf({ documented, body, imports }: Route): Record<string, object> {
+  const streams = imports ? importMediaTypes.map((type) => [type, { schema: text }]) : [];
+  return { 'application/json': { schema: documented ?? body }, ...Object.fromEntries(streams) };
+}
+
+const progress = {
+  ...text,
+  description:
+    'For a streamed body. Lines with `trained` and `skipped` while the body is read, at most one a second. The last line is the result, with `faults`, or a problem, with `code`.',
+};
+
+/** Rows and examples are also available in other formats, and an import with its progress. */
+function contentOf({ answer, imports }: Route): Record<string, object> {
+  const content = { 'application/json': { schema: answer } };
+  const rows = { schema: text };
+  if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
+  return answer === execution || answer === trainedExamples ? { ...inAllFormats(rows), ...content } : content;
+}
+
+function operationId({ method, path }: Route): string {
+  const words = path
+    .split('/')
+    .filter((part) => part !== '' && part !== 'v1' && part !== '*' && !part.startsWith(':'));
+  const one = path.includes(':') ? 'One' : '';
+  return [method.toLowerCase(), ...words.flatMap((word) => word.split('.')).map(capitalize), one].join('');
+}
+
+const capitalize = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+
+function pathParameters(path: string): object[] {
+  return [...toTemplate(path).matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 256 },
+  }));
+}
+
+const flag = { type: 'string', enum: flagWords };
+const schemas = new Map<string, object>([
+  ['offset', count],
+  ['limit', count],
+  ['archived', flag],
+  ['recursive', flag],
+  ['signature', flag],
+  ['sort', { type: 'string', enum: statisticsSorts }],
+  ['window', { type: 'string', enum: statisticsWindows }],
+  ['options.maxRows', { ...count, maximum: 4_294_967_295 }],
+  ['options.numbers', { type: 'string', enum: ['auto', 'string'] }],
+  ['options.meta', flag],
+  ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
+  ['hubId', { type: 'string', minLength: 1 }],
+  ['state', { type: 'string', enum: ['broken'] }],
+]);
+
+const examplesLimit = { ...count, minimum: classifierLimits.examplesPage.min };
+
+/** Parameters with any name. */
+const variables = {
+  name: anyParameter,
+  in: 'query',
+  required: false,
+  description:
+    'Values of the variables of the query by name, as in `region=north&ids=1&ids=2`. A variable that is declared as a list can be repeated.',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
+};
+
+function queryParameter(name: string, { answer }: Route): object {
+  if (name === variables.name) return variables;
+  const schema = name === 'limit' && answer === trainedExamples ? examplesLimit : (schemas.get(name) ?? text);
+  return { name, in: 'query', required: name === 'hubId', schema };
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'A repeated request with the same key gets the first answer again, for a day.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  description:
+    'ETags of the versions that the request may change. The answer is 412 if the document has another version.',
+  schema: { type: 'string', pattern: '^(\\*|"\\d{1,9}"( *, *"\\d{1,9}")*)$', examples: ['"3"'] },
+};
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'ETags of answers that the client has. The answer is 304 if one of them is current.',
+  schema: text,
+};
+const cacheControl = {
+  name: 'Cache-Control',
+  in: 'header',
+  description: '`no-cache` runs the query even if its answer is cached, and does not cache the new answer.',
+  schema: text,
+};
+
+function headerParameters(route: Route): object[] {
+  return [
+    ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
+    ...(route.versioned === true ? [ifMatch] : []),
+    ...(readsData(route) ? [ifNoneMatch] : []),
+    ...(route.answer === execution ? [cacheControl] : []),
+  ];
+}
+
+const answerHeaders = {
+  'X-Request-Id': { description: 'The id of the request in the logs.', schema: text },
+  ETag: {
+    description: 'The version of the document, for `If-Match`; of data, for `If-None-Match`.',
+    schema: text,
+  },
+  Age: { description: 'The age of a cached answer in seconds.', schema: count },
+  'Cache-Control': { description: 'For how long the answer of a query with a cache is fresh.', schema: text },
+  'Cache-Status': {
+    description: 'Whether the answer came from the cache of the query (RFC 9211).',
+    schema: text,
+  },
+  'Server-Timing': {
+    description: 'The times of the execution in milliseconds: queue, connect, db and total, or first-row.',
+    schema: text,
+  },
+  'X-Datahub-Unknown-Context': {
+    description: 'Names in `context` that the query does not know.',
+    schema: text,
+  },
+  'X-Total-Count': {
+    description: 'The number of entries on all pages.',
+    schema: count,
+  },
+  Link: {
+    description: 'The first, last, previous and next page (RFC 8288), if a limit applies.',
+    schema: text,
+  },
+  'Retry-After': {
+    description: 'The number of seconds to wait before trying again.',
+    schema: count,
+  },
+  RateLimit: { description: 'The remaining requests of the key, if it has a rate limit.', schema: text },
+  'RateLimit-Policy': { description: 'The rate limit of the key, if it has one.', schema: text },
+};
+type AnswerHeader = keyof typeof answerHeaders;
+const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+const executed: AnswerHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context', 'Cache-Status'];
+const keptData: AnswerHeader[] = ['ETag', 'Age', 'Cache-Control'];
+const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
+
+const refer = (names: AnswerHeader[]) =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+/** True if clients can cache the answer. */
+const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
+
+const isPaged = ({ query, answer }: Route): boolean =>
+  query?.includes('limit') === true && answer !== statisticsList;

@@ -1,0 +1,140 @@
+/** Checks a query before it is stored, for editors and CI: `POST /v1/queries/check`. */
+
+import { parseExact } from '@datahub/contract/exact-json';
+import type {
+  CheckQueryResponse,
+  ContractChange,
+  QueryProblem,
+  RowDiff,
+} from '@datahub/proto/executor/v1/executor';
+import type { FastifyRequest } from 'fastify';
+import { requireGranted } from '../../access/authenticate.ts';
+import { memberJson } from '../../http/exact-json.ts';
+import { answer, count, type FromSchema, id, list, object, text } from '../../http/json-schema.ts';
+import { type FieldPointers, validationError } from '../../http/request-error.ts';
+import type { Handler, Route } from '../../http/route.ts';
+import type { ResourceDeps } from '../resource-deps.ts';
+import { command, context, exactBody, notNull, queryText, toVariables } from './queries.ts';
+import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
+
+export function queryCheckRoutes(deps: ResourceDeps): Route[] {
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/queries/check', scope: 'queries:write', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: checkBody, pointers: draftPointers, answer: checked, handler: createCheckHandler(deps) },
+  ];
+}
+
+export const checkBody = object(
+  {
+    ...{ sourceId: id, query: queryText, command, context, notNull, compareTo: id },
+    diff: { type: 'boolean' },
+    values: { type: ['object', 'null'] },
+  },
+  ['sourceId', 'query'],
+);
+
+const problem = answer(
+  { severity: { type: 'string', enum: ['error', 'warning'] }, code: text, detail: text, sql: sqlFault },
+  ['sql'],
+);
+const change = answer(
+  {
+    kind: { type: 'string', enum: ['column', 'variable'] },
+    name: text,
+    change: { type: 'string', enum: ['added', 'removed', 'changed'] },
+    breaking: { type: 'boolean' },
+    member: { type: 'string', enum: ['type', 'jsonType', 'nullable', 'list', 'required'] },
+    from: text,
+    to: text,
+  },
+  ['member', 'from', 'to'],
+);
+const row = { type: 'object' } as const;
+const sample = answer(
+  { kind: { type: 'string', enum: ['added', 'removed', 'changed'] }, before: row, after: row },
+  ['before', 'after'],
+);
+const rowDiff = answer({
+  ...{ added: count, removed: count, changed: count, unchanged: count },
+  samples: list(sample),
+});
+export const checked = answer(
+  { signature: signatureOrNull, problems: list(problem), changes: list(change), diff: rowDiff },
+  ['changes', 'diff'],
+);
+
+/** `context` holds the definitions of the variables here, and `values` their values. */
+export const draftPointers = (body: unknown): FieldPointers => {
+  const { context } = (body ?? {}) as { context?: unknown };
+  const definitions = Array.isArray(context) ? context.map((_, i) => [`context.${i}`, `/context/${i}`]) : [];
+  return { context: '/values', ...Object.fromEntries(definitions) };
+};
+
+type CheckBody = FromSchema<typeof checkBody>;
+type Checked = FromSchema<typeof checked>;
+
+function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler {
+  return async (request) => {
+    const { sourceId, query, command, compareTo, notNull, diff, values } = request.body as CheckBody;
+    if (diff) requireDiff(request, compareTo);
+    const context = toVariables(exactBody<CheckBody>(request).context);
+    return toCheckedJson(
+      await executor.checkQuery(
+        {
+          ...{ sourceId, query, command, compareTo, context, notNull: notNull ?? [] },
+          diff: diff ? { valuesJson: memberJson(request, 'values', values) } : undefined,
+        },
+        request.context,
+      ),
+    );
+  };
+}
+
+/** The answer has rows. */
+function requireDiff(request: FastifyRequest, compareTo: string | undefined): void {
+  requireGranted(request, 'queries:execute');
+  if (compareTo === undefined)
+    throw validationError([{ pointer: '/compareTo', detail: 'is missing; diff needs a stored query' }]);
+}
+
+const toDiffJson = ({ samples, ...counts }: RowDiff) => ({
+  ...counts,
+  samples: samples.map(({ kind, beforeJson, afterJson }) => ({
+    kind: kind as 'added' | 'removed' | 'changed',
+    ...(beforeJson === undefined ? {} : { before: parseExact(beforeJson) as FromSchema<typeof row> }),
+    ...(afterJson === undefined ? {} : { after: parseExact(afterJson) as FromSchema<typeof row> }),
+  })),
+});
+
+const toCheckedJson = ({ signature, problems, changes, diff }: CheckQueryResponse): Checked => ({
+  signature: signature === undefined ? null : toSignatureJson(signature),
+  problems: problems.map(toProblemJson),
+  ...(changes === undefined ? {} : { changes: changes.changes.map(toChangeJson) }),
+  ...(diff === undefined ? {} : { diff: toDiffJson(diff) }),
+});
+
+function toProblemJson({ severity, code, detail, state, line, column }: QueryProblem) {
+  const sql = {
+    ...(state === undefined ? {} : { state }),
+    ...(line === undefined ? {} : { line }),
+    ...(column === undefined ? {} : { column }),
+  };
+  return {
+    severity: severity as 'error' | 'warning',
+    code,
+    detail,
+    ...(Object.keys(sql).length === 0 ? {} : { sql }),
+  };
+}
+
+function toChangeJson({ kind, name, change, breaking, member, from, to }: ContractChange) {
+  return {
+    kind: kind as 'column' | 'variable',
+    name,
+    change: change as 'added' | 'removed' | 'changed',
+    breaking,
+    ...(member === undefined ? {} : { member: member as 'type' }),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
+  };
+}

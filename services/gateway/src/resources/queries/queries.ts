@@ -1,0 +1,399 @@
+/** The definitions of stored queries. `execute.ts` runs them. */
+
+import type { EngineName } from '@datahub/contract/engines';
+import { parseExact } from '@datahub/contract/exact-json';
+import { queryLimits, toolNamePattern } from '@datahub/contract/limits';
+import type { CachePolicy, Query, Tool, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { FastifyRequest } from 'fastify';
+import { expectedVersions } from '../../http/if-match.ts';
+import {
+  answer,
+  count,
+  engine,
+  type FromSchema,
+  id,
+  label,
+  list,
+  nothing,
+  object,
+  orNull,
+  queryPath,
+  readOnly,
+  text,
+} from '../../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readChoice, readFlag, requireText } from '../../http/query-params.ts';
+import { setVersion } from '../../http/request-context.ts';
+import type { FieldPointers } from '../../http/request-error.ts';
+import { type Handler, paged, type Route, required } from '../../http/route.ts';
+import type { ResourceDeps } from '../resource-deps.ts';
+import { requireSameHub } from './same-hub.ts';
+import { type SignatureJson, signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
+
+export function queryRoutes(deps: ResourceDeps): Route[] {
+  const handlers = createQueryHandlers(deps);
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/queries', reference: true, scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: createQueryBody, settledBy: 'audit', answer: createdQuery, handler: handlers.create },
+    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state'], answer: queries, handler: handlers.list },
+    { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: query, handler: handlers.get },
+    { method: 'PUT', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: updateQueryBody, pointers: updateQueryPointers, versioned: true, answer: savedQuery, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
+  ];
+}
+
+const paging = { limitMax: 10_000 };
+const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
+export const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
+export const command = { type: 'string', maxLength: commandLength.max } as const;
+
+export const context = {
+  type: ['array', 'null'],
+  maxItems: variables.max,
+  items: object(
+    {
+      key: { type: 'string', minLength: variableNameLength.min, maxLength: variableNameLength.max },
+      value: {},
+      type: { type: 'string', maxLength: 32 },
+      required: { type: 'boolean' },
+      enum: { type: 'array', minItems: 1, maxItems: 1_000 },
+      description: { type: 'string', maxLength: 2_000 },
+      secret: { type: 'boolean' },
+    },
+    ['key'],
+  ),
+} as const;
+
+const seconds = { type: 'integer', minimum: cacheSeconds.min, maximum: cacheSeconds.max } as const;
+const cache = orNull(object({ maxAgeS: seconds, staleS: seconds, validate: queryText }, ['maxAgeS']));
+export const notNull = {
+  type: ['array', 'null'],
+  maxItems: queryLimits.notNull.max,
+  items: {
+    type: 'string',
+    minLength: queryLimits.columnNameLength.min,
+    maxLength: queryLimits.columnNameLength.max,
+  },
+} as const;
+
+const { toolDescriptionLength } = queryLimits;
+const tool = orNull(
+  object(
+    {
+      name: { type: 'string', pattern: toolNamePattern },
+      description: {
+        type: 'string',
+        minLength: toolDescriptionLength.min,
+        maxLength: toolDescriptionLength.max,
+      },
+    },
+    ['description'],
+  ),
+);
+/** What the console draws. The hub stores it and does not read it. */
+const presentation = orNull(
+  object({
+    chart: { type: ['object', 'null'] },
+    columns: { type: ['object', 'array', 'null'] },
+    pinned: { type: ['boolean', 'object', 'null'] },
+  }),
+);
+
+export const createQueryBody = object(
+  {
+    hubId: id,
+    label,
+    sourceId: id,
+    query: queryText,
+    command,
+    parentNodeId: id,
+    context,
+    cache,
+    notNull,
+    path: orNull(queryPath),
+    tool,
+    presentation,
+    ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
+  },
+  ['hubId', 'label', 'sourceId', 'query'],
+);
+
+export const updateQueryBody = object({
+  meta: object({ label, parentNodeId: id, hubId: id, path: orNull(queryPath), ...readOnly('engine') }),
+  config: object({
+    command,
+    context,
+    cache,
+    notNull,
+    tool,
+    presentation,
+    query: object({ query: queryText, ...readOnly('queryId') }),
+    source: object({ sourceId: id, ...readOnly('engine') }),
+  }),
+  ...readOnly('signature', 'state', 'problem', 'drift', 'queryId', 'createdAt', 'updatedAt'),
+});
+
+const queryVariable = answer(
+  {
+    key: text,
+    value: {},
+    type: text,
+    required: { type: 'boolean' },
+    enum: { type: 'array' },
+    description: text,
+    secret: { type: 'boolean' },
+  },
+  ['value', 'type', 'required', 'enum', 'description', 'secret'],
+);
+const meta = answer({ engine, hubId: text, label: text, parentNodeId: text, path: text }, ['path']);
+/** What a query does, apart from its text and source. */
+export const behaviour = {
+  command: text,
+  context: list(queryVariable),
+  notNull: list(text),
+  cache: answer({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
+} as const;
+const configWith = <const S>(context: S) =>
+  answer(
+    {
+      ...behaviour,
+      context,
+      query: answer({ queryId: text, query: text }),
+      source: answer({ sourceId: text, engine }),
+      tool: answer({ name: text, description: text }, ['name']),
+      presentation: { type: 'object' },
+    },
+    ['notNull', 'cache', 'tool', 'presentation'],
+  );
+const config = configWith(behaviour.context);
+export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
+  'signature',
+  'warnings',
+]);
+/** The answer to an update. */
+export const savedQuery = answer({ signature, warnings }, ['signature', 'warnings']);
+/** What the source said of the query when it was last described. */
+const described = {
+  state: { type: 'string', enum: ['broken'] },
+  problem: answer({ code: text, detail: text, sql: sqlFault }, ['sql']),
+  drift: list(
+    answer(
+      {
+        name: text,
+        change: { type: 'string', enum: ['added', 'removed', 'changed'] },
+        from: { type: 'object' },
+        to: { type: 'object' },
+      },
+      ['from', 'to'],
+    ),
+  ),
+} as const;
+export const query = answer({ meta, config, ...described, signature: signatureOrNull }, [
+  'state',
+  'problem',
+  'drift',
+  'signature',
+]);
+const listedQuery = answer({ meta, config, ...described }, ['state', 'problem', 'drift']);
+export const queries = list(listedQuery);
+
+/** Maps the fields of the call to pointers into the body of an update. */
+export const updateQueryPointers = (): FieldPointers => ({
+  label: '/meta/label',
+  parentNodeId: '/meta/parentNodeId',
+  command: '/config/command',
+  context: '/config/context',
+  cache: '/config/cache',
+  notNull: '/config/notNull',
+  query: '/config/query/query',
+  sourceId: '/config/source/sourceId',
+  path: '/meta/path',
+  tool: '/config/tool',
+  presentation: '/config/presentation',
+});
+
+type CreateBody = FromSchema<typeof createQueryBody>;
+type UpdateBody = FromSchema<typeof updateQueryBody>;
+type QueryJson = FromSchema<typeof query>;
+
+/** The body with all digits of its numbers. */
+export function exactBody<T>(request: FastifyRequest): T {
+  const exactText = request.parsed?.exactText;
+  return (exactText === undefined ? request.body : parseExact(exactText)) as T;
+}
+
+export function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
+  if (context === undefined || context === null) return undefined;
+  const variables = context.map(({ value, enum: allowed, ...rest }) => ({
+    ...rest,
+    ...(value === undefined ? {} : { valueJson: JSON.stringify(value) }),
+    ...(allowed === undefined ? {} : { enumJson: JSON.stringify(allowed) }),
+  }));
+  return { variables };
+}
+
+function toCreation(request: FastifyRequest) {
+  const { hubId, label, sourceId, query, command, parentNodeId, ...rest } = request.body as CreateBody;
+  const exact = exactBody<CreateBody>(request);
+  return {
+    hubId,
+    label,
+    sourceId,
+    query,
+    command,
+    parentNodeId,
+    context: toVariables(exact.context),
+    notNull: rest.notNull ?? [],
+    cache: rest.cache ?? undefined,
+    path: rest.path ?? undefined,
+    tool: rest.tool ?? undefined,
+    presentationJson: toPresentationJson(exact.presentation ?? undefined),
+  };
+}
+
+/** An empty text removes the presentation. */
+function toPresentationJson(presentation: object | null | undefined): string | undefined {
+  if (presentation === undefined) return undefined;
+  return presentation === null ? '' : JSON.stringify(presentation);
+}
+
+function toChange(request: FastifyRequest) {
+  const { meta, config } = request.body as UpdateBody;
+  const exact = exactBody<UpdateBody>(request).config;
+  return {
+    label: meta?.label,
+    parentNodeId: meta?.parentNodeId,
+    command: config?.command,
+    context: toVariables(exact?.context),
+    notNull: config?.notNull === undefined ? undefined : { names: config.notNull ?? [] },
+    query: config?.query?.query,
+    sourceId: config?.source?.sourceId,
+    cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
+    path: meta?.path === null ? '' : meta?.path,
+    tool: config?.tool === undefined ? undefined : { tool: config.tool ?? undefined },
+    presentationJson: toPresentationJson(exact?.presentation),
+  };
+}
+
+export const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
+
+function createQueryHandlers({ upstreams: { catalog }, signatures }: ResourceDeps) {
+  return {
+    create: async (request, reply) => {
+      const isAsked = readFlag(request, 'signature');
+      const response = await catalog.createQuery(toCreation(request), request.context);
+      const { query } = response;
+      setVersion(reply, query?.version);
+      const saved = await signatures.saved(response, request.context, isAsked);
+      return { ...toCreatedQueryJson(required(query)), ...saved };
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const hubId = requireText(request, 'hubId');
+      const { queries, total } = await catalog.listQueries(
+        { hubId, page, signatures: false, state: readChoice(request, 'state', ['broken']) },
+        request.context,
+      );
+      setPageHeaders(reply, page, total);
+      return queries.map(toQueryJson);
+    },
+
+    get: async (request, reply) => {
+      const signature = readFlag(request, 'signature');
+      const found = await catalog.getQuery({ queryId: queryIdOf(request), signature }, request.context);
+      const query = required(found.query);
+      setVersion(reply, query.version);
+      const body = toQueryJson(query);
+      if (!signature || query.signatureJson !== '') return body;
+      return { ...body, signature: await signatures.describe(query, request.context) };
+    },
+
+    update: async (request, reply) => {
+      const isAsked = readFlag(request, 'signature');
+      await requireSameHub(request, catalog);
+      const change = { queryId: queryIdOf(request), ...toChange(request), ...expectedVersions(request) };
+      const response = await catalog.updateQuery(change, request.context);
+      setVersion(reply, response.query?.version);
+      return signatures.saved(response, request.context, isAsked);
+    },
+
+    remove: async (request) => {
+      await catalog.deleteQuery(
+        { queryId: queryIdOf(request), ...expectedVersions(request) },
+        request.context,
+      );
+      return {};
+    },
+  } satisfies Record<string, Handler>;
+}
+
+function toQueryJson(query: Query): QueryJson {
+  const { signatureJson } = query;
+  return {
+    ...toDefinitionJson(query, toContextJson(query)),
+    ...toStateJson(query),
+    ...(signatureJson === '' ? {} : { signature: parseExact(signatureJson) as SignatureJson }),
+  };
+}
+
+function toStateJson({ state, problemJson, driftJson }: Query): Partial<QueryJson> {
+  return {
+    ...(state === undefined ? {} : { state: 'broken' as const }),
+    ...(problemJson === undefined ? {} : { problem: JSON.parse(problemJson) }),
+    ...(driftJson === undefined ? {} : { drift: JSON.parse(driftJson) }),
+  };
+}
+
+/** The answer to a creation has `context: null`, which clients of the reference API expect. */
+const toCreatedQueryJson = (query: Query): FromSchema<typeof createdQuery> => toDefinitionJson(query, null);
+
+export function toDefinitionJson<C>(query: Query, context: C) {
+  const engine = query.engine as EngineName;
+  return {
+    meta: {
+      engine,
+      hubId: query.hubId,
+      label: query.label,
+      parentNodeId: query.parentNodeId,
+      ...(query.path === undefined ? {} : { path: query.path }),
+    },
+    config: {
+      command: query.command,
+      context,
+      ...(query.notNull.length === 0 ? {} : { notNull: query.notNull }),
+      query: { queryId: query.queryId, query: query.query },
+      source: { sourceId: query.sourceId, engine },
+      ...(query.cache === undefined ? {} : { cache: toCacheJson(query.cache) }),
+      ...(query.tool === undefined ? {} : { tool: toToolJson(query.tool) }),
+      ...(query.presentationJson === undefined
+        ? {}
+        : { presentation: parseExact(query.presentationJson) as Record<string, unknown> }),
+    },
+  };
+}
+
+export const toContextJson = ({ context }: Query) => context.map(toVariableJson);
+
+const toToolJson = ({ name, description }: Tool) => ({
+  ...(name === undefined ? {} : { name }),
+  description,
+});
+
+const toCacheJson = ({ maxAgeS, staleS, validate }: CachePolicy) => ({
+  maxAgeS,
+  ...(staleS === undefined ? {} : { staleS }),
+  ...(validate === undefined ? {} : { validate }),
+});
+
+function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
+  return {
+    key: variable.key,
+    ...(variable.valueJson === undefined ? {} : { value: parseExact(variable.valueJson) }),
+    ...(variable.type === undefined ? {} : { type: variable.type }),
+    ...(variable.required === undefined ? {} : { required: variable.required }),
+    ...(variable.enumJson === undefined ? {} : { enum: parseExact(variable.enumJson) as unknown[] }),
+    ...(variable.description === undefined ? {} : { description: variable.description }),
+    ...(variable.secret === undefined ? {} : { secret: variable.secret }),
+  };
+}

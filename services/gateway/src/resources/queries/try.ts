@@ -1,0 +1,63 @@
+/** Runs a query that is not stored, or explains how its source would run it: `POST /v1/queries/try`. */
+
+import { requireGranted } from '../../access/authenticate.ts';
+import { memberJson } from '../../http/exact-json.ts';
+import { answer, type FromSchema, id, object } from '../../http/json-schema.ts';
+import { validationError } from '../../http/request-error.ts';
+import type { Handler, Route } from '../../http/route.ts';
+import { chooseFormat } from '../../response/format.ts';
+import { StreamedAnswer } from '../../response/streamed-answer.ts';
+import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
+import type { ResourceDeps } from '../resource-deps.ts';
+import { draftPointers } from './checks.ts';
+import { command, context, exactBody, notNull, queryText, toVariables } from './queries.ts';
+
+export function queryTryRoutes(deps: ResourceDeps): Route[] {
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/queries/try', scope: 'queries:write', summary: 'Execute or explain a query that is not stored', audit: 'query.try', reads: true, body: tryBody, pointers: draftPointers, compressed: true, answer: tried, handler: createTryHandler(deps) },
+  ];
+}
+
+const tryBody = object(
+  {
+    sourceId: id,
+    query: queryText,
+    command,
+    context,
+    notNull,
+    values: { type: ['object', 'null'] },
+    options: object({ ...runOptions, explain: { type: 'boolean' }, analyze: { type: 'boolean' } }),
+  },
+  ['sourceId', 'query'],
+);
+type TryBody = FromSchema<typeof tryBody>;
+
+/** With `explain`, the answer has only the plan, as the database writes it. */
+const tried = answer({ ...execution.properties, plan: {} }, ['data', 'truncated', 'meta', 'plan']);
+
+function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
+  return async (request, reply) => {
+    requireGranted(request, 'queries:execute');
+    const { sourceId, query, command, notNull, values, options = {} } = request.body as TryBody;
+    const { explain = false, analyze = false, ...rest } = options;
+    if (analyze && !explain)
+      throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
+    const variables = toVariables(exactBody<TryBody>(request).context);
+    const format = chooseFormat(explain ? undefined : request.headers.accept);
+    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const call = {
+      queryId: '',
+      draft: { sourceId, query, command, context: variables, notNull: notNull ?? [], explain, analyze },
+      contextJson: memberJson(request, 'values', values),
+      options: toOptions(rest),
+      format: format.format,
+    };
+    try {
+      await executor.execute(call, request.context, answer);
+    } catch (err) {
+      return answer.fail(toRetryableIfLost(err));
+    }
+    return answer.finish();
+  };
+}

@@ -1,0 +1,230 @@
+/** Sources: connections to the users' databases. */
+
+import type { Executor } from '@datahub/executor-session/executor';
+import type { Source } from '@datahub/proto/catalog/v1/catalog';
+import type { FastifyRequest } from 'fastify';
+import { expectedVersions } from '../http/if-match.ts';
+import {
+  answer,
+  count,
+  createdAtOf,
+  engine,
+  type FromSchema,
+  id,
+  label,
+  list,
+  nothing,
+  object,
+  readOnly,
+  text,
+  time,
+  timeOrNull,
+  toTimestamp,
+} from '../http/json-schema.ts';
+import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { requireText } from '../http/query-params.ts';
+import { setVersion } from '../http/request-context.ts';
+import { emptyBody, type Handler, paged, type Route, required } from '../http/route.ts';
+import {
+  connectionSettings,
+  createSettings,
+  toSettings,
+  toSettingsJson,
+  updateSettings,
+} from './connection-settings.ts';
+import type { ResourceDeps } from './resource-deps.ts';
+
+export function sourceRoutes(deps: ResourceDeps): Route[] {
+  const handlers = createSourceHandlers(deps);
+  // biome-ignore format: one line a route.
+  return [
+    { method: 'POST', path: '/v1/sources', reference: true, scope: 'sources:write', summary: 'Create a source', audit: 'by catalog', body: createSourceBody, settledBy: 'audit', answer: createdSource, handler: handlers.create },
+    { method: 'GET', path: '/v1/sources', reference: true, scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: sources, handler: handlers.list },
+    { method: 'GET', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:read', summary: 'Get a source', answer: source, handler: handlers.get },
+    { method: 'PUT', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Update a source', audit: 'by catalog', body: updateSourceBody, versioned: true, answer: source, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
+    { method: 'POST', path: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sourceTest, handler: handlers.test },
+    { method: 'POST', path: '/v1/sources/:sourceId/check', scope: 'sources:read', summary: 'Describe the queries of a source again', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sourceCheck, handler: handlers.check },
+    { method: 'GET', path: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, answer: sourceSchema, handler: handlers.schema },
+  ];
+}
+
+const paging = { limitMax: 10_000 };
+
+const driver = { type: 'null' } as const;
+
+export const createSourceBody = object(
+  {
+    hubId: id,
+    label,
+    engine,
+    driver,
+    connectionSettings: createSettings,
+    parentNodeId: id,
+    ...readOnly('sourceId', 'accountId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
+  },
+  ['hubId', 'label', 'engine', 'connectionSettings'],
+);
+
+export const updateSourceBody = object({
+  label,
+  engine,
+  driver,
+  connectionSettings: updateSettings,
+  parentNodeId: id,
+  ...readOnly('sourceId', 'accountId', 'hubId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
+});
+
+export const createdSource = answer({
+  hubId: text,
+  label: text,
+  engine,
+  sourceId: text,
+  nodeId: text,
+  nodeType: { const: 'source' },
+  parentNodeId: text,
+});
+const members = {
+  sourceId: text,
+  hubId: text,
+  label: text,
+  engine,
+  connectionSettings,
+  createdAt: time,
+  updatedAt: timeOrNull,
+} as const;
+export const source = answer({ ...members, nodeType: { const: 'source' } });
+const listedSource = answer({ ...members, accountId: text, driver: { type: 'null' } });
+export const sources = list(listedSource);
+/** The ids of the queries that the source rejects, and the number of those that there was no time for. */
+export const sourceCheck = answer({ checked: count, broken: list(text), left: count });
+export const sourceTest = answer(
+  {
+    ok: { const: true },
+    latencyMs: { type: 'number' },
+    serverVersion: text,
+    suggestedPooling: {
+      type: 'string',
+      description: 'The value that connectionSettings.pooling should have; absent if the setting fits.',
+    },
+  },
+  ['suggestedPooling'],
+);
+
+const column = answer({ name: text, type: text, nullable: { type: 'boolean' } }, ['nullable']);
+const table = answer({ schema: text, name: text, kind: text, columns: list(column) });
+export const sourceSchema = answer({ tables: list(table), truncated: { const: true } }, ['truncated']);
+
+type CreateSourceBody = FromSchema<typeof createSourceBody>;
+type UpdateSourceBody = FromSchema<typeof updateSourceBody>;
+type Engine = SourceJson['engine'];
+type SourceJson = FromSchema<typeof source>;
+
+const sourceIdOf = (request: FastifyRequest) => (request.params as { sourceId: string }).sourceId;
+
+function createSourceHandlers({ upstreams: { catalog, executor } }: ResourceDeps) {
+  return {
+    create: async (request, reply) => {
+      const { hubId, label, engine, connectionSettings, parentNodeId } = request.body as CreateSourceBody;
+      const { source } = await catalog.createSource(
+        { hubId, label, engine, connectionSettings: toSettings(connectionSettings), parentNodeId },
+        request.context,
+      );
+      setVersion(reply, source?.version);
+      return toCreatedSourceJson(required(source));
+    },
+
+    list: async (request, reply) => {
+      const page = readPage(request, paging);
+      const hubId = requireText(request, 'hubId');
+      const { sources, total } = await catalog.listSources({ hubId, page }, request.context);
+      setPageHeaders(reply, page, total);
+      return sources.map(toListedSourceJson);
+    },
+
+    get: async (request, reply) => {
+      const { source } = await catalog.getSource({ sourceId: sourceIdOf(request) }, request.context);
+      setVersion(reply, source?.version);
+      return toSourceJson(required(source));
+    },
+
+    update: async (request, reply) => {
+      const { label, engine, connectionSettings, parentNodeId } = request.body as UpdateSourceBody;
+      const { source } = await catalog.updateSource(
+        {
+          sourceId: sourceIdOf(request),
+          label,
+          engine,
+          parentNodeId,
+          connectionSettings: connectionSettings && toSettings(connectionSettings),
+          ...expectedVersions(request),
+        },
+        request.context,
+      );
+      setVersion(reply, source?.version);
+      return toSourceJson(required(source));
+    },
+
+    remove: async (request) => {
+      await catalog.deleteSource(
+        { sourceId: sourceIdOf(request), ...expectedVersions(request) },
+        request.context,
+      );
+      return {};
+    },
+
+    test: async (request) => {
+      const { latencyMs, serverVersion, suggestedPooling } = await executor.testSource(
+        { sourceId: sourceIdOf(request) },
+        request.context,
+      );
+      const tested = { ok: true, latencyMs: Math.round(latencyMs * 1_000) / 1_000, serverVersion };
+      return suggestedPooling === undefined ? tested : { ...tested, suggestedPooling };
+    },
+
+    check: (request) => checkSource(executor, request),
+
+    schema: async (request) => executor.readSchema({ sourceId: sourceIdOf(request) }, request.context),
+  } satisfies Record<string, Handler>;
+}
+
+async function checkSource(executor: Pick<Executor, 'checkSource'>, request: FastifyRequest) {
+  const { checked, brokenQueryIds, left } = await executor.checkSource(
+    { sourceId: sourceIdOf(request) },
+    request.context,
+  );
+  return { checked, broken: brokenQueryIds, left };
+}
+
+function toCreatedSourceJson(source: Source): FromSchema<typeof createdSource> {
+  const { hubId, label, sourceId, parentNodeId } = source;
+  const engine = source.engine as Engine;
+  return { hubId, label, engine, sourceId, nodeId: sourceId, nodeType: 'source', parentNodeId };
+}
+
+function toListedSourceJson(source: Source): FromSchema<typeof listedSource> {
+  return {
+    sourceId: source.sourceId,
+    accountId: source.accountId,
+    hubId: source.hubId,
+    label: source.label,
+    engine: source.engine as Engine,
+    driver: null,
+    connectionSettings: toSettingsJson(source.connectionSettings),
+    createdAt: createdAtOf(source),
+    updatedAt: toTimestamp(source.updatedAt),
+  };
+}
+
+function toSourceJson(source: Source): SourceJson {
+  return {
+    sourceId: source.sourceId,
+    hubId: source.hubId,
+    label: source.label,
+    engine: source.engine as Engine,
+    connectionSettings: toSettingsJson(source.connectionSettings),
+    createdAt: createdAtOf(source),
+    updatedAt: toTimestamp(source.updatedAt),
+    nodeType: 'source',
+  };
+}

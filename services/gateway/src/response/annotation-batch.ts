@@ -1,0 +1,84 @@
+/** Rows that are annotated together, with the bytes between them. */
+
+import { type FormatName, formats } from '@datahub/contract/formats';
+import { readCharactersMax } from '@datahub/contract/limits';
+import type { Annotation } from '@datahub/proto/executor/v1/executor';
+
+/** The members that the hub adds to a row for one text. */
+export interface Label {
+  label: string;
+  confidence: number;
+}
+
+/** The most texts that one call can predict with a classifier that has the maximum number of classes. */
+const rowsMax = 100;
+const charactersMax = 200_000;
+const brace = 0x7b;
+
+export class AnnotationBatch {
+  /** The bytes of each row with one entry per annotation in `texts`. Bytes between rows have no entries. */
+  readonly #parts: { bytes: Buffer; texts: (string | null)[] }[] = [];
+  #rows = 0;
+  #characters = 0;
+  /** The approximate size of the rows and texts in memory. */
+  bytes = 0;
+
+  get hasRows(): boolean {
+    return this.#rows > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#rows >= rowsMax || this.#characters >= charactersMax;
+  }
+
+  add(bytes: Buffer, texts: (string | null)[] = []): void {
+    const read = texts.map(readable);
+    this.#parts.push({ bytes, texts: read });
+    const characters = read.reduce((sum, text) => sum + (text?.length ?? 0), 0);
+    this.#characters += characters;
+    this.bytes += bytes.length + characters;
+    if (texts.length > 0) this.#rows++;
+  }
+
+  /** The texts of the annotation with this index, without those that are NULL or blank. */
+  textsOf(index: number): string[] {
+    return this.#parts.flatMap(({ texts }) => texts[index] ?? []);
+  }
+
+  /** Returns the rows with their labels. `labels[i]` has the labels of annotation i in the order of `textsOf(i)`. */
+  toBytes(
+    format: FormatName,
+    { members, labels }: { members: readonly Annotation[]; labels: Label[][] },
+  ): Buffer {
+    const rests = labels.map((each) => each.values());
+    const end = formats[format].rowEnd;
+    const names = members.map(({ as }) => [JSON.stringify(as), JSON.stringify(`${as}Confidence`)]);
+    const written = this.#parts.flatMap(({ bytes, texts }) => {
+      if (texts.length === 0) return bytes;
+      let added = '';
+      for (const [i, text] of texts.entries()) {
+        const found = text === null ? undefined : rests[i]?.next().value;
+        const { label, confidence } = found ?? { label: null, confidence: null };
+        if (formats[format].rows === 'columns') added += `,${toField(label)},${confidence ?? ''}`;
+        else
+          added += `,${names[i]?.[0]}:${JSON.stringify(label)},${names[i]?.[1]}:${JSON.stringify(confidence)}`;
+      }
+      // In an empty object, no comma precedes the first member.
+      return [bytes, Buffer.from((bytes.at(-1) === brace ? added.slice(1) : added) + end)];
+    });
+    return Buffer.concat(written);
+  }
+}
+
+/** The part of a text that a classifier reads; null if it is blank. */
+function readable(text: string | null): string | null {
+  if (text === null) return null;
+  const read = text.length > readCharactersMax ? text.slice(0, readCharactersMax) : text;
+  return /\S/.test(read) ? read.toWellFormed() : null;
+}
+
+/** A field of CSV (RFC 4180); NULL is an empty field. */
+function toField(label: string | null): string {
+  if (label === null) return '';
+  return label === '' || /[",\r\n]/.test(label) ? `"${label.replaceAll('"', '""')}"` : label;
+}

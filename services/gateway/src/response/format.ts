@@ -1,0 +1,64 @@
+/** The formats of rows, and the choice of one by the header `Accept`. */
+
+import { contentTypeOf, type FormatName, formatNames, formats } from '@datahub/contract/formats';
+import { toProtoFormat } from '@datahub/executor-session/formats';
+import type { Format } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+
+export interface OutputFormat {
+  name: FormatName;
+  format: Format;
+  contentType: string;
+}
+
+const byMediaType = new Map<string, OutputFormat>(
+  formatNames.map((name) => [
+    formats[name].mediaType,
+    { name, format: toProtoFormat(name), contentType: contentTypeOf(name) },
+  ]),
+);
+const json = byMediaType.get('application/json') as OutputFormat;
+
+/** A media range of `Accept` with its weight. */
+interface Wish {
+  weight: number;
+  place: number;
+}
+
+const mediaTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(byMediaType.keys());
+
+/** As `preferredFormat`. Throws NOT_ACCEPTABLE if `Accept` has none of the formats. */
+export function chooseFormat(accept: string | undefined): OutputFormat {
+  const format = preferredFormat(accept);
+  if (format !== undefined) return format;
+  throw new HubError('NOT_ACCEPTABLE', `Answers come as ${mediaTypes}.`);
+}
+
+/**
+ * The format with the highest weight in `Accept`; the first of equals. The most specific range sets a format's weight.
+ */
+export function preferredFormat(accept: string | undefined): OutputFormat | undefined {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
+  const wishes = new Map<string, Wish>();
+  for (const [place, part] of accept.toLowerCase().split(',').entries()) {
+    const [range = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
+    if (!wishes.has(range)) wishes.set(range, { weight: Number(weight ?? 1), place });
+  }
+  const wishOf = (type: string) =>
+    wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
+  let best: (Wish & { written: OutputFormat }) | undefined;
+  for (const [type, written] of byMediaType) {
+    const wish = wishOf(type);
+    if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
+    best = { ...wish, written };
+  }
+  return best?.written;
+}
+
+const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
+  best !== undefined && wish.weight === best.weight && wish.place < best.place;
+
+/** The content of a response in OpenAPI that comes in all formats. */
+export const inAllFormats = (content: object): Record<string, object> =>
+  Object.fromEntries([...byMediaType.keys()].map((type) => [type, content]));

@@ -1,0 +1,45 @@
+/** All routes of `/v1`, as their resources declare them. */
+
+import type { Route } from './http/route.ts';
+import { auditRoutes } from './resources/audit.ts';
+import { classifierRoutes } from './resources/classifiers/classifiers.ts';
+import { jobRoutes } from './resources/classifiers/jobs.ts';
+import { trainedExampleRoutes } from './resources/classifiers/trained-examples.ts';
+import { hubDocumentRoutes } from './resources/documents/hub-document.ts';
+import { executionRoutes } from './resources/execute.ts';
+import { folderRoutes } from './resources/folders.ts';
+import { hubRoutes } from './resources/hubs.ts';
+import { keyRoutes } from './resources/keys.ts';
+import { queryCheckRoutes } from './resources/queries/checks.ts';
+import { queryRoutes } from './resources/queries/queries.ts';
+import { statisticsRoutes } from './resources/queries/statistics.ts';
+import { queryTryRoutes } from './resources/queries/try.ts';
+import { queryVersionRoutes } from './resources/queries/versions.ts';
+import type { ResourceDeps } from './resources/resource-deps.ts';
+import { sourceRoutes } from './resources/sources.ts';
+import { summaryRoutes } from './resources/summarize.ts';
+
+const resources = [
+  hubRoutes,
+  hubDocumentRoutes,
+  folderRoutes,
+  sourceRoutes,
+  queryRoutes,
+  executionRoutes,
+  queryCheckRoutes,
+  queryTryRoutes,
+  queryVersionRoutes,
+  statisticsRoutes,
+  classifierRoutes,
+  trainedExampleRoutes,
+  jobRoutes,
+  summaryRoutes,
+  keyRoutes,
+  auditRoutes,
+];
+
+export const listRoutes = (deps: ResourceDeps): Route[] => resources.flatMap((routesOf) => routesOf(deps));
+
+/** The routes for programs that describe them, such as generators. Their handlers must not be called. */
+export const describeRoutes = (): Route[] =>
+  listRoutes({ upstreams: {}, signatures: {}, settings: {} } as unknown as ResourceDeps);

@@ -1,0 +1,35 @@
+import { Readable } from 'node:stream';
+import { expect, it } from 'vitest';
+import { readChunks } from '../../../src/resources/classifiers/body-chunks.ts';
+
+function requestOf(body: Readable) {
+  let renewed = 0;
+  const request = { body, context: { renewDeadline: () => renewed++ } };
+  return { request: request as never, renewals: () => renewed };
+}
+
+it('yields the chunks of a body, and renews the deadline with each', async () => {
+  const { request, renewals } = requestOf(Readable.from([Buffer.from('a'), Buffer.from('b')]));
+  const chunks: string[] = [];
+  for await (const chunk of readChunks(request)) chunks.push(String(chunk));
+  expect([chunks, renewals()]).toEqual([['a', 'b'], 2]);
+});
+
+it('fails if no data arrives for too long', async () => {
+  const body = new Readable({ read: () => {} });
+  body.push('a');
+  const chunks = readChunks(requestOf(body).request, 30);
+  expect(String((await chunks.next()).value)).toBe('a');
+  await expect(chunks.next()).rejects.toMatchObject({
+    code: 'VALIDATION',
+    message: 'No data arrived for 0.03 seconds.',
+  });
+  expect(body.destroyed).toBe(false);
+});
+
+it('does not read the rest of a body after its reader has stopped', async () => {
+  const body = Readable.from([Buffer.from('a'), Buffer.from('b')]);
+  for await (const chunk of readChunks(requestOf(body).request)) if (String(chunk) === 'a') break;
+  expect(body.destroyed).toBe(false);
+  expect(body.listenerCount('readable')).toBe(0);
+});

@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { createLoopYield } from '../../src/rows/yield-to-loop.ts';
+
+it('lets timers fire during long work, and costs short work no wait', async () => {
+  const endOfTurn = createLoopYield();
+  expect(endOfTurn()).toBeUndefined();
+  let fired = 0;
+  const timer = setInterval(() => {
+    fired += 1;
+  }, 1);
+  const until = performance.now() + 200;
+  while (performance.now() < until) await endOfTurn();
+  clearInterval(timer);
+  expect(fired).toBeGreaterThan(5);
+});
