@@ -14,7 +14,7 @@ export interface RunningHub {
   key: string;
 }
 
-export interface Asked {
+export interface AskOptions {
   context?: Record<string, unknown>;
   /** The types of variables by name. */
   types?: Record<string, string>;
@@ -39,11 +39,11 @@ export interface Bench extends Names {
   /** Creates another source at the same server, with other settings. */
   source(change?: object): Promise<string>;
   test(sourceId?: string): Promise<Answer>;
-  store(text: Text, asked?: Asked): Promise<Answer>;
+  store(text: Text, asked?: AskOptions): Promise<Answer>;
   /** Stores a query and runs it. */
-  ask(text: Text, asked?: Asked): Promise<Answer>;
+  ask(text: Text, asked?: AskOptions): Promise<Answer>;
   /** Resolves to the rows of a successful execution. */
-  rows(text: Text, asked?: Asked): Promise<any[]>;
+  rows(text: Text, asked?: AskOptions): Promise<any[]>;
   /** Fails unless the answer has this status and code. */
   refused(answer: Promise<Answer>, status: number, code: string): Promise<Answer>;
   close(): Promise<void>;
@@ -81,14 +81,14 @@ export async function openBench(target: Target, { hub, env }: OpenOptions): Prom
     return (await api.ok(api.post('/v1/sources', body))).sourceId;
   };
   const main = await source();
-  const store = (text: Text, { types = {}, command, sourceId = main }: Asked = {}) => {
+  const store = (text: Text, { types = {}, command, sourceId = main }: AskOptions = {}) => {
     const query = typeof text === 'string' ? text : JSON.stringify(text);
     const context = Object.entries(types).map(([key, type]) => ({ key, type }));
     const declared = context.length === 0 ? {} : { context };
     const body = { hubId, sourceId, label: 'q', query, ...(command ? { command } : {}), ...declared };
     return api.post('/v1/queries', body);
   };
-  const ask = async (text: Text, asked: Asked = {}) => {
+  const ask = async (text: Text, asked: AskOptions = {}) => {
     const stored = await store(text, asked);
     if (stored.status !== 200) return stored;
     const { queryId } = stored.body.config.query;

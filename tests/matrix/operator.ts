@@ -84,12 +84,12 @@ async function openSql(dialect: 'postgres' | 'mysql', url: URL, names: Names): P
   };
 }
 
-interface Session {
+interface OperatorConnection {
   query(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
-async function connectPostgres(url: URL): Promise<Session> {
+async function connectPostgres(url: URL): Promise<OperatorConnection> {
   const client = new pg.Client({ connectionString: url.href });
   await client.connect();
   const query = async (text: string) => {
@@ -98,7 +98,7 @@ async function connectPostgres(url: URL): Promise<Session> {
   return { query, close: () => client.end() };
 }
 
-async function connectMysql(url: URL): Promise<Session> {
+async function connectMysql(url: URL): Promise<OperatorConnection> {
   const connection = await mysql.createConnection(url.href);
   const query = async (text: string) => {
     await connection.query(text);

@@ -3,7 +3,7 @@
  *
  * A document is plain JSON data with an id, an account and a version. Every call except `getUnique`, `scan` and
  * `sweepExpired` names the account, which is part of every filter. One call is one atomic write of one document and of
- * the document beside it (`Beside`). There are no transactions across calls (see `insertMany`).
+ * the document beside it (`CompanionWrite`). There are no transactions across calls (see `insertMany`).
  *
  * Errors are `HubError`s:
  * - `CONFLICT`: the id or a unique value exists already.
@@ -52,7 +52,7 @@ export interface CollectionSpec {
    * index and not from the documents. `by` is one of `indexes`.
    */
   summary?: { by?: string; fields: string[] };
-  /** Whether a change may also write a document of another collection; see `Beside`. */
+  /** Whether a change may also write a document of another collection; see `CompanionWrite`. */
   outbox?: boolean;
   /** The field with the time (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
@@ -79,7 +79,7 @@ export interface Page extends Filter {
  * both if the id exists. MongoDB writes it into an outbox of the changed document, and from there to its collection before
  * the call resolves, or at the next `settle` if that fails. There an id that exists counts as written.
  */
-export interface Beside {
+export interface CompanionWrite {
   collection: string;
   doc: Doc;
 }
@@ -96,7 +96,7 @@ export interface DeleteGuard {
   /** Delete only if this counter is zero, checked in the same atomic step. */
   zero?: string;
   /** Written if and only if the document is deleted. */
-  beside?: Beside | undefined;
+  companion?: CompanionWrite | undefined;
 }
 
 export interface Position {
@@ -107,7 +107,7 @@ export interface Position {
 export type Summary = Record<string, Scalar> & { id: string };
 
 export interface Collection<T extends Doc> {
-  insert(doc: T, beside?: Beside): Promise<void>;
+  insert(doc: T, companion?: CompanionWrite): Promise<void>;
   /**
    * Inserts in order. SQLite inserts all or none; MongoDB inserts those before the first conflict. If a partial batch would
    * be wrong, insert one document.
@@ -117,7 +117,7 @@ export interface Collection<T extends Doc> {
   /** For lookups that find the account, such as that of a key by its hash. */
   getUnique(field: string, value: string): Promise<T | null>;
   /** Compare-and-set: false if the stored version is not `doc.version - 1`, or there is no document. */
-  replace(doc: T, beside?: Beside): Promise<boolean>;
+  replace(doc: T, companion?: CompanionWrite): Promise<boolean>;
   /** False if there is no document or the guard does not hold. */
   delete(accountId: string, id: string, guard?: DeleteGuard): Promise<boolean>;
   /** Deletes the first `limit` documents of the filter and returns how many. On MongoDB it is not atomic as a whole. */

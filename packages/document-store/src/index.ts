@@ -4,9 +4,9 @@ export type { Blobs } from './blobs.ts';
 export { blobCollections, createBlobs } from './blobs.ts';
 export type {
   BackupOptions,
-  Beside,
   Collection,
   CollectionSpec,
+  CompanionWrite,
   DeleteGuard,
   Doc,
   DocumentStore,

@@ -11,7 +11,7 @@ interface Item extends Doc {
 }
 const specs = [{ name: 'items', indexes: ['label'], outbox: true }, { name: 'entries' }];
 const item = (version = 1): Item => ({ id: 'i', accountId: 'a', version, label: `v${version}` });
-const beside = { collection: 'entries', doc: { id: 'e', accountId: 'a', version: 1 } };
+const companion = { collection: 'entries', doc: { id: 'e', accountId: 'a', version: 1 } };
 
 /** Hands on what a command of this name asks, and cuts the connection instead of handing on the answer. */
 async function losing(url: string) {
@@ -77,14 +77,14 @@ describeMongodb(60_000, () => {
 
   it('a write whose answer was lost once is done once, and told so', async () => {
     proxy.lose('insert', 1);
-    await items.insert(item(), beside);
+    await items.insert(item(), companion);
     expect(await items.get('a', 'i')).toMatchObject({ version: 1 });
     proxy.lose('update', 1);
     expect(await items.replace(item(2))).toBe(true);
     proxy.lose('update', 1);
-    expect(await items.delete('a', 'i', { beside: { ...beside, doc: { ...beside.doc, id: 'f' } } })).toBe(
-      true,
-    );
+    expect(
+      await items.delete('a', 'i', { companion: { ...companion, doc: { ...companion.doc, id: 'f' } } }),
+    ).toBe(true);
     expect((await entries()).map(({ id }) => id)).toEqual(['e', 'f']);
   });
 
@@ -118,7 +118,7 @@ describeMongodb(60_000, () => {
       },
     });
     await kept.updateOne({ _id: 'a/i' }, { $set: outbox('left') });
-    await items.replace(item(2), beside);
+    await items.replace(item(2), companion);
     expect((await entries()).map(({ id }) => id)).toEqual(['e', 'left']);
 
     await kept.updateOne({ _id: 'a/i' }, { $set: { ...outbox('last'), version: -1, accountId: 'a/' } });

@@ -1,6 +1,6 @@
 /** The parts that every call of the catalog uses, and what calls share: load a document of the caller, change it by compare and set. */
 
-import type { Beside, Collection, Doc } from '@datahub/document-store';
+import type { Collection, CompanionWrite, Doc } from '@datahub/document-store';
 import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Seal } from '@datahub/sealing/sealer';
@@ -47,7 +47,7 @@ interface Update<T extends Doc> {
   beforeReplace?: (doc: T, changed: T) => Promise<void>;
   expected?: Expected;
   /** Of the audit: written in one step with the change, and alone if nothing changes. */
-  entry: Beside;
+  entry: CompanionWrite;
 }
 
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
@@ -82,7 +82,7 @@ export async function remove<T extends Doc>({
     const { accountId, id, version } = await load();
     requireVersion({ version }, expected);
     const guard = expected.expectedVersion === undefined ? {} : { version };
-    if (await collection.delete(accountId, id, { ...guard, beside: entry })) return;
+    if (await collection.delete(accountId, id, { ...guard, companion: entry })) return;
   }
   throw tooMany();
 }
@@ -179,9 +179,9 @@ interface NewNode<T extends Doc> {
   collection: Collection<T>;
   doc: T;
   /** The entry of the audit, written in one step with the node. */
-  made: Beside;
+  made: CompanionWrite;
   /** The entry of its deletion, if its hub or folder was deleted meanwhile. */
-  unmade: Beside;
+  unmade: CompanionWrite;
 }
 
 /**
@@ -196,7 +196,7 @@ export async function insertInHub<T extends Doc & { hubId: string; parentNodeId:
   try {
     const missing = await findMissing(catalog, doc);
     if (missing === undefined) return;
-    await collection.delete(doc.accountId, doc.id, { beside: unmade });
+    await collection.delete(doc.accountId, doc.id, { companion: unmade });
     throw notFound(missing);
   } catch (err) {
     // The node is there, and may have to go.

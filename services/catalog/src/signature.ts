@@ -1,6 +1,6 @@
 /** The signatures of queries, and what their sources say of them since: that they are broken, or have other columns. */
 
-import type { Beside } from '@datahub/document-store';
+import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from './catalog.ts';
 import type { AuditDoc, QueryDoc, SignatureDoc } from './documents.ts';
@@ -32,12 +32,12 @@ export async function saveSignature(
   const old = await signatures.get(accountId, id);
   const next = nextOf(old, query, described);
   if (old !== null && isSame(old, next)) return;
-  const beside = transition(catalog, { old, next, by });
+  const companion = transition(catalog, { old, next, by });
   if (old === null) {
-    await signatures.insert(next, beside).catch((err) => {
+    await signatures.insert(next, companion).catch((err) => {
       if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
     });
-  } else await signatures.replace({ ...next, version: old.version + 1 }, beside);
+  } else await signatures.replace({ ...next, version: old.version + 1 }, companion);
   // If the query was deleted meanwhile, its deletion could not delete this signature.
   if ((await queries.get(accountId, id)) === null) await signatures.delete(accountId, id);
 }
@@ -107,7 +107,7 @@ export function columnChanges(fromJson: string, toJson: string): ColumnChange[] 
 function transition(
   { createId, nowMs }: Pick<Catalog, 'createId' | 'nowMs'>,
   { old, next, by }: { old: SignatureDoc | null; next: SignatureDoc; by: SavedBy },
-): Beside | undefined {
+): CompanionWrite | undefined {
   const [was, is] = [old?.state === 'broken', next.state === 'broken'];
   if (was === is) return undefined;
   const at = nowMs();

@@ -1,4 +1,4 @@
-import type { Beside } from '@datahub/document-store';
+import type { CompanionWrite } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
@@ -27,7 +27,7 @@ const ours = principalOf('ours');
 const theirs = principalOf('theirs');
 
 /** An audit entry with an id of its own. */
-const entry = (): Beside => {
+const entry = (): CompanionWrite => {
   const doc = { id: createId('evt', 1), accountId: 'ours', version: 1, at: 1, action: 'hub.update' };
   return { collection: 'audit', doc };
 };

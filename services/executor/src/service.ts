@@ -30,7 +30,7 @@ import { createDial } from './network/dialer.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
-import type { ConnectDeps, Connection, Engine, Learned } from './ports/engine.ts';
+import type { ConnectDeps, Connection, Engine, SourceFacts } from './ports/engine.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
 import { createStatisticsRecorder } from './statistics/recorder.ts';
 import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
@@ -197,18 +197,18 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
       Object.values(engines).some((engine) => engine.owns?.(address, port) ?? false),
   };
   // A pool keeps the same definition object until the settings change.
-  const learnedOf = new WeakMap<SourceDefinition, Learned>();
+  const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
-    const learned = learnedOf.get(source) ?? {};
-    learnedOf.set(source, learned);
+    const facts = factsOf.get(source) ?? {};
+    factsOf.set(source, facts);
     const { accountId } = source;
     const connectDeps: ConnectDeps = {
       dial: createDial({ ...dialling, accountId }),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,
-      learned,
+      facts,
     };
     const engine = engines[source.engine];
     const settings = await unseal(source, opener);

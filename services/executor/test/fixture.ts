@@ -5,7 +5,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import type { FormatName } from '@datahub/contract/formats';
 import mysql from 'mysql2/promise';
 import { createEngines } from '../src/engines/index.ts';
-import type { RowFigures } from '../src/execution/execution.ts';
+import type { RowFigures } from '../src/execution/execution-state.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
 import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/ports/engine.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
@@ -45,7 +45,7 @@ export async function operateMysql(url: string, texts: string[]): Promise<void> 
   }
 }
 
-export interface Asked extends Partial<RunOptions> {
+export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
   kind?: Statement['kind'];
   key?: string;
@@ -61,7 +61,7 @@ export interface Answered {
 }
 
 /** Runs a statement to its end; the connection stays as the engine leaves it. */
-export async function ask(connection: Connection, text: string, asked: Asked = {}): Promise<Answered> {
+export async function ask(connection: Connection, text: string, asked: AskOptions = {}): Promise<Answered> {
   const { params = [], kind = 'read', key = text, format = 'json', numbers = 'auto', ...options } = asked;
   const chunks: Buffer[] = [];
   const reply = {

@@ -14,19 +14,19 @@ import { readExecutorConfig } from '../src/config.ts';
 import { bindingOf } from '../src/credentials/unseal.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
 import { toSourceDefinition } from '../src/definitions/definition.ts';
-import type { ResponseWriter } from '../src/execution/execution.ts';
-import type { Connection, ConnectSettings, Engine, Learned, Statement } from '../src/ports/engine.ts';
+import type { ResponseWriter } from '../src/execution/execution-state.ts';
+import type { Connection, ConnectSettings, Engine, SourceFacts, Statement } from '../src/ports/engine.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 import { source as plain } from './fakes/pipeline.ts';
 
 /** An engine over a real socket, so that the real dialling rules apply. A statement's answer is its own text. */
-function createLineEngine(seen: ConnectSettings[], learnt: (Learned | undefined)[]): Engine {
+function createLineEngine(seen: ConnectSettings[], learnt: (SourceFacts | undefined)[]): Engine {
   return {
-    connect: async (settings, { dial, signal, learned }) => {
+    connect: async (settings, { dial, signal, facts }) => {
       const socket = await dial(settings.host, settings.port, { signal });
       seen.push(settings);
-      learnt.push(learned);
+      learnt.push(facts);
       let text = '';
       const connection = {
         serverVersion: '15.0',
@@ -113,7 +113,7 @@ async function setup(env: Record<string, string> = {}) {
     reseal: async () => ({ done: true, moreDone: [] }),
   };
   const seen: ConnectSettings[] = [];
-  const learnt: (Learned | undefined)[] = [];
+  const learnt: (SourceFacts | undefined)[] = [];
   const service = openExecutor(
     readSettings(env, (reader) => readExecutorConfig(reader, { embedded: true })),
     {

@@ -11,12 +11,12 @@ import { Icon, type IconName } from '../ui/icons.tsx';
 import { Menu, type MenuItem } from '../ui/menu.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Tree } from '../ui/tree/tree.tsx';
-import { type Asked, TreeDialog } from '../ui/tree/tree-dialogs.tsx';
+import { type PendingDialog, TreeDialog } from '../ui/tree/tree-dialogs.tsx';
 import { HubSwitcher } from './hub-switcher.tsx';
 
 export function Side() {
-  const asked = useSignal<Asked | undefined>(undefined);
-  const ask = (action: Asked['action'], node: TreeNode) => {
+  const asked = useSignal<PendingDialog | undefined>(undefined);
+  const ask = (action: PendingDialog['action'], node: TreeNode) => {
     asked.value = { action, node };
   };
   return (
@@ -103,7 +103,7 @@ interface BranchProps {
   to: string;
   needs: Scope;
   empty: string;
-  ask(action: Asked['action'], node: TreeNode): void;
+  ask(action: PendingDialog['action'], node: TreeNode): void;
 }
 
 function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {

@@ -10,7 +10,7 @@ import type { Collection as MongodbCollection, UpdateFilter } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkOutbox } from '../collection-spec.ts';
 import { encode } from '../document.ts';
-import type { Beside } from '../document-store.ts';
+import type { CompanionWrite } from '../document-store.ts';
 import { type MongodbDocument, toMongodbDocument } from './documents.ts';
 import { isTaken } from './errors.ts';
 
@@ -26,7 +26,7 @@ export interface Posted {
 
 export interface Outboxes {
   /** Validates the document to write beside a change in this collection. */
-  post(shape: Shape, beside: Beside): Posted;
+  post(shape: Shape, companion: CompanionWrite): Posted;
   /** Empties the outbox of one document, and removes a tombstone. */
   deliver(shape: Shape, key: string): Promise<void>;
   /** Empties all outboxes. */

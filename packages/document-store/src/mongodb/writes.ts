@@ -2,7 +2,7 @@ import type { Collection as MongodbCollection } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkDeclared } from '../collection-spec.ts';
 import { encode, isAccountId, isId } from '../document.ts';
-import type { Beside, Collection, DeleteGuard, Doc } from '../document-store.ts';
+import type { Collection, CompanionWrite, DeleteGuard, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkStep } from '../filter.ts';
 import {
   keyFilter,
@@ -83,7 +83,8 @@ function createBulkDeletes(target: Target) {
 function createChanges({ collection, shape, calls }: Target) {
   const { call, outboxes } = calls;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
-  const post = (beside: Beside | undefined) => (beside === undefined ? {} : outboxes.post(shape, beside));
+  const post = (companion: CompanionWrite | undefined) =>
+    companion === undefined ? {} : outboxes.post(shape, companion);
 
   /** Repeats a change that needs an empty outbox. `work` returns false if the outbox is full or the version differs. */
   async function withEmptyOutbox(key: string, work: () => Promise<boolean>): Promise<boolean> {
@@ -114,7 +115,7 @@ function createChanges({ collection, shape, calls }: Target) {
 
   /** Leaves a tombstone if there is a document beside the deletion. */
   async function deleteOnce(accountId: string, id: string, guard: DeleteGuard): Promise<boolean> {
-    const { version, zero, beside } = guard;
+    const { version, zero, companion } = guard;
     const filter = {
       ...keyFilter(accountId, id, version),
       ...(version === undefined && shape.outbox ? { version: { $gt: 0 } } : {}),
@@ -122,9 +123,9 @@ function createChanges({ collection, shape, calls }: Target) {
       ...(shape.outbox ? { pending: null } : {}),
     };
     const key = keyOf(accountId, id);
-    const entomb = { $set: { ...toTombstone(shape, key), ...post(beside) } };
+    const entomb = { $set: { ...toTombstone(shape, key), ...post(companion) } };
     const write = async () =>
-      beside === undefined
+      companion === undefined
         ? (await change(key, () => collection.deleteOne(filter))).deletedCount === 1
         : (await change(key, () => collection.updateOne(filter, entomb))).matchedCount === 1;
     return answered(write, async () => {
@@ -145,26 +146,26 @@ export function createWriting<T extends Doc>(target: Target) {
   const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
 
   return {
-    async insert(doc, beside) {
-      const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(beside) };
+    async insert(doc, companion) {
+      const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(companion) };
       const write = async () => void (await call(() => collection.insertOne(stored)));
       await answered(write, async () => {
         const found = await call(() => collection.findOne({ _id: stored._id }));
         // For another document with this id the repeated insert reports the conflict.
         if (found === null || found.version !== stored.version || found.body !== stored.body) await write();
       });
-      if (beside !== undefined) await deliver(stored._id);
+      if (companion !== undefined) await deliver(stored._id);
     },
     async insertMany(docs) {
       const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
       if (stored.length > 0)
         await answered(() => call(() => collection.insertMany(stored, { ordered: true })));
     },
-    async replace(doc, beside) {
+    async replace(doc, companion) {
       const stored = encode(shape, doc);
       const key = keyOf(stored.accountId, stored.id);
-      const posted = post(beside);
-      if (beside === undefined) return replaceOnce(stored, posted);
+      const posted = post(companion);
+      if (companion === undefined) return replaceOnce(stored, posted);
       const replaced = await withEmptyOutbox(key, () => replaceOnce(stored, posted));
       if (replaced) await deliver(key);
       return replaced;
@@ -172,10 +173,10 @@ export function createWriting<T extends Doc>(target: Target) {
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
-      if (!shape.outbox && guard.beside === undefined) return deleteOnce(accountId, id, guard);
+      if (!shape.outbox && guard.companion === undefined) return deleteOnce(accountId, id, guard);
       const key = keyOf(accountId, id);
       const deleted = await withEmptyOutbox(key, () => deleteOnce(accountId, id, guard));
-      if (deleted && guard.beside !== undefined) await deliver(key);
+      if (deleted && guard.companion !== undefined) await deliver(key);
       return deleted;
     },
     async add(accountId, id, { counter, by }) {

@@ -2,7 +2,7 @@ import type { Shape } from '../collection-spec.ts';
 import { checkDeclared, checkOutbox } from '../collection-spec.ts';
 import type { Stored } from '../document.ts';
 import { encode, isAccountId, isId } from '../document.ts';
-import type { Beside, Collection, Doc, Scalar } from '../document-store.ts';
+import type { Collection, CompanionWrite, Doc, Scalar } from '../document-store.ts';
 import { checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
 import type { Commits } from './commits.ts';
 import type { Counts } from './counts.ts';
@@ -18,7 +18,7 @@ interface Context {
   commits: Commits;
   isOpen: () => boolean;
   /** Validates a document and returns the function that inserts it inside a commit. */
-  toInsert: (beside: Beside) => () => void;
+  toInsert: (companion: CompanionWrite) => () => void;
 }
 
 export function createSqliteCollection(context: Context, shape: Shape) {
@@ -90,14 +90,14 @@ interface Tracked {
 /** What surrounds a change: the insert beside it, and the update of the counts. */
 function createTracking({ toInsert }: Context, shape: Shape, { counts, writes }: Tracked) {
   /** Makes a change and the insert beside it atomic. Nothing is inserted if `work` returns false. */
-  function withBeside<R>(work: () => R, beside: Beside | undefined): () => R {
-    if (beside === undefined) return work;
+  function withCompanion<R>(work: () => R, companion: CompanionWrite | undefined): () => R {
+    if (companion === undefined) return work;
     checkOutbox(shape);
-    const insertBeside = toInsert(beside);
+    const insertCompanion = toInsert(companion);
     return () =>
       writes.atomically(() => {
         const result = work();
-        if (result !== false) insertBeside();
+        if (result !== false) insertCompanion();
         return result;
       });
   }
@@ -110,18 +110,18 @@ function createTracking({ toInsert }: Context, shape: Shape, { counts, writes }:
     if (before !== null && after !== true) counts.changed(accountId, after, 1);
     return true;
   }
-  return { withBeside, tracked };
+  return { withCompanion, tracked };
 }
 
 function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
   const { prepare, commits } = context;
   const writes = createWrites(prepare, shape);
-  const { withBeside, tracked } = createTracking(context, shape, { counts, writes });
+  const { withCompanion, tracked } = createTracking(context, shape, { counts, writes });
   const inserted = ({ accountId, fields }: Stored) => counts.changed(accountId, fields, 1);
   return {
-    async insert(doc, beside) {
+    async insert(doc, companion) {
       const stored = encode(shape, doc);
-      const insert = withBeside(() => writes.insert(stored), beside);
+      const insert = withCompanion(() => writes.insert(stored), companion);
       await commits.run(() => {
         insert();
         inserted(stored);
@@ -134,16 +134,16 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
         for (const one of stored) inserted(one);
       });
     },
-    async replace(doc, beside) {
+    async replace(doc, companion) {
       const stored = encode(shape, doc);
       const { accountId, id, fields } = stored;
-      const replace = withBeside(() => writes.replace(stored) && fields, beside);
+      const replace = withCompanion(() => writes.replace(stored) && fields, companion);
       return commits.run(() => tracked(accountId, id, replace));
     },
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
-      const drop = withBeside(() => writes.delete(accountId, id, guard), guard.beside);
+      const drop = withCompanion(() => writes.delete(accountId, id, guard), guard.companion);
       return commits.run(() => tracked(accountId, id, drop));
     },
     async deleteMany(filter) {

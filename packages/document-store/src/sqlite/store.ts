@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
 import { toShapes } from '../collection-spec.ts';
-import type { Beside, CollectionSpec, DocumentStore } from '../document-store.ts';
+import type { CollectionSpec, CompanionWrite, DocumentStore } from '../document-store.ts';
 import { copySqliteFile } from './backup.ts';
 import { createSqliteCollection } from './collection.ts';
 import { createCommits } from './commits.ts';
@@ -89,7 +89,7 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
     prepare,
     commits,
     isOpen: () => db.isOpen,
-    toInsert: ({ collection, doc }: Beside) => find(collection).toInsert(doc),
+    toInsert: ({ collection, doc }: CompanionWrite) => find(collection).toInsert(doc),
   };
   for (const shape of shapes) collections.set(shape.name, createSqliteCollection(context, shape));
   const closing = new AbortController();

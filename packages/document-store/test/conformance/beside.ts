@@ -5,7 +5,7 @@ import { conflict, item } from './cases.ts';
 
 export function describeBeside({ store, items, account }: Context): void {
   const entries = () => store().collection<Entry>('entries');
-  const beside = (accountId: string, text: string) => ({
+  const companion = (accountId: string, text: string) => ({
     collection: 'entries',
     doc: { id: randomUUID(), accountId, version: 1, text },
   });
@@ -15,15 +15,15 @@ export function describeBeside({ store, items, account }: Context): void {
   it('writes a document of another collection beside what is made, changed and deleted', async () => {
     const accountId = account();
     const made = item(accountId, 'a', { group: 'g' });
-    await items().insert(made, beside(accountId, '1 made'));
+    await items().insert(made, companion(accountId, '1 made'));
     const changed = { ...made, version: 2 };
-    expect(await items().replace(changed, beside(accountId, '2 changed'))).toBe(true);
-    expect(await items().delete(accountId, 'a', { beside: beside(accountId, '3 deleted') })).toBe(true);
+    expect(await items().replace(changed, companion(accountId, '2 changed'))).toBe(true);
+    expect(await items().delete(accountId, 'a', { companion: companion(accountId, '3 deleted') })).toBe(true);
     expect(await texts(accountId)).toEqual(['1 made', '2 changed', '3 deleted']);
     expect(await items().get(accountId, 'a')).toBeNull();
     expect(await items().count({ accountId })).toBe(0);
     expect(await items().count({ accountId, where: { group: 'g' } })).toBe(0);
-    await items().insert(made, beside(accountId, '4 made again'));
+    await items().insert(made, companion(accountId, '4 made again'));
     expect(await items().getUnique('secret', made.secret)).toMatchObject({ id: 'a', version: 1 });
   });
 
@@ -31,12 +31,12 @@ export function describeBeside({ store, items, account }: Context): void {
     const accountId = account();
     const made = item(accountId, 'a');
     await items().insert(made);
-    await expect(items().insert(made, beside(accountId, 'twice'))).rejects.toEqual(conflict);
-    expect(await items().replace({ ...made, version: 3 }, beside(accountId, 'stale'))).toBe(false);
-    expect(await items().delete(accountId, 'a', { version: 2, beside: beside(accountId, 'stale') })).toBe(
-      false,
-    );
-    expect(await items().delete(accountId, 'b', { beside: beside(accountId, 'missing') })).toBe(false);
+    await expect(items().insert(made, companion(accountId, 'twice'))).rejects.toEqual(conflict);
+    expect(await items().replace({ ...made, version: 3 }, companion(accountId, 'stale'))).toBe(false);
+    expect(
+      await items().delete(accountId, 'a', { version: 2, companion: companion(accountId, 'stale') }),
+    ).toBe(false);
+    expect(await items().delete(accountId, 'b', { companion: companion(accountId, 'missing') })).toBe(false);
     expect(await items().delete(accountId, 'a')).toBe(true);
     expect(await texts(accountId)).toEqual([]);
   });
@@ -47,7 +47,7 @@ export function describeBeside({ store, items, account }: Context): void {
       const doc = await items().get(accountId, id);
       if (doc === null) throw new Error('It is gone.');
       const next = { ...doc, version: doc.version + 1, data: Number(doc.data) + 1 };
-      if (!(await items().replace(next, beside(accountId, `${id} ${name}`)))) await increment(id, name);
+      if (!(await items().replace(next, companion(accountId, `${id} ${name}`)))) await increment(id, name);
     };
     const names = Array.from({ length: 8 }, (_, i) => `change ${i}`);
     const all = ['a', 'b', 'c', 'd'];
@@ -59,10 +59,10 @@ export function describeBeside({ store, items, account }: Context): void {
 
   it('refuses what is not declared', async () => {
     const accountId = account();
-    const other = { ...beside(accountId, 'x'), collection: 'nowhere' };
+    const other = { ...companion(accountId, 'x'), collection: 'nowhere' };
     await expect(items().insert(item(accountId, 'a'), other)).rejects.toThrow(TypeError);
-    const entry = beside(accountId, 'x');
-    await expect(entries().insert(entry.doc as Entry, beside(accountId, 'y'))).rejects.toThrow(TypeError);
+    const entry = companion(accountId, 'x');
+    await expect(entries().insert(entry.doc as Entry, companion(accountId, 'y'))).rejects.toThrow(TypeError);
     expect(await items().get(accountId, 'a')).toBeNull();
   });
 }

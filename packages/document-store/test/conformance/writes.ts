@@ -87,8 +87,8 @@ export function describeWrites({ items, account }: Context): void {
     // Both removing the path and deleting the document free it.
     expect(await items().replace(item(accountId, 'a', { version: 2, group: 'g' }))).toBe(true);
     expect(await items().replace(taken)).toBe(true);
-    const beside = { collection: 'entries', doc: { id: 'e', accountId, version: 1 } };
-    expect(await items().delete(accountId, 'dh.q.0000', { beside })).toBe(true);
+    const companion = { collection: 'entries', doc: { id: 'e', accountId, version: 1 } };
+    expect(await items().delete(accountId, 'dh.q.0000', { companion })).toBe(true);
     await items().insert(item(accountId, 'c', { group: 'g', path: 'x/y', nick: 'n' }));
   });
 

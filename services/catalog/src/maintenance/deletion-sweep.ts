@@ -20,8 +20,8 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   await empty(store.queryVersions);
   await empty(store.sources);
   await empty(store.folders);
-  const beside = hub.deleted && { collection: 'audit', doc: hub.deleted };
-  await store.hubs.delete(hub.accountId, hub.id, { beside });
+  const companion = hub.deleted && { collection: 'audit', doc: hub.deleted };
+  await store.hubs.delete(hub.accountId, hub.id, { companion });
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { AuditAction } from '@datahub/contract/audit-actions';
-import type { Beside } from '@datahub/document-store';
+import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -75,7 +75,7 @@ interface Entry {
 }
 
 /** Returns the entry of a change. The store writes both in one step, so it never has one without the other. */
-export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId }: Entry): Beside {
+export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId }: Entry): CompanionWrite {
   const { accountId, keyId } = requirePrincipal(ctx);
   const at = catalog.nowMs();
   const doc: AuditDoc = {
@@ -94,7 +94,7 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId
 }
 
 /** Returns the entry of a change that undoes another change of the same call. */
-export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Beside =>
+export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): CompanionWrite =>
   auditEntry(catalog, { ...ctx, operation: undefined }, entry);
 
 /**

@@ -124,10 +124,10 @@ async function deleteFolder(
   await requireEmpty(catalog, folder);
   const marked = { ...folder, deleting: 1, version: folder.version + 1 };
   if (!(await folders.replace(marked))) return deleteFolder(catalog, ctx, request);
-  const beside = auditEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id });
+  const companion = auditEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id });
   try {
     await requireEmpty(catalog, folder);
-    if (!(await folders.delete(folder.accountId, folder.id, { beside }))) throw notFound('folder');
+    if (!(await folders.delete(folder.accountId, folder.id, { companion }))) throw notFound('folder');
   } catch (err) {
     await catalog.leftovers.finish(folder.id, () => unmarkFolder(catalog.store, marked));
     throw err;

@@ -3,7 +3,7 @@
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import type { Beside } from '@datahub/document-store';
+import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -108,8 +108,8 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const key = await loadKey(catalog, principal.accountId, keyId);
       const caller = await store.keys.get(principal.accountId, principal.keyId);
       requireNoStronger(reachOf(principal, caller), key);
-      const beside = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
-      if (!(await store.keys.delete(principal.accountId, keyId, { beside }))) throw notFound('key');
+      const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
+      if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
       return {};
     },
   };
@@ -134,7 +134,7 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 interface Ending {
   key: KeyDoc;
   expiresAt: number;
-  entry: Beside;
+  entry: CompanionWrite;
 }
 
 /** Retries, because concurrent uses of the key change its document. */

@@ -50,7 +50,7 @@ export function createUsageCalls(
   };
 }
 
-interface Reading extends UsageOptions {
+interface UsageRange extends UsageOptions {
   queryId: string;
   principal: Principal;
   /** The start of the day. */
@@ -58,8 +58,8 @@ interface Reading extends UsageOptions {
 }
 
 /** Reads whole days, newest first. */
-async function readUsage(catalog: Catalog, reading: Reading): Promise<{ fromMs: number; usage: Usage }> {
-  const { queryId, principal, today, auditKeptMs, entriesMax = entriesMaxDefault } = reading;
+async function readUsage(catalog: Catalog, range: UsageRange): Promise<{ fromMs: number; usage: Usage }> {
+  const { queryId, principal, today, auditKeptMs, entriesMax = entriesMaxDefault } = range;
   const { accountId } = principal;
   // The sweep may have deleted a part of the day on which the oldest entries were written.
   const keptFrom = dayOf(catalog.nowMs() - auditKeptMs) + dayMs;

@@ -1,6 +1,6 @@
 /** Caches answers in memory, bounded in bytes in total and for each account. Evicts the least recently used first. */
 
-export interface KeptAnswer {
+export interface CachedAnswer {
   readonly bytes: Buffer;
   readonly etag: string;
   /** True if a limit cut the rows. */
@@ -13,7 +13,7 @@ export interface CacheEntry {
   /** The ids of the query and the source. A change of one invalidates the entry. */
   readonly ids: readonly string[];
   /** Undefined if the answer is too large to cache. */
-  readonly answer: KeptAnswer | undefined;
+  readonly answer: CachedAnswer | undefined;
   /**
    * The start of the execution, or of the validation that renewed the entry. The age of the answer counts from here.
    */

@@ -16,8 +16,8 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { CacheRules, QueryDefinition } from '../definitions/definition.ts';
 import { cancelReason } from '../execution/cancellation.ts';
-import { Execution } from '../execution/execution.ts';
 import { toFailure } from '../execution/execution-error.ts';
+import { Execution } from '../execution/execution-state.ts';
 import {
   type CallValues,
   type ExecutionLimits,
@@ -25,8 +25,8 @@ import {
   runOptionsOf,
   timeoutMsOf,
 } from '../execution/prepare.ts';
-import { type RunDeps, runOn, type Work } from '../execution/run.ts';
-import type { AnswerStore, CacheEntry, KeptAnswer } from './answer-store.ts';
+import { type RunDeps, runOn, type StatementRun } from '../execution/run-statement.ts';
+import type { AnswerStore, CachedAnswer, CacheEntry } from './answer-store.ts';
 import { createTagger, toCacheKey } from './cache-key.ts';
 import { Flight } from './flight.ts';
 import { sendBytes } from './send-bytes.ts';
@@ -40,7 +40,7 @@ export interface CacheEvents {
   /**
    * Called when a query with a cache was answered. `run` has durations only if the answer did not come from the cache.
    */
-  answered(run: Execution, info: AnsweredInfo, kept?: KeptAnswer): void;
+  answered(run: Execution, info: AnsweredInfo, kept?: CachedAnswer): void;
   /** Called when an execution that several calls share has ended, unless all of them have left. */
   ended(run: Execution): void;
 }
@@ -54,7 +54,7 @@ export interface CacheDeps extends RunDeps {
   now: () => number;
 }
 
-export interface CachedWork extends Work {
+export interface CachedRun extends StatementRun {
   values: CallValues;
 }
 
@@ -65,7 +65,7 @@ export const isCacheable = ({ annotate }: ExecuteRequest, { kind }: PreparedQuer
 /** One call with everything that its answer depends on. */
 interface Call {
   run: Execution;
-  work: CachedWork;
+  work: CachedRun;
   key: string;
   rules: CacheRules;
 }
@@ -89,7 +89,7 @@ export class CachedExecution {
   }
 
   /** Like `runOn`, for a prepared run. */
-  async execute(run: Execution, work: CachedWork): Promise<void> {
+  async execute(run: Execution, work: CachedRun): Promise<void> {
     const { cache: asked, options, form, reroutable } = run.request;
     const query = run.query as QueryDefinition;
     const rules = query.cache as CacheRules;
@@ -240,7 +240,7 @@ export class CachedExecution {
   /** Sends a cached answer, or only that it has not changed. */
   async #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): Promise<void> {
     const { run } = call;
-    const answer = entry.answer as KeptAnswer;
+    const answer = entry.answer as CachedAnswer;
     const { etag, bytes } = answer;
     const { cache: asked, form } = run.request;
     const notModified = asked?.anyEtag === true || asked?.etags.includes(etag) === true;
@@ -264,7 +264,7 @@ export class CachedExecution {
   #announce(
     { run, rules }: Pick<Call, 'run' | 'rules'>,
     info: Partial<CacheInfo> & { outcome: CacheOutcome },
-    kept?: KeptAnswer,
+    kept?: CachedAnswer,
   ): void {
     const { maxAgeS, staleS } = rules;
     run.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
@@ -277,7 +277,7 @@ const preparedOf = ({ prepared }: Execution): PreparedQuery => prepared as Prepa
 function entryOf(
   { run }: Call,
   { startedAt }: Flight,
-  made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: KeptAnswer },
+  made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: CachedAnswer },
 ): CacheEntry {
   const { accountId, queryId, hubId, source } = run.query as QueryDefinition;
   const ids = [queryId, source.sourceId, hubId];

@@ -6,7 +6,7 @@
 
 import { hash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ResponseOptions, ResponseWriter } from '../execution/execution.ts';
+import type { ResponseOptions, ResponseWriter } from '../execution/execution-state.ts';
 import type { CallValues, PreparedQuery } from '../execution/prepare.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../ports/engine.ts';
 import type { RowSink } from '../ports/row-sink.ts';

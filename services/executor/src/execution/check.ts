@@ -8,7 +8,7 @@ import type { QueryDefinition } from '../definitions/definition.ts';
 import { contractChanges } from './contract-changes.ts';
 import type { CompileQuery } from './prepare.ts';
 
-interface Asking {
+interface CheckDeps {
   describe(query: QueryDefinition): Promise<DescribeQueryResponse>;
   compile: CompileQuery;
 }
@@ -20,7 +20,7 @@ export const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISM
 export async function checkQuery(
   draft: QueryDefinition,
   stored: QueryDefinition | undefined,
-  { describe, compile }: Asking,
+  { describe, compile }: CheckDeps,
 ): Promise<CheckQueryResponse> {
   const [found, compared] = await Promise.all([
     attempt(draft, describe),
@@ -50,7 +50,7 @@ interface Attempt {
   fault?: HubError;
 }
 
-async function attempt(query: QueryDefinition, describe: Asking['describe']): Promise<Attempt> {
+async function attempt(query: QueryDefinition, describe: CheckDeps['describe']): Promise<Attempt> {
   try {
     return { signature: await describe(query) };
   } catch (err) {

@@ -50,15 +50,15 @@ const neededIn = ({ variables }: Contract) => {
 
 const typeIn = ({ variables }: Contract, key: string) => variables.find((one) => one.key === key)?.type;
 
-interface Comparing<T> {
+interface ComparisonRules<T> {
   keyOf(one: T): string;
   isAddedBreaking(one: T): boolean;
   isRemovedBreaking: boolean;
   compare(from: T, to: T): Change[];
 }
 
-function compareAll<T>(kind: string, [from, to]: [T[], T[]], comparing: Comparing<T>): ContractChange[] {
-  const { keyOf, isAddedBreaking, isRemovedBreaking, compare } = comparing;
+function compareAll<T>(kind: string, [from, to]: [T[], T[]], rules: ComparisonRules<T>): ContractChange[] {
+  const { keyOf, isAddedBreaking, isRemovedBreaking, compare } = rules;
   const old = new Map(from.map((one) => [keyOf(one), one]));
   const next = new Map(to.map((one) => [keyOf(one), one]));
   const ofOld = from.flatMap((one): ContractChange[] => {

@@ -10,7 +10,7 @@ import { jsonTypeOf } from '../result/formats/json.ts';
 import { toFailure } from './execution-error.ts';
 import type { DescribableForm, PreparedQuery } from './prepare.ts';
 
-interface Describing {
+interface DescribeDeps {
   describe(form: DescribableForm): Promise<Signature>;
   /** The wall-clock time. */
   nowMs: () => number;
@@ -20,7 +20,7 @@ interface Describing {
 export async function describeQuery(
   prepared: PreparedQuery,
   { version, notNull }: Pick<QueryDefinition, 'version' | 'notNull'>,
-  { describe, nowMs }: Describing,
+  { describe, nowMs }: DescribeDeps,
 ): Promise<DescribeQueryResponse> {
   let refused: HubError | undefined;
   for (const form of prepared.describable()) {

@@ -8,9 +8,9 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, type QueryDefinition, toQueryDefinition } from '../definitions/definition.ts';
 import { createPlanWriter } from '../result/plan-writer.ts';
-import type { Execution } from './execution.ts';
+import type { Execution } from './execution-state.ts';
 import { type PreparedQuery, refusedOption } from './prepare.ts';
-import { runOn, type Work } from './run.ts';
+import { runOn, type StatementRun } from './run-statement.ts';
 
 /** The draft as a definition under the id of its source, because its calls are counted there. */
 export async function resolveDraft(
@@ -63,7 +63,7 @@ export const draftTimeoutMs = (draft: Draft | undefined, timeoutMs: number): num
   draft?.analyze ? Math.min(timeoutMs, analyzeMsMax) : timeoutMs;
 
 /** Runs a draft: its statement is not kept prepared, and with `explain` the answer is the plan. */
-export async function runDraft(run: Execution, work: Work, draft: Draft): Promise<void> {
+export async function runDraft(run: Execution, work: StatementRun, draft: Draft): Promise<void> {
   const engine = run.query?.source.engine;
   const statement = { ...work.statement, isOnce: true };
   if (!draft.explain || engine === undefined || engine === 'mongodb')

@@ -11,9 +11,8 @@ import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import { draftTimeoutMs, requireMayTry, resolveDraft, runDraft } from './draft.ts';
-import { Execution } from './execution.ts';
 import { toFailure } from './execution-error.ts';
-import { contextOfForm, requireRead } from './form.ts';
+import { Execution } from './execution-state.ts';
 import { keyLimits } from './key-limits.ts';
 import {
   type CompileQuery,
@@ -25,8 +24,9 @@ import {
   runOptionsOf,
   timeoutMsOf,
 } from './prepare.ts';
-import { type RunDeps, runOn } from './run.ts';
+import { type RunDeps, runOn } from './run-statement.ts';
 import { toHeaderText } from './unknown-context.ts';
+import { contextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
   definitions: Pick<Definitions, 'cached' | 'query'>;
@@ -82,8 +82,8 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
       run.statement = statement;
-      const isKept = query.cache !== undefined && deps.answers.isOn && isCacheable(request, prepared);
-      if (request.checkOnly || (form?.checkOnly && !isKept)) return run.span?.end({});
+      const isCached = query.cache !== undefined && deps.answers.isOn && isCacheable(request, prepared);
+      if (request.checkOnly || (form?.checkOnly && !isCached)) return run.span?.end({});
       const work = {
         pool: pools.pool(query.source),
         statement,
@@ -92,7 +92,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         bytes: request.contextJson.length,
         deps,
       };
-      if (isKept) return await cached.execute(run, { ...work, values: { pinnedJson, contextJson } });
+      if (isCached) return await cached.execute(run, { ...work, values: { pinnedJson, contextJson } });
       await (draft === undefined ? runOn(run, work) : runDraft(run, work, draft));
       deps.events.executed(run);
     } catch (err) {

@@ -10,7 +10,7 @@ import type { Connection, SnapshotPlace, Statement } from '../ports/engine.ts';
 import type { RowSink } from '../ports/row-sink.ts';
 import { toFailure, withoutValues } from './execution-error.ts';
 import { type CompileQuery, leastOf, type PreparedQuery, refusedOption } from './prepare.ts';
-import type { RunDeps } from './run.ts';
+import type { RunDeps } from './run-statement.ts';
 
 export interface DiffOptions {
   valuesJson: string;

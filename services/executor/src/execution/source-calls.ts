@@ -26,7 +26,7 @@ import { identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
 import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
 import { diffQueries } from './row-diff.ts';
-import type { RunDeps } from './run.ts';
+import type { RunDeps } from './run-statement.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;

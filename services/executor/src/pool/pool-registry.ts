@@ -47,7 +47,7 @@ interface Entry {
 
 const sweepEveryMs = 1_000;
 /** What a waiting execution counts as, besides its values: its request, its statement, its deadline. */
-const waitingBytes = 8_192;
+const waiterBytes = 8_192;
 
 export function createPoolRegistry<S extends PooledSource>(options: PoolRegistryOptions<S>): PoolRegistry<S> {
   const entries = new Map<string, Entry>();
@@ -228,13 +228,13 @@ export class FairBudget implements ConnectionBudget {
     const { waitingPerAccountMax, waitingMax, waitingBytesMax } = this.limits;
     const countMax = Math.min(waitingPerAccountMax, waitingMax - this.waitingCount);
     if (usage.waiting >= countMax) return false;
-    if (usage.waitingBytes + waitingBytes + bytes > waitingBytesMax - this.waitingBytes) return false;
-    this.countWaiting(usage, 1, waitingBytes + bytes);
+    if (usage.waitingBytes + waiterBytes + bytes > waitingBytesMax - this.waitingBytes) return false;
+    this.countWaiting(usage, 1, waiterBytes + bytes);
     return true;
   }
 
   stopWaiting(usage: AccountUsage, bytes: number): void {
-    this.countWaiting(usage, -1, -waitingBytes - bytes);
+    this.countWaiting(usage, -1, -waiterBytes - bytes);
   }
 
   private countWaiting(usage: AccountUsage, count: number, bytes: number): void {

@@ -64,7 +64,7 @@ export interface ConnectSettings extends ServerSettings {
 }
 
 /** Facts that the first connections to a source detect, for later connections. */
-export interface Learned {
+export interface SourceFacts {
   /** True if the server rejects session settings in the start-up message; PostgreSQL only. */
   refusesOptions?: boolean;
   /** True if a pooler can run each transaction in another session; PostgreSQL only. */
@@ -95,7 +95,7 @@ export interface ConnectDeps {
   /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
   currentPassword?(): Promise<string>;
   /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
-  learned?: Learned;
+  facts?: SourceFacts;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Checks the columns that a query asserts in `notNull`, before their values are encoded. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ResponseWriter, Timing } from '../execution/execution.ts';
+import type { ResponseWriter, Timing } from '../execution/execution-state.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';

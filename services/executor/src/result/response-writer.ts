@@ -2,7 +2,7 @@
 
 import { type FormatName, formats } from '@datahub/contract/formats';
 import { frameKinds } from '@datahub/executor-session/row-frames';
-import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execution.ts';
+import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execution-state.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';

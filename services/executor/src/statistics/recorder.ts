@@ -2,7 +2,7 @@
 
 import { CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
 import type { CacheEvents } from '../cache/cached-execution.ts';
-import type { Execution } from '../execution/execution.ts';
+import type { Execution } from '../execution/execution-state.ts';
 import type { Sample } from './figures.ts';
 import type { QueryStatistics } from './query-statistics.ts';
 

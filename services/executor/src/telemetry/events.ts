@@ -10,7 +10,7 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { AnswerStore } from '../cache/answer-store.ts';
 import type { CacheEvents } from '../cache/cached-execution.ts';
-import type { Execution } from '../execution/execution.ts';
+import type { Execution } from '../execution/execution-state.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import type { StatisticsRecorder } from '../statistics/recorder.ts';
 import { traceExecution } from './traces.ts';

@@ -3,7 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Execution } from '../execution/execution.ts';
+import type { Execution } from '../execution/execution-state.ts';
 
 /** The names of OpenTelemetry's semantic conventions. */
 const systems: Record<EngineName, string> = {

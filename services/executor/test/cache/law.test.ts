@@ -38,7 +38,7 @@ const dayMs = 86_400_000;
 const wide = { ask: 0.3, time: 0.2, day: 0.01, change: 0.07, data: 0.06, leave: 0.04, fail: 0.3 };
 const narrow = { ask: 0.15, time: 0.2, day: 0.01, change: 0, data: 0.06, leave: 0.02, fail: 0.1 };
 
-interface Asked {
+interface CachedCall {
   call: Call;
   expected: Omit<Told, 'startedAt' | 'begunAt' | 'value'>;
   rules: NonNullable<QueryDefinition['cache']>;
@@ -58,7 +58,7 @@ class World {
   readonly random: () => number;
   /** All calls are equal, and their query has a validation. */
   readonly isNarrow: boolean;
-  readonly asked: Asked[] = [];
+  readonly asked: CachedCall[] = [];
   readonly definitions = new Map<string, QueryDefinition>();
   /** The times of failed refreshes by entry. */
   readonly failedSince = new Map<string, number>();
@@ -150,7 +150,7 @@ class World {
     this.asked.push({
       call: this.pipeline.call(principal, { queryId, contextJson }),
       expected,
-      rules: definition.cache as Asked['rules'],
+      rules: definition.cache as CachedCall['rules'],
       notBefore: this.failedSince.get(JSON.stringify(expected)) ?? Number.NEGATIVE_INFINITY,
     });
   }
@@ -257,7 +257,7 @@ class World {
   }
 
   /** Returns whether an answer may be sent whose age counts from the start of this execution or validation. */
-  isAllowed({ startedAt, begunAt }: Told, { call, rules, notBefore }: Asked): boolean {
+  isAllowed({ startedAt, begunAt }: Told, { call, rules, notBefore }: CachedCall): boolean {
     const age = this.pipeline.clock.now - startedAt;
     const isOwn = begunAt >= call.startedAt;
     const isYoung = age <= rules.ageMsMax;

@@ -7,13 +7,18 @@ import type { Connection } from '../../src/ports/engine.ts';
 import { type Column, columnsOf } from '../cases/mysql-values.ts';
 import { cases, setUp } from '../cases/postgres-values.ts';
 import { toCsv, type ValueCase } from '../cases/value-case.ts';
-import { type Asked, ask, dial, settingsOf } from '../fixture.ts';
+import { type AskOptions, ask, dial, settingsOf } from '../fixture.ts';
 
 const deps = () => ({ dial, signal: AbortSignal.timeout(5_000) });
 
 /** `select` gives one row of one column `v`. */
-async function expectForms(connection: Connection, select: string, wanted: ValueCase, asked: Asked = {}) {
-  const text = async (more: Asked) => (await ask(connection, select, { ...asked, ...more })).text;
+async function expectForms(
+  connection: Connection,
+  select: string,
+  wanted: ValueCase,
+  asked: AskOptions = {},
+) {
+  const text = async (more: AskOptions) => (await ask(connection, select, { ...asked, ...more })).text;
   expect(await text({})).toBe(`{"data":[{"v":${wanted.json}}]}`);
   expect(await text({ numbers: 'string' })).toBe(`{"data":[{"v":${wanted.strings ?? wanted.json}}]}`);
   expect(await text({ format: 'ndjson' })).toBe(`{"v":${wanted.json}}\n`);
@@ -78,7 +83,7 @@ describe.each(servers)('values of %s', (engine, url) => {
     let connection: Connection;
     const columns = columnsOf(engine);
     const list = (each: (column: Column, index: number) => string) => columns.map(each).join(', ');
-    const write = async (text: string, asked: Asked = {}) => {
+    const write = async (text: string, asked: AskOptions = {}) => {
       await ask(connection, text, { kind: 'standalone', ...asked });
     };
 

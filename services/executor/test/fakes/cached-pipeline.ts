@@ -9,7 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';
-import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution.ts';
+import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution-state.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import type { Connection, Outcome, Statement } from '../../src/ports/engine.ts';

@@ -10,7 +10,7 @@ import { vi } from 'vitest';
 import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
 import { createExecute } from '../../src/execution/execute.ts';
-import type { ResponseWriter } from '../../src/execution/execution.ts';
+import type { ResponseWriter } from '../../src/execution/execution-state.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';

@@ -1,7 +1,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { expect, test } from 'vitest';
-import type { Execution } from '../../src/execution/execution.ts';
+import type { Execution } from '../../src/execution/execution-state.ts';
 import { AddressRefused } from '../../src/network/address-policy.ts';
 import { sourceUnreachable } from '../../src/network/dialer.ts';
 import { createExecutorEvents } from '../../src/telemetry/events.ts';

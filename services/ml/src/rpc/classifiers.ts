@@ -7,7 +7,6 @@ import { operationIdOf } from '@datahub/service-kit/id';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
 import type { MlStore } from '../store.ts';
-import { createExampleCalls } from './examples.ts';
 import {
   type ClassifierCallDeps,
   type ClassifierCalls,
@@ -16,7 +15,8 @@ import {
   open,
   unknownClassifier,
   versionOf,
-} from './opened.ts';
+} from './classifier-access.ts';
+import { createExampleCalls } from './examples.ts';
 import { toClassifier, toEvaluation } from './to-proto.ts';
 import { checkExamples, checkName, checkTexts, checkTop, randomName } from './validate.ts';
 

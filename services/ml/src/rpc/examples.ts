@@ -10,7 +10,7 @@ import {
   ofLog,
   open,
   versionOf,
-} from './opened.ts';
+} from './classifier-access.ts';
 import { checkCorrection, checkLabel, checkPageLimit } from './validate.ts';
 
 type ExampleCall = 'listExamples' | 'updateExample' | 'deleteExample';

@@ -9,12 +9,12 @@ import { type ColumnUse, QueryRowsFields, useQueryRows } from '../query/query-ro
 import { labelNames, textNames } from './examples.ts';
 
 const uses: ColumnUse[] = [
-  { member: 'text', label: 'Column of the text', usual: textNames },
-  { member: 'label', label: 'Column of the label', usual: labelNames },
+  { member: 'text', label: 'Column of the text', defaultNames: textNames },
+  { member: 'label', label: 'Column of the label', defaultNames: labelNames },
   {
     member: 'id',
     label: 'Column of the id',
-    usual: ['id'],
+    defaultNames: ['id'],
     hint: 'Identifies a row. The next time, rows that did not change are skipped.',
   },
 ];

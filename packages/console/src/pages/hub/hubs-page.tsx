@@ -14,7 +14,7 @@ import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 
-type Asked = { action: 'create' } | { action: 'rename' | 'delete'; hub: Hub };
+type PendingDialog = { action: 'create' } | { action: 'rename' | 'delete'; hub: Hub };
 
 async function archive(hub: Hub): Promise<void> {
   const action = hub.archived ? 'unarchive' : 'archive';
@@ -30,7 +30,7 @@ async function archive(hub: Hub): Promise<void> {
 }
 
 export function HubsPage() {
-  const [asked, setAsked] = useState<Asked>();
+  const [asked, setAsked] = useState<PendingDialog>();
   const all = hubs.value;
   if (hubsProblem.value !== undefined) return <ProblemBox problem={hubsProblem.value} />;
   if (all === undefined) return <Loading what="hubs" />;
@@ -88,7 +88,7 @@ export function HubsPage() {
   );
 }
 
-function HubDialog({ asked, onClose }: { asked: Asked; onClose(): void }) {
+function HubDialog({ asked, onClose }: { asked: PendingDialog; onClose(): void }) {
   const [label, setLabel] = useState(asked.action === 'rename' ? asked.hub.label : '');
   if (asked.action === 'delete') return <DeleteHub hub={asked.hub} onClose={onClose} />;
   const submit = async () => {

@@ -19,11 +19,11 @@ import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { NewKey } from './new-key.tsx';
 
-type Asked = { action: 'rotate' | 'revoke'; key: Key };
+type PendingDialog = { action: 'rotate' | 'revoke'; key: Key };
 
 export function KeysPage() {
   const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
-  const [asked, setAsked] = useState<Asked>();
+  const [asked, setAsked] = useState<PendingDialog>();
   const [, , , how, queryId] = route.value;
   const id = hubId.value ?? '';
   // The form begins with the name of the query.
@@ -63,7 +63,7 @@ export function KeysPage() {
 
 const isOwn = (key: Key) => key.keyId === currentKey.value?.keyId;
 
-function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: Asked): void }) {
+function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): void }) {
   return (
     <Scrolling label="Keys">
       <table class="facts">

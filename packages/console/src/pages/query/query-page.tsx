@@ -15,7 +15,7 @@ import { modifier } from '../../ui/keyboard.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { type Asked, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
+import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { Later } from '../lazy.tsx';
 import { ConflictNote } from './conflict-note.tsx';
 import { ContractView } from './contract-view.tsx';
@@ -57,7 +57,7 @@ function useUnsavedWarning(work: QueryWork): void {
 }
 
 function LoadedQuery({ work }: { work: QueryWork }) {
-  const asked = useSignal<Asked | undefined>(undefined);
+  const asked = useSignal<PendingDialog | undefined>(undefined);
   const [using, setUsing] = useState(false);
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
   const show = (name: string) =>
@@ -114,7 +114,11 @@ function LoadedQuery({ work }: { work: QueryWork }) {
   );
 }
 
-function menuOf(queryId: string, node: TreeNode | undefined, ask: (asked: Asked) => void): MenuItem[] {
+function menuOf(
+  queryId: string,
+  node: TreeNode | undefined,
+  ask: (asked: PendingDialog) => void,
+): MenuItem[] {
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
   return [

@@ -20,7 +20,7 @@ export interface ColumnUse {
   label: string;
   hint?: string;
   /** Names of columns that are chosen at first. */
-  usual: string[];
+  defaultNames: string[];
 }
 
 export interface QueryRows {
@@ -59,8 +59,8 @@ export function useQueryRows(uses: ColumnUse[]): QueryRows {
     return () => stop.abort();
   }, [work]);
   const columns = work?.signature.value?.columns ?? [];
-  const columnFor = ({ member, usual }: ColumnUse) =>
-    chosen[member] ?? columns.find(({ name }) => usual.includes(name.toLowerCase()))?.name ?? '';
+  const columnFor = ({ member, defaultNames }: ColumnUse) =>
+    chosen[member] ?? columns.find(({ name }) => defaultNames.includes(name.toLowerCase()))?.name ?? '';
   const draft = work?.draft.value;
   const isReady =
     draft !== undefined && reads(draft.command) && uses.every((use) => columnFor(use).trim() !== '');

@@ -14,7 +14,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { type Asked, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
+import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { SchemaBrowser } from './schema-browser.tsx';
 import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
 import { SourceFields } from './source-form.tsx';
@@ -29,7 +29,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
     (signal) => callJson<Source>(`v1/sources/${part(sourceId)}`, { signal }),
     [sourceId],
   );
-  const asked = useSignal<Asked | undefined>(undefined);
+  const asked = useSignal<PendingDialog | undefined>(undefined);
   const source = loaded.value;
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (source === undefined) return <Loading what="the source" />;

@@ -57,7 +57,7 @@ function TextsSummary() {
   );
 }
 
-const uses: ColumnUse[] = [{ member: 'text', label: 'Column of the texts', usual: textNames }];
+const uses: ColumnUse[] = [{ member: 'text', label: 'Column of the texts', defaultNames: textNames }];
 
 function ColumnSummary() {
   const rows = useQueryRows(uses);

@@ -27,7 +27,7 @@ export interface CompletionAnswer {
   cut: boolean;
 }
 
-export type Asked =
+export type SchemaRequest =
   | { op: 'load'; sourceId: string; text: string }
   | { op: 'search'; sourceId?: string; text: string; max: number }
   | { op: 'columns'; sourceId: string; schema: string; table: string }

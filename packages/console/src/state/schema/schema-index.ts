@@ -1,7 +1,7 @@
 /** Schemas of sources, read once for a tab and kept in a worker. */
 
 import { addressOf, call, part } from '../../api/client.ts';
-import type { Answers, Asked, TableHit } from './protocol.ts';
+import type { Answers, SchemaRequest, TableHit } from './protocol.ts';
 
 export type { TableHit } from './protocol.ts';
 
@@ -14,7 +14,7 @@ let worker: Worker | undefined;
 let last = 0;
 const waiting = new Map<number, Waiting>();
 
-function ask<Op extends keyof Answers>(asked: Asked & { op: Op }): Promise<Answers[Op]> {
+function ask<Op extends keyof Answers>(asked: SchemaRequest & { op: Op }): Promise<Answers[Op]> {
   worker ??= startWorker();
   const id = ++last;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /** A worker that stores the schemas of sources, because parsing and searching them would block the page. */
 
-import type { Answers, Asked } from './protocol.ts';
+import type { Answers, SchemaRequest } from './protocol.ts';
 import { TableIndex } from './table-index.ts';
 
 const indexes = new Map<string, TableIndex>();
@@ -9,11 +9,11 @@ const scope = globalThis as unknown as {
   postMessage(message: unknown): void;
   addEventListener(
     type: 'message',
-    listener: (event: MessageEvent<{ id: number; asked: Asked }>) => void,
+    listener: (event: MessageEvent<{ id: number; asked: SchemaRequest }>) => void,
   ): void;
 };
 
-function answer(asked: Asked): Answers[keyof Answers] {
+function answer(asked: SchemaRequest): Answers[keyof Answers] {
   if (asked.op === 'load') return load(asked.sourceId, asked.text);
   if (asked.op === 'search') {
     const searched = asked.sourceId === undefined ? [...indexes.values()] : [indexes.get(asked.sourceId)];

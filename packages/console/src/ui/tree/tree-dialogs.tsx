@@ -10,13 +10,13 @@ import { FormDialog } from '../dialog.tsx';
 import { Choice, Field } from '../field.tsx';
 import { notify } from '../notice.tsx';
 
-export interface Asked {
+export interface PendingDialog {
   action: 'rename' | 'move' | 'delete' | 'folder';
   node: TreeNode;
 }
 
 /** Shows the dialog that `asked` names, until it is closed. */
-export function TreeDialog({ asked }: { asked: Signal<Asked | undefined> }) {
+export function TreeDialog({ asked }: { asked: Signal<PendingDialog | undefined> }) {
   if (asked.value === undefined) return null;
   const { action, node } = asked.value;
   const onClose = () => {

@@ -11,7 +11,7 @@ import { engineName } from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
 import { Menu, type MenuItem } from '../menu.tsx';
 import { notify } from '../notice.tsx';
-import { type Asked, TreeDialog } from './tree-dialogs.tsx';
+import { type PendingDialog, TreeDialog } from './tree-dialogs.tsx';
 
 /** The ids of closed folders. All others are open. */
 const closed = signal(new Set<string>());
@@ -83,11 +83,11 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
   const lines = linesOf(root, 1);
   const chosen = route.value[3];
   const focused = useSignal(chosen);
-  const asked = useSignal<Asked | undefined>(undefined);
+  const asked = useSignal<PendingDialog | undefined>(undefined);
   const current = lines.some(({ node }) => node.nodeId === focused.value)
     ? focused.value
     : lines[0]?.node.nodeId;
-  const ask = (what: Asked) => {
+  const ask = (what: PendingDialog) => {
     asked.value = what;
   };
   const { over, dropOn } = useDrop();
@@ -138,7 +138,7 @@ interface TreeItemProps {
   tabIndex: number;
   over: boolean;
   drop: object;
-  ask(what: Asked): void;
+  ask(what: PendingDialog): void;
   onFocus(): void;
 }
 
@@ -204,7 +204,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
   );
 }
 
-function actionsOf(node: TreeNode, ask: (what: Asked) => void): MenuItem[] {
+function actionsOf(node: TreeNode, ask: (what: PendingDialog) => void): MenuItem[] {
   const needs = scopeOf(node);
   const inside: MenuItem[] = [
     { label: 'New folder inside', needs, run: () => ask({ action: 'folder', node }) },
@@ -221,7 +221,7 @@ interface TreeKeyContext {
   lines: Line[];
   current: string | undefined;
   list: HTMLElement;
-  ask(what: Asked): void;
+  ask(what: PendingDialog): void;
 }
 
 /** Handles a key. Returns true if it had an effect. */

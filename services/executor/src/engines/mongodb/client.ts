@@ -1,6 +1,6 @@
 /**
  * The driver's client for one source. It discovers the servers, logs in and pools sockets, only through the proxy in
- * door.ts.
+ * proxy.ts.
  */
 
 import { isIP } from 'node:net';
@@ -9,9 +9,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { MongoClient, type MongoClientOptions, type TopologyDescription } from 'mongodb';
 import { startTls } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
-import type { Door, Ticket } from './door.ts';
 import { logInError, toConnectError, toLogInError } from './errors.ts';
 import { type Seeds, seedsOf } from './seeds.ts';
+import type { ProxyCredentials, SocksProxy } from './socks-proxy.ts';
 
 /**
  * The most sockets to one server: more than the largest pool has connections, because cancelling a command needs
@@ -44,14 +44,14 @@ export interface SourceClient {
 export async function openClient(
   settings: ConnectSettings,
   deps: ConnectDeps,
-  door: Door,
+  proxy: SocksProxy,
 ): Promise<SourceClient> {
   requireMechanism(settings);
   const seeds = await seedsOf(settings, deps);
   const addresses = toAddresses(seeds);
   const reach = createReach(settings, deps);
   let fault: unknown;
-  const ticket = await door.admit({
+  const credentials = await proxy.admit({
     reach: (host, port, signal) => reach(addresses.hostOf(host), port, signal),
     onFault: (err) => {
       fault = err;
@@ -59,7 +59,7 @@ export async function openClient(
   });
   let client: MongoClient | undefined;
   try {
-    client = new MongoClient(addresses.uri, toOptions(settings, seeds, ticket));
+    client = new MongoClient(addresses.uri, toOptions(settings, seeds, credentials));
     const opened = client;
     const serverVersion = await untilConnected(client, deps.signal);
     const { readPreference = 'primary' } = settings;
@@ -69,25 +69,25 @@ export async function openClient(
       isStoppable: seeds.isDirect || readPreference === 'primary',
       onLost: (listener) => void opened.on('connectionPoolCleared', listener),
       offLost: (listener) => void opened.off('connectionPoolCleared', listener),
-      close: () => closeClient(opened, ticket),
+      close: () => closeClient(opened, credentials),
     };
   } catch (err) {
-    ticket.leave();
-    if (client !== undefined) closeClient(client, ticket);
+    credentials.leave();
+    if (client !== undefined) closeClient(client, credentials);
     if (deps.signal.aborted) throw toConnectError(deps.signal.reason);
     throw fault === undefined ? toLogInError(err, settings) : toConnectError(fault);
   }
 }
 
 /** Ends the sessions at the servers within a time limit, then closes the sockets. */
-function closeClient(client: MongoClient, ticket: Ticket): void {
-  const cut = setTimeout(ticket.leave, farewellMs);
+function closeClient(client: MongoClient, credentials: ProxyCredentials): void {
+  const cut = setTimeout(credentials.leave, farewellMs);
   void client
     .close()
     .catch(() => {})
     .finally(() => {
       clearTimeout(cut);
-      ticket.leave();
+      credentials.leave();
     });
 }
 
@@ -153,7 +153,11 @@ function toAddresses({ hosts }: Seeds): Addresses {
 
 const commonHost = /^[a-z0-9](?:[a-z0-9-.]{0,198}[a-z0-9])?$/i;
 
-function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): MongoClientOptions {
+function toOptions(
+  settings: ConnectSettings,
+  seeds: Seeds,
+  credentials: ProxyCredentials,
+): MongoClientOptions {
   const { user, password, authMechanism } = settings;
   const { replicaSet, authSource, isDirect } = seeds;
   const isX509 = authMechanism === 'MONGODB-X509';
@@ -166,10 +170,10 @@ function toOptions(settings: ConnectSettings, seeds: Seeds, ticket: Ticket): Mon
     ...(logsIn && user !== '' ? { auth: { username: user, ...(isX509 ? {} : { password }) } } : {}),
     ...(logsIn && authMechanism !== undefined ? { authMechanism } : {}),
     ...(logsIn ? { authSource: isExternal ? '$external' : (authSource ?? 'admin') } : {}),
-    proxyHost: ticket.host,
-    proxyPort: ticket.port,
-    proxyUsername: ticket.username,
-    proxyPassword: ticket.password,
+    proxyHost: credentials.host,
+    proxyPort: credentials.port,
+    proxyUsername: credentials.username,
+    proxyPassword: credentials.password,
     // The proxy does TLS.
     tls: false,
     retryReads: false,

@@ -5,7 +5,7 @@
 
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { openClient, type SourceClient } from './client.ts';
-import { Door } from './door.ts';
+import { SocksProxy } from './socks-proxy.ts';
 
 /** Clients are replaced after this time, because a name may resolve to another address by then. */
 const clientAgeMaxMs = 30 * 60_000;
@@ -23,13 +23,13 @@ export interface ClientLease {
 }
 
 export class Clients {
-  readonly door = new Door();
-  /** Keyed by the `learned` object of a pool. Each version of a source has one pool. */
+  readonly proxy = new SocksProxy();
+  /** Keyed by the `facts` object of a pool. Each version of a source has one pool. */
   readonly #entries = new Map<object, Entry>();
 
   async lease(settings: ConnectSettings, deps: ConnectDeps): Promise<ClientLease> {
-    const { learned } = deps;
-    const entry = (learned && this.#young(learned)) ?? this.#open(settings, deps);
+    const { facts } = deps;
+    const entry = (facts && this.#young(facts)) ?? this.#open(settings, deps);
     entry.users++;
     let released = false;
     const release = () => {
@@ -37,7 +37,7 @@ export class Clients {
       released = true;
       entry.users--;
       if (entry.users > 0) return;
-      this.#forget(learned, entry);
+      this.#forget(facts, entry);
       entry.client.then(
         (client) => client.close(),
         () => {},
@@ -58,10 +58,10 @@ export class Clients {
 
   /** The pool opens its first connection alone, so only that one waits for the client to connect. */
   #open(settings: ConnectSettings, deps: ConnectDeps): Entry {
-    const client = openClient(settings, deps, this.door);
+    const client = openClient(settings, deps, this.proxy);
     const entry: Entry = { client, openedAt: performance.now(), users: 0 };
-    if (deps.learned !== undefined) this.#entries.set(deps.learned, entry);
-    client.catch(() => this.#forget(deps.learned, entry));
+    if (deps.facts !== undefined) this.#entries.set(deps.facts, entry);
+    client.catch(() => this.#forget(deps.facts, entry));
     return entry;
   }
 

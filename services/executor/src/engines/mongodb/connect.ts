@@ -11,7 +11,7 @@ export function openMongodb(): { connect: Engine['connect']; owns: NonNullable<E
   const clients = new Clients();
   return {
     connect: (settings, deps) => connect(settings, deps, clients),
-    owns: (address, port) => clients.door.owns(address, port),
+    owns: (address, port) => clients.proxy.owns(address, port),
   };
 }
 

@@ -81,7 +81,7 @@ export class MongodbConnection implements Connection {
         ? await this.#read(command, sink, options)
         : await this.#write(command, options);
     } catch (caught) {
-      const err = this.#told(caught);
+      const err = this.#toReported(caught);
       throw this.#cancelling ? toCancelled(err, statement.kind) : err;
     } finally {
       this.#isBusy = false;
@@ -170,7 +170,7 @@ export class MongodbConnection implements Connection {
    * Converts an error. After a malformed reply the connection is broken, because the rest of the stream cannot be
    * trusted.
    */
-  #told(caught: unknown): unknown {
+  #toReported(caught: unknown): unknown {
     if (isMisread(caught)) this.close();
     const err = toRunError(caught, this.#session);
     if (err.code === 'SOURCE_BROKEN') this.#broken = true;
@@ -193,7 +193,7 @@ export class MongodbConnection implements Connection {
     try {
       await this.#ask({ ping: 1 }, this.#session.readPreference);
     } catch (err) {
-      throw this.#told(err);
+      throw this.#toReported(err);
     }
   }
 
@@ -215,7 +215,7 @@ export class MongodbConnection implements Connection {
         BSON.deserialize(await this.#ask(command, readPreference)),
       );
     } catch (err) {
-      throw this.#told(err);
+      throw this.#toReported(err);
     }
   }
 

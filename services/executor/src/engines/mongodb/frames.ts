@@ -20,9 +20,9 @@ const requestStartBytes = 2_048;
 /** The longest message that MongoDB sends. */
 const messageBytesMax = 48_000_000 + 16_384;
 
-type Asked = 'hello' | 'log-in' | 'command';
+type RequestKind = 'hello' | 'log-in' | 'command';
 
-const askedByName: Record<string, Asked> = {
+const kindByName: Record<string, RequestKind> = {
   hello: 'hello',
   ismaster: 'hello',
   isMaster: 'hello',
@@ -37,7 +37,7 @@ const askedByName: Record<string, Asked> = {
 export class Requests {
   /** The id of the pending request; 0 if there is none. */
   id = 0;
-  asked: Asked = 'hello';
+  asked: RequestKind = 'hello';
   opCode = 0;
   /** The client nonce of SCRAM (RFC 5802, `r=`) in the first request of a log-in. */
   nonce: string | undefined;
@@ -68,7 +68,7 @@ export class Requests {
     this.opCode = start.readInt32LE(12);
     // The driver uses OP_QUERY only for its greeting.
     const name = this.opCode === opQuery ? 'hello' : firstName(start);
-    this.asked = askedByName[name] ?? 'command';
+    this.asked = kindByName[name] ?? 'command';
     this.nonce =
       name === 'saslStart' ? /,r=([A-Za-z0-9+/=]+)/.exec(start.toString('latin1'))?.[1] : undefined;
   }

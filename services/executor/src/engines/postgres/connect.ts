@@ -22,13 +22,13 @@ export const connectPostgres = (settings: ConnectSettings, deps: ConnectDeps): P
  */
 async function connectServer(settings: ConnectSettings, deps: ConnectDeps): Promise<PostgresConnection> {
   if (settings.pooling === 'transaction') return connectWith(settings, deps, {});
-  const learned = deps.learned ?? {};
-  if (learned.refusesOptions) return connectWith(settings, deps, {});
+  const facts = deps.facts ?? {};
+  if (facts.refusesOptions) return connectWith(settings, deps, {});
   try {
     return await connectWith(settings, deps, { options: startupOptions });
   } catch (err) {
     if (!(err instanceof OptionsRefused)) throw err;
-    learned.refusesOptions = true;
+    facts.refusesOptions = true;
     return connectWith(settings, deps, {});
   }
 }
@@ -125,12 +125,12 @@ const probeTimeoutMs = 1_000;
  */
 async function findSharing(
   probe: (signal: AbortSignal) => Promise<boolean>,
-  { learned = {}, signal }: ConnectDeps,
+  { facts = {}, signal }: ConnectDeps,
 ): Promise<boolean> {
   const bound = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);
-  if (learned.refusesOptions !== true) return false;
-  learned.sharesSessions ??= await probe(bound).catch(() => false);
-  return learned.sharesSessions;
+  if (facts.refusesOptions !== true) return false;
+  facts.sharesSessions ??= await probe(bound).catch(() => false);
+  return facts.sharesSessions;
 }
 
 const roundsMax = 3;

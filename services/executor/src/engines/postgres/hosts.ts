@@ -32,8 +32,8 @@ export async function connectToOne(
 ): Promise<PostgresConnection> {
   const { hosts = [], targetSessionAttrs: attrs = 'any' } = settings;
   if (hosts.length === 0 && attrs === 'any') return connect(settings, deps);
-  const learned = deps.learned ?? {};
-  const servers: Server[] = inOrder([settings, ...hosts], learned.server);
+  const facts = deps.facts ?? {};
+  const servers: Server[] = inOrder([settings, ...hosts], facts.server);
   let fallback: PostgresConnection | undefined;
   let failure: unknown;
   for (const [i, { host, port }] of servers.entries()) {
@@ -44,7 +44,7 @@ export async function connectToOne(
       const connection = await connect({ ...settings, host, port }, { ...deps, signal });
       if (attrs === 'any' || accepts[attrs](await connection.readState())) {
         fallback?.close();
-        if (attrs !== 'prefer-standby') learned.server = { host, port };
+        if (attrs !== 'prefer-standby') facts.server = { host, port };
         return connection;
       }
       if (attrs === 'prefer-standby' && fallback === undefined) fallback = connection;

@@ -12,12 +12,12 @@ import { converse, hello, type Replies, toReply as replyOf } from '../../hostile
 
 const opened: { close(): void }[] = [];
 afterEach(() => {
-  learned = {};
+  facts = {};
   for (const one of opened.splice(0).reverse()) one.close();
 });
 
 /** What one source has learned; another one has its own. */
-let learned = {};
+let facts = {};
 
 const forbidden = '169.254.169.254';
 
@@ -55,7 +55,7 @@ async function startSet(others: string[] = []) {
 
 const toReply = (document: Document, id: number) => replyOf(BSON.serialize(document), id);
 
-interface Asked {
+interface ReachOptions {
   settings?: Partial<ConnectSettings>;
   /** By name, one answer after the other; the last one stays. */
   names?: Record<string, string[]>;
@@ -63,7 +63,7 @@ interface Asked {
 }
 
 /** An engine that dials as the hub does, and all that it dialled. */
-function createReaching({ settings = {}, names = {}, services }: Asked = {}) {
+function createReaching({ settings = {}, names = {}, services }: ReachOptions = {}) {
   const engine = createMongodbEngine();
   const dials: string[] = [];
   const resolve = async (host: string) => {
@@ -83,7 +83,7 @@ function createReaching({ settings = {}, names = {}, services }: Asked = {}) {
     },
   });
   const connect = async (port: number, change: Partial<ConnectSettings> = {}): Promise<Connection> => {
-    const deps: ConnectDeps = { dial, learned, signal: AbortSignal.timeout(3_000) };
+    const deps: ConnectDeps = { dial, facts, signal: AbortSignal.timeout(3_000) };
     if (services) deps.resolveService = async () => services;
     const connection = await engine.connect(
       {
@@ -208,7 +208,7 @@ describe('the door', () => {
     const { connect, engine, dials } = createReaching();
     await connect(primary.rogue.port);
     const port = await portOf(engine);
-    learned = {};
+    facts = {};
     await expect(connect(port)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
     expect(dials.some((at) => at.endsWith(`:${port}`))).toBe(false);
     const socket = openSocket({ host: '127.0.0.1', port });

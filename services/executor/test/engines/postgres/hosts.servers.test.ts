@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
-import type { Connection, ConnectSettings, Learned } from '../../../src/ports/engine.ts';
+import type { Connection, ConnectSettings, SourceFacts } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const url = process.env.POSTGRES_URL;
@@ -19,13 +19,13 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
   const dialled: string[] = [];
   const readOnly = `read_only_${randomUUID().slice(0, 8)}`;
   const operator = new pg.Client({ connectionString: url });
-  const connect = async (more: Partial<ConnectSettings>, learned: Learned = {}) => {
+  const connect = async (more: Partial<ConnectSettings>, facts: SourceFacts = {}) => {
     dialled.length = 0;
     const watched = (to: string, at: number) => {
       dialled.push(`${to}:${at}`);
       return dial(to, at);
     };
-    const deps = { dial: watched, signal: AbortSignal.timeout(10_000), learned };
+    const deps = { dial: watched, signal: AbortSignal.timeout(10_000), facts };
     const connection = await engine.connect({ ...settings, ...more }, deps);
     opened.push(connection);
     return connection;
@@ -44,11 +44,11 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
   });
 
   it('goes on to the next where one does not answer, and begins there the next time', async () => {
-    const learned: Learned = {};
+    const facts: SourceFacts = {};
     const several = { ...closed, hosts: [{ host, port }] };
-    expect((await ask(await connect(several, learned), 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+    expect((await ask(await connect(several, facts), 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
     expect(dialled[0]).toBe('127.0.0.1:1');
-    await connect(several, learned);
+    await connect(several, facts);
     expect(new Set(dialled)).toEqual(new Set([`${host}:${port}`]));
   });
 

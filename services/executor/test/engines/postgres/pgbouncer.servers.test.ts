@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
-import type { Connection, ConnectSettings, Learned } from '../../../src/ports/engine.ts';
+import type { Connection, ConnectSettings, SourceFacts } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const { PGBOUNCER_URL: url, POSTGRES_URL: serverUrl } = process.env;
@@ -15,12 +15,12 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
   const engine = createPostgresEngine();
   const opened: Connection[] = [];
   let dials = 0;
-  const connect = async (more: Partial<ConnectSettings> = {}, learned: Learned = {}) => {
+  const connect = async (more: Partial<ConnectSettings> = {}, facts: SourceFacts = {}) => {
     const counted = (host: string, port: number) => {
       dials++;
       return dial(host, port);
     };
-    const deps = { dial: counted, signal: AbortSignal.timeout(10_000), learned };
+    const deps = { dial: counted, signal: AbortSignal.timeout(10_000), facts };
     const connection = await engine.connect({ ...settings, ...more }, deps);
     opened.push(connection);
     return connection;
@@ -30,12 +30,12 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
   });
 
   it('is logged in without options, and the second connection knows', async () => {
-    const learned: Learned = {};
+    const facts: SourceFacts = {};
     dials = 0;
-    await connect({}, learned);
+    await connect({}, facts);
     // The third is a second client, which shows that the pooler gives each a session of its own.
-    expect([dials, learned]).toEqual([3, { refusesOptions: true, sharesSessions: false }]);
-    await connect({}, learned);
+    expect([dials, facts]).toEqual([3, { refusesOptions: true, sharesSessions: false }]);
+    await connect({}, facts);
     expect(dials).toBe(4);
   });
 

@@ -42,7 +42,7 @@ describe.skipIf(!here)(
     const connect = async (more: Partial<ConnectSettings> = {}) => {
       const connection = await engine.connect(
         { ...settings, ...more },
-        { dial, signal: AbortSignal.timeout(20_000), learned: {} },
+        { dial, signal: AbortSignal.timeout(20_000), facts: {} },
       );
       opened.push(connection);
       return connection;

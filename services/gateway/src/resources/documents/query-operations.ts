@@ -147,7 +147,7 @@ function toUndescribedRow(command: string, described: Described | undefined): Sc
   };
 }
 
-interface Reading {
+interface ReadDescription {
   values: readonly ValueShape[];
   described: Described | undefined;
   result: string;
@@ -156,7 +156,7 @@ interface Reading {
 function toRead(
   name: string,
   { label, text }: { label: string; text: string },
-  { values, described, result }: Reading,
+  { values, described, result }: ReadDescription,
 ): object {
   return {
     summary: label,

@@ -6,14 +6,14 @@ import { runValidated, type Validation } from '../cache/validation.ts';
 import type { Pool } from '../pool/pool.ts';
 import { NeverAnswered, type RunOptions, type Statement } from '../ports/engine.ts';
 import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
-import type { Execution, ResponseOptions, ResponseWriter } from './execution.ts';
+import type { Execution, ResponseOptions, ResponseWriter } from './execution-state.ts';
 
 export interface RunDeps {
   createWriter(options: ResponseOptions): ResponseWriter;
   deadlines: Deadlines;
 }
 
-export interface Work {
+export interface StatementRun {
   pool: Pool;
   statement: Statement;
   options: RunOptions;
@@ -25,7 +25,7 @@ export interface Work {
   validation?: Validation | undefined;
 }
 
-export async function runOn(run: Execution, work: Work): Promise<void> {
+export async function runOn(run: Execution, work: StatementRun): Promise<void> {
   try {
     await runOnce(run, work);
   } catch (err) {
@@ -37,7 +37,7 @@ export async function runOn(run: Execution, work: Work): Promise<void> {
 }
 
 /** This is one function on purpose, because each further await costs every execution half a microsecond. */
-async function runOnce(run: Execution, work: Work): Promise<void> {
+async function runOnce(run: Execution, work: StatementRun): Promise<void> {
   const { pool, statement, options, key, bytes, deps, validation } = work;
   run.stage = 'queue';
   const { now } = run;

@@ -11,14 +11,14 @@ import { type AddressInfo, createServer, isIP, type Server, type Socket } from '
 import { Replies, Requests } from './frames.ts';
 
 /** What the proxy needs for one client of the driver. */
-export interface Guest {
+export interface ProxyClient {
   /** Opens a connection to the server. Must settle when the signal aborts. */
   reach(host: string, port: number, signal: AbortSignal): Promise<Socket>;
   /** Receives the reason why a connection could not be opened or was closed. */
   onFault(err: unknown): void;
 }
 
-export interface Ticket {
+export interface ProxyCredentials {
   host: string;
   port: number;
   username: string;
@@ -27,17 +27,17 @@ export interface Ticket {
   leave(): void;
 }
 
-export interface DoorSettings {
+export interface ProxySettings {
   /** The time limit of the SOCKS greeting, and again of `reach`. */
   timeoutMs: number;
   /** The most connections of one client. */
   socketsMax: number;
 }
 
-export const defaultDoorSettings: DoorSettings = { timeoutMs: 5_000, socketsMax: 256 };
+export const defaultProxySettings: ProxySettings = { timeoutMs: 5_000, socketsMax: 256 };
 
-interface Seat {
-  guest: Guest;
+interface Registration {
+  client: ProxyClient;
   password: string;
   sockets: Set<Socket>;
 }
@@ -48,13 +48,13 @@ const byPassword = 2;
 const granted = Buffer.from([socks, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
 const refused = Buffer.from([socks, 5, 0, 1, 0, 0, 0, 0, 0, 0]);
 
-export class Door {
-  readonly #settings: DoorSettings;
-  readonly #seats = new Map<string, Seat>();
+export class SocksProxy {
+  readonly #settings: ProxySettings;
+  readonly #registrations = new Map<string, Registration>();
   #server: Server | undefined;
   #listening: Promise<unknown> | undefined;
 
-  constructor(settings: DoorSettings = defaultDoorSettings) {
+  constructor(settings: ProxySettings = defaultProxySettings) {
     this.#settings = settings;
   }
 
@@ -64,14 +64,18 @@ export class Door {
     return own?.port === port && address.startsWith('127.');
   }
 
-  async admit(guest: Guest): Promise<Ticket> {
+  async admit(client: ProxyClient): Promise<ProxyCredentials> {
     const username = randomBytes(16).toString('hex');
-    const seat: Seat = { guest, password: randomBytes(32).toString('hex'), sockets: new Set() };
-    this.#seats.set(username, seat);
+    const registration: Registration = {
+      client,
+      password: randomBytes(32).toString('hex'),
+      sockets: new Set(),
+    };
+    this.#registrations.set(username, registration);
     const leave = () => this.#leave(username);
     try {
       const { port } = await this.#open();
-      return { host: loopback, port, username, password: seat.password, leave };
+      return { host: loopback, port, username, password: registration.password, leave };
     } catch (err) {
       leave();
       throw err;
@@ -90,10 +94,10 @@ export class Door {
   }
 
   #leave(username: string): void {
-    const seat = this.#seats.get(username);
-    this.#seats.delete(username);
-    for (const socket of seat?.sockets ?? []) socket.destroy();
-    if (this.#seats.size > 0) return;
+    const registration = this.#registrations.get(username);
+    this.#registrations.delete(username);
+    for (const socket of registration?.sockets ?? []) socket.destroy();
+    if (this.#registrations.size > 0) return;
     this.#server?.close();
     this.#server = undefined;
   }
@@ -103,20 +107,21 @@ export class Door {
     driver.on('error', () => {}).once('close', () => gone.abort());
     driver.setNoDelay(true);
     const bound = () => AbortSignal.any([gone.signal, AbortSignal.timeout(this.#settings.timeoutMs)]);
-    let guest: Guest | undefined;
+    let client: ProxyClient | undefined;
     try {
       const greeting = bound();
-      const seat = await this.#welcome(driver, greeting);
-      guest = seat.guest;
+      const registration = await this.#welcome(driver, greeting);
+      client = registration.client;
       const { host, port } = await readTarget(driver, greeting);
-      if (seat.sockets.size > this.#settings.socketsMax) throw new RangeError('Too many connections.');
-      const server = await guest.reach(host, port, bound());
+      if (registration.sockets.size > this.#settings.socketsMax)
+        throw new RangeError('Too many connections.');
+      const server = await client.reach(host, port, bound());
       if (driver.destroyed) return void server.destroy();
       driver.write(granted);
-      relay(driver, server, guest);
+      relay(driver, server, client);
     } catch (err) {
-      if (!gone.signal.aborted) guest?.onFault(err);
-      driver.end(guest === undefined ? '' : refused, () => driver.destroy());
+      if (!gone.signal.aborted) client?.onFault(err);
+      driver.end(client === undefined ? '' : refused, () => driver.destroy());
     }
   }
 
@@ -124,7 +129,7 @@ export class Door {
    * Negotiates the method and checks the password. After a wrong one, answers as RFC 1929 requires and closes the
    * connection.
    */
-  async #welcome(driver: Socket, signal: AbortSignal): Promise<Seat> {
+  async #welcome(driver: Socket, signal: AbortSignal): Promise<Registration> {
     const [version, methods = 0] = await read(driver, 2, signal);
     const offered = await read(driver, methods, signal);
     if (version !== socks || !offered.includes(byPassword))
@@ -134,16 +139,16 @@ export class Door {
     const name = await read(driver, nameBytes, signal);
     const [passwordBytes = 0] = await read(driver, 1, signal);
     const password = await read(driver, passwordBytes, signal);
-    const seat = this.#seats.get(name.toString('latin1'));
-    const known = Buffer.from(seat?.password ?? '');
-    if (seat === undefined || known.length !== password.length || !timingSafeEqual(known, password)) {
+    const registration = this.#registrations.get(name.toString('latin1'));
+    const known = Buffer.from(registration?.password ?? '');
+    if (registration === undefined || known.length !== password.length || !timingSafeEqual(known, password)) {
       driver.write(Buffer.from([1, 1]));
       throw new Error('The user name or password is unknown.');
     }
-    seat.sockets.add(driver);
-    driver.once('close', () => seat.sockets.delete(driver));
+    registration.sockets.add(driver);
+    driver.once('close', () => registration.sockets.delete(driver));
     driver.write(Buffer.from([1, 0]));
-    return seat;
+    return registration;
   }
 }
 
@@ -175,7 +180,7 @@ async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise
 }
 
 /** Relays data in both directions with backpressure. If one side closes, both are closed. */
-function relay(driver: Socket, server: Socket, guest: Guest): void {
+function relay(driver: Socket, server: Socket, client: ProxyClient): void {
   const requests = new Requests();
   const replies = new Replies(requests, (bytes) => {
     if (!driver.write(bytes)) server.pause();
@@ -197,7 +202,7 @@ function relay(driver: Socket, server: Socket, guest: Guest): void {
     try {
       replies.take(bytes);
     } catch (err) {
-      guest.onFault(err);
+      client.onFault(err);
       end();
     }
   });
