@@ -29,8 +29,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
   parameters: {
     'services/executor/test/cases/value-case.ts#row':
       'One row of a table of values, with one argument per cell.',
-    'services/gateway/src/edge/edge.ts#anonymous':
-      'Express recognizes an error handler by its four parameters.',
+    'packages/edge/src/edge.ts#anonymous': 'Express recognizes an error handler by its four parameters.',
     'services/gateway/src/response/compression.ts#onSend': 'Fastify gives an onSend hook four arguments.',
     'services/gateway/src/app.ts#anonymous': 'Fastify gives a preSerialization hook four arguments.',
   },

@@ -53,7 +53,7 @@ describe('imports', () => {
   });
 
   it('of Express Gateway there are none outside of the edge', () => {
-    const outside = production.filter((path) => !path.startsWith('services/gateway/src/edge/'));
+    const outside = production.filter((path) => !path.startsWith('packages/edge/'));
     expect(
       outside.filter((path) => importsOf(path).some((target) => target.startsWith('express-gateway'))),
     ).toEqual([]);

@@ -46,7 +46,7 @@ export interface GatewayConfig {
   drainMs: number;
 }
 
-const edgeConfigPath = fileURLToPath(new URL('edge/gateway.config.yml', import.meta.url));
+const edgeConfigPath = fileURLToPath(import.meta.resolve('@datahub/edge/gateway.config.yml'));
 
 /** `edge` and `metricsPort` are defaults: the pipeline and 9090 if the gateway is a process of its own. */
 export function readGatewayConfig(

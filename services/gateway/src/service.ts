@@ -1,5 +1,6 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
+import type { Edge } from '@datahub/edge/edge';
 import { cannotListen } from '@datahub/service-kit/process/start-failure';
 import { createStopLog, type StopLog } from '@datahub/service-kit/process/stop-log';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -11,8 +12,8 @@ import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
 import type { SignIn } from './access/sign-in.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
-import type { Edge } from './edge/edge.ts';
 import { countRequests } from './http/listener.ts';
+import { answerProblem } from './http/raw-problem.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './open/health.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
@@ -116,6 +117,11 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
 /** Loads Express Gateway only if it is configured. */
 async function openEdge(config: GatewayConfig, logger: Logger): Promise<Edge | undefined> {
   if (config.edge === 'none') return undefined;
-  const edge = await import('./edge/edge.ts');
-  return edge.openEdge({ configPath: config.edgeConfigPath, logger, env: config.edgeVariables });
+  const edge = await import('@datahub/edge/edge');
+  return edge.openEdge({
+    configPath: config.edgeConfigPath,
+    logger,
+    env: config.edgeVariables,
+    answer: answerProblem,
+  });
 }

@@ -10,8 +10,6 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
-import { problemHeaders, toProblem } from '../http/problem-details.ts';
-import { requestIdOf } from '../http/request-context.ts';
 import { type ExpressGateway, loadExpressGateway } from './express-gateway.ts';
 import { invalid, parsePipeline, terminalPolicy, watchText } from './pipeline-file.ts';
 import type { PipelineConfig, Plugin, RequestHandler } from './pipeline-types.ts';
@@ -23,6 +21,8 @@ export interface EdgeOptions {
   env: Record<string, string | undefined>;
   /** How often the file is checked for a change. */
   intervalMs?: number;
+  /** Answers a request that the edge ends by itself. */
+  answer(err: HubError, request: IncomingMessage, response: ServerResponse): void;
 }
 
 export interface Edge {
@@ -35,7 +35,7 @@ const changeIntervalMs = 800;
 
 /** Rejects with VALIDATION if the pipeline is invalid. An invalid change later is logged, and the previous pipeline stays. */
 export async function openEdge(options: EdgeOptions): Promise<Edge> {
-  const { configPath, logger, env } = options;
+  const { configPath, logger, env, answer } = options;
   const gateway = loadExpressGateway(logger);
   let passToApp: RequestListener = (_request, response) => response.writeHead(503).end();
 
@@ -136,21 +136,4 @@ function toFault(err: unknown): HubError {
   if (err instanceof URIError || status === 400)
     return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
   return toHubError(err);
-}
-
-/** Answers with a problem, as the app does. */
-function answer(err: HubError, request: IncomingMessage, response: ServerResponse): void {
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  const path = (request.url ?? '').split('?', 1)[0] as string;
-  const problem = toProblem(err, { path, id: requestIdOf(request) });
-  const body = JSON.stringify(problem);
-  response.writeHead(problem.status, {
-    'x-request-id': problem.requestId,
-    ...problemHeaders(err),
-    'content-length': Buffer.byteLength(body),
-  });
-  response.end(body);
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { watchText } from '../../src/edge/pipeline-file.ts';
+import { watchText } from '../src/pipeline-file.ts';
 
 const intervalMs = 150;
 

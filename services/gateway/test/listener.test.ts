@@ -2,26 +2,27 @@ import { Agent, createServer, get, request as post, type RequestListener } from 
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { type Edge, openEdge } from '@datahub/edge/edge';
 import { readSettings } from '@datahub/service-kit/process/settings';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createKeyCache } from '../../src/access/authenticate.ts';
-import { createRateLimiter } from '../../src/access/rate-limiter.ts';
-import { createApp } from '../../src/app.ts';
-import { readGatewayConfig } from '../../src/config.ts';
-import { type Edge, openEdge } from '../../src/edge/edge.ts';
-import { createGatewayEvents } from '../../src/telemetry/events.ts';
+import { createKeyCache } from '../src/access/authenticate.ts';
+import { createRateLimiter } from '../src/access/rate-limiter.ts';
+import { createApp } from '../src/app.ts';
+import { readGatewayConfig } from '../src/config.ts';
+import { answerProblem } from '../src/http/raw-problem.ts';
+import { createGatewayEvents } from '../src/telemetry/events.ts';
 
 const key = 'a-key-of-at-least-32-characters-000';
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const logger = pino({ level: 'silent' });
 const config = readSettings({}, (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }));
-const configPath = fileURLToPath(new URL('../../src/edge/gateway.config.yml', import.meta.url));
+const configPath = fileURLToPath(import.meta.resolve('@datahub/edge/gateway.config.yml'));
 
 let edge: Edge;
 beforeAll(async () => {
-  edge = await openEdge({ configPath, logger, env: {} });
+  edge = await openEdge({ configPath, logger, env: {}, answer: answerProblem });
 });
 afterAll(() => edge.close());
 
