@@ -36,6 +36,7 @@ const alone: BuildOptions = {
   ...options,
   entryPoints: [
     { in: pathOf('styles/console.css'), out: 'console' },
+    { in: pathOf('styles/later.css'), out: 'later' },
     { in: pathOf('ui/editor/editor.ts'), out: 'editor' },
     { in: pathOf('ui/chart/chart.ts'), out: 'chart' },
     { in: pathOf('state/schema/worker.ts'), out: 'worker' },

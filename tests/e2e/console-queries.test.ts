@@ -9,6 +9,34 @@ import { api, createSource, database, engines } from '../support/hub.ts';
 const sqlEngines = engines.filter((one) => ['postgres', 'mysql', 'mariadb'].includes(one));
 const unique = () => randomBytes(4).toString('hex');
 
+/** Runs in the page: the width and height of each bar in the colour of the first series. */
+const barsOnCanvas = `(() => {
+  const canvas = document.querySelector('.chart canvas');
+  if (canvas === null || canvas.width === 0) return [];
+  const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+  const isBar = (x, y) => {
+    const at = (y * canvas.width + x) * 4;
+    return data[at] < 40 && data[at + 1] > 100 && data[at + 1] < 135 && data[at + 2] > 90 && data[at + 2] < 125;
+  };
+  const heights = Array.from({ length: canvas.width }, (_, x) => {
+    let height = 0;
+    for (let y = 0; y < canvas.height; y++) if (isBar(x, y)) height++;
+    return height;
+  });
+  const bars = [];
+  for (const [x, height] of heights.entries()) {
+    if (height < 8) continue;
+    if ((heights[x - 1] ?? 0) < 8) bars.push({ width: 0, height: 0 });
+    const bar = bars.at(-1);
+    bar.width++;
+    bar.height = Math.max(bar.height, height);
+  }
+  return bars;
+})()`;
+
 describe.skipIf(executablePath === undefined)('queries in the console (needs Chromium)', () => {
   const { shared, goTo, button } = useConsole();
 
@@ -203,7 +231,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     expect(await page.getByText('Nothing was changed').count()).toBe(0);
   });
 
-  it('shows a chart and JSON', async () => {
+  it('shows bars that begin at zero and are whole, and JSON', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = 'SELECT 1 AS x, 10 AS y UNION ALL SELECT 2, 30 UNION ALL SELECT 3, 20';
@@ -212,7 +240,17 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await button(/^Run/).click();
     await ended(page, 'done');
     await button('Chart').click();
+    await page.getByLabel('As', { exact: true }).selectOption('bars');
+    await page.getByLabel('Across', { exact: true }).selectOption('x');
     await page.locator('.chart canvas').waitFor();
+    await expect.poll(() => page.evaluate(barsOnCanvas), { timeout: 20_000 }).toHaveLength(3);
+    const bars = (await page.evaluate(barsOnCanvas)) as { width: number; height: number }[];
+    const [low, high, middle] = bars.map(({ height }) => height) as [number, number, number];
+    expect(high / low).toBeCloseTo(3, 0);
+    expect(middle / low).toBeCloseTo(2, 0);
+    expect(
+      Math.max(...bars.map(({ width }) => width)) - Math.min(...bars.map(({ width }) => width)),
+    ).toBeLessThan(3);
     await button('JSON').click();
     await page.locator('.json', { hasText: '{"x":1,"y":10}' }).waitFor();
   });

@@ -43,6 +43,13 @@ export interface Signature {
 
 export type CachePolicy = NonNullable<QueryVersion['cache']>;
 
+/** What the console draws of a query. Others may have written it, so its parts are checked where they are drawn. */
+export interface Presentation {
+  chart?: object;
+  pinned?: boolean;
+  columns?: object;
+}
+
 export interface Query {
   meta: { engine: string; hubId: string; label: string; parentNodeId?: string };
   config: {
@@ -50,6 +57,7 @@ export interface Query {
     context: Variable[] | null;
     cache?: CachePolicy | null;
     notNull?: string[];
+    presentation?: Presentation;
     query: { queryId: string; query: string };
     source: { sourceId: string; engine: string };
   };

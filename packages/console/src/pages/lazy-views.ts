@@ -2,6 +2,7 @@
 
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { ChartView } from './query/chart-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';
 export { StatisticsView } from './statistics/statistics-view.tsx';

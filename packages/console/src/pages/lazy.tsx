@@ -1,13 +1,35 @@
 /** Views whose code is loaded after the first page. */
 
 import type { ComponentChild } from 'preact';
+import { addressOf } from '../api/client.ts';
 import { useLoad } from '../ui/load.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 
 type LaterViews = typeof import('./lazy-views.ts');
 
-export const loadLater = (): Promise<LaterViews> => import('./lazy-views.ts');
+/** Resolves when the code and its style sheet are there. */
+export async function loadLater(): Promise<LaterViews> {
+  const [views] = await Promise.all([import('./lazy-views.ts'), loadStyles()]);
+  return views;
+}
+
+const styles = addressOf('console/later.css');
+
+async function loadStyles(): Promise<void> {
+  if (document.querySelector(`link[href="${styles}"]`) !== null) return;
+  const link = document.createElement('link');
+  link.rel = 'stylesheet';
+  link.href = styles;
+  await new Promise<void>((resolve, reject) => {
+    link.addEventListener('load', () => resolve());
+    link.addEventListener('error', () => {
+      link.remove();
+      reject(new TypeError('The style sheet could not be loaded.'));
+    });
+    document.head.append(link);
+  });
+}
 
 export function Later({ children }: { children(views: LaterViews): ComponentChild }) {
   const loaded = useLoad(loadLater, []);

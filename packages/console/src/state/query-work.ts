@@ -3,7 +3,7 @@
 import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { CachePolicy, Query, QueryVersion, Signature, Variable } from '../api/types.ts';
+import type { CachePolicy, Presentation, Query, QueryVersion, Signature, Variable } from '../api/types.ts';
 import { commandOf, reads } from './commands.ts';
 import { Runner } from './run.ts';
 import { fieldsOf, sentOf, type Values } from './variables.ts';
@@ -216,6 +216,13 @@ export class QueryWork {
     });
     await this.load({ adopt: 'never' });
     this.#describing = this.describe();
+  }
+
+  /** Stores what the console draws of the query. It is no part of a version, so this publishes nothing. */
+  async present(change: Partial<Presentation>): Promise<void> {
+    const presentation = { ...this.stored.value?.config.presentation, ...change };
+    await call(`v1/queries/${part(this.queryId)}`, { method: 'PUT', body: { config: { presentation } } });
+    await this.load({ adopt: 'never' });
   }
 
   /** Makes the query what it was in a version, if it still has this ETag. Unsaved changes are lost. */

@@ -7,6 +7,12 @@ export const count = (value: number): string => whole.format(value);
 export const counted = (value: number, one: string, many = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : many}`;
 
+const figures = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+const smallFigures = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
+/** A number of a chart, which is read and not copied. */
+export const figure = (value: number): string =>
+  (Math.abs(value) < 10 ? smallFigures : figures).format(value);
+
 export function duration(ms: number): string {
   if (ms < 10) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;

@@ -27,6 +27,7 @@ const paths = {
   copy: 'M5.5 5.5h7v7h-7zM3.5 10.5v-7h7',
   table: 'M2.5 3.5h11v9h-11zM2.5 6.5h11M6.5 6.5v6',
   hub: 'M8 2l5.2 3v6L8 14l-5.2-3V5zM8 8l5.2-3M8 8v6M8 8L2.8 5',
+  pin: 'M6 2.5h4M6.5 2.5v4L4.5 9h7l-2-2.5v-4M8 9v4.5',
   refresh: 'M13 8a5 5 0 1 1-1.5-3.6M13 2.5v2.8h-2.8',
   warn: 'M8 2.5l6 10.5H2zM8 6.5v3M8 11.3v.01',
 };

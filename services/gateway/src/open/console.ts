@@ -29,6 +29,7 @@ const consoleTypes = new Map([
   ['console.js', 'text/javascript'],
   ['shared.js', 'text/javascript'],
   ['later.js', 'text/javascript'],
+  ['later.css', 'text/css'],
   ['editor.js', 'text/javascript'],
   ['chart.js', 'text/javascript'],
   ['worker.js', 'text/javascript'],

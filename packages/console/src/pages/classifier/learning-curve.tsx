@@ -1,6 +1,8 @@
 /** How good the predictions were while the classifier learned: a chart, and the same as a table. */
 
+import { useMemo } from 'preact/hooks';
 import { Chart } from '../../ui/chart/chart-host.tsx';
+import type { ChartData } from '../../ui/chart/protocol.ts';
 import { count, percent } from '../../ui/format.ts';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
 
@@ -14,6 +16,7 @@ export interface CurvePoint {
 
 export function LearningCurve({ points }: { points: CurvePoint[] }) {
   const [first, last] = [points[0], points.at(-1)];
+  const data = useMemo(() => chartOf(points), [points]);
   return (
     <>
       <h2>Learning curve</h2>
@@ -27,7 +30,7 @@ export function LearningCurve({ points }: { points: CurvePoint[] }) {
       ) : (
         <>
           <div class="curve">
-            <Chart label={summaryOf(first, last)} draw={() => chartOf(points)} on={[points]} />
+            <Chart label={summaryOf(first, last)} data={data} />
           </div>
           <p class="hint">
             Each point counts the examples since the point before. If the mean confidence is above the
@@ -44,7 +47,7 @@ const summaryOf = (first: CurvePoint, last: CurvePoint) =>
   `Learning curve: the accuracy was ${percent(first.accuracy)} over the first ${count(first.window)} examples, and is ${percent(last.accuracy)} over the last ${count(last.window)} of ${count(last.examples)}. The table below has all points.`;
 
 /** The points are evenly spaced, because the windows grow: the axis is nearly logarithmic. */
-function chartOf(points: CurvePoint[]) {
+function chartOf(points: CurvePoint[]): ChartData {
   const inPercent = (share: number) => Math.round(share * 1_000) / 10;
   const series = [
     { name: 'Accuracy', values: points.map(({ accuracy }) => inPercent(accuracy)) },
@@ -53,9 +56,8 @@ function chartOf(points: CurvePoint[]) {
   const values = series.flatMap((one) => one.values);
   const labels = points.map(({ examples }) => count(examples));
   return {
-    kind: 'line' as const,
-    across: 'Examples',
-    x: { kind: 'label' as const, labels },
+    kind: 'lines',
+    x: { kind: 'label', labels },
     series,
     // A shorter scale would make much of the noise in the first windows.
     y: { from: Math.min(...values) < 50 ? 0 : 50, to: 100, unit: ' %' },

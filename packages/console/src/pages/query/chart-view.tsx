@@ -1,103 +1,172 @@
-/** A chart of the rows: one column below, numbers above it. */
+/** A chart of the rows, and what it is made of. */
 
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RowStore } from '../../state/rows/row-store.ts';
-import { textOf } from '../../state/rows/scan.ts';
+import { grouped, textOf } from '../../state/rows/scan.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
-import type { ChartOptions } from '../../ui/chart/protocol.ts';
+import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
+import { chartKinds } from '../../ui/chart/protocol.ts';
+import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
 import { Choice, Tick } from '../../ui/field.tsx';
-import { count } from '../../ui/format.ts';
+import { count, counted } from '../../ui/format.ts';
+import type { Saved } from './presentation.ts';
+import { SaveChart } from './save-chart.tsx';
 
-const pointsMax = 20_000;
-const timeType = /^(date|time|timestamp|datetime)/i;
+interface ChartViewProps {
+  store: RowStore;
+  rows: number;
+  /** True if the rows are not all rows of the query. */
+  truncated: boolean;
+  /** The chart that is saved with the query. */
+  saved: Saved | undefined;
+}
 
-export function ChartView({ store, rows }: { store: RowStore; rows: number }) {
-  const numeric = store.columns.map((column, i) => ({ ...column, i })).filter(({ numeric }) => numeric);
-  const first = Math.max(
-    0,
-    store.columns.findIndex(({ numeric }) => !numeric),
+export function ChartView({ store, rows, truncated, saved }: ChartViewProps) {
+  const [chosen, setChosen] = useState<ChartSettings>();
+  const usual = useMemo(
+    () => storedChart(saved?.presentation.chart, store) ?? defaultChart(store),
+    [store, rows > 0, saved?.presentation.chart],
   );
-  const [x, setX] = useState(first);
-  // Ids are numbers that nobody draws.
-  const drawn = numeric.filter(({ i, name }) => i !== first && !/(^|_)id$/i.test(name));
-  const [chosen, setChosen] = useState<number[]>(drawn.slice(-1).map(({ i }) => i));
-  const [kind, setKind] = useState<'line' | 'bar'>(rows <= 60 ? 'bar' : 'line');
-  const options = store.columns.map(({ name }, i) => [String(i), name] as const);
+  const settings = chosen ?? usual;
+  if (settings === undefined) return <p class="empty chart-view">A chart needs a column of numbers.</p>;
   return (
     <div class="chart-view">
-      <div class="chart-controls">
-        <Choice
-          label="Across"
-          value={String(x)}
-          options={options}
-          onChange={(value) => setX(Number(value))}
-        />
-        <Series columns={numeric} chosen={chosen} onChange={setChosen} />
-        <Choice
-          label="As"
-          value={kind}
-          options={[
-            ['line', 'Lines'],
-            ['bar', 'Bars'],
-          ]}
-          onChange={(value) => setKind(value as 'line' | 'bar')}
-        />
-        {rows > pointsMax && <p class="hint">The first {count(pointsMax)} rows.</p>}
-      </div>
-      {numeric.length === 0 && <p class="empty">A chart needs a column of numbers.</p>}
-      <Chart
-        label={`Chart of ${chosen.map((i) => store.columns[i]?.name).join(', ')} by ${store.columns[x]?.name}`}
-        draw={() => (chosen.length === 0 ? undefined : { kind, ...dataOf(store, { x, chosen, rows }) })}
-        on={[store, rows, x, chosen, kind]}
-      />
+      <Controls
+        store={store}
+        settings={settings}
+        onChange={(change) => setChosen({ ...settings, ...change })}
+      >
+        {saved !== undefined && (
+          <SaveChart saved={saved} settings={settings} isChanged={chosen !== undefined} />
+        )}
+      </Controls>
+      {settings.kind === 'number' ? (
+        <BigNumber store={store} settings={settings} />
+      ) : (
+        <Drawn store={store} rows={rows} settings={settings} truncated={truncated} />
+      )}
     </div>
   );
 }
 
-interface SeriesProps {
-  columns: { name: string; i: number }[];
-  chosen: number[];
-  onChange(chosen: number[]): void;
+interface ControlsProps {
+  store: RowStore;
+  settings: ChartSettings;
+  onChange(change: Partial<ChartSettings>): void;
+  children: ComponentChildren;
 }
 
-function Series({ columns, chosen, onChange }: SeriesProps) {
-  const toggle = (i: number) =>
-    onChange(chosen.includes(i) ? chosen.filter((one) => one !== i) : [...chosen, i]);
+function Controls({ store, settings, onChange, children }: ControlsProps) {
+  const { x, y, split, kind } = settings;
+  const names = store.columns.map(({ name }) => [name, name] as const);
+  const numeric = store.columns.filter(({ numeric }) => numeric);
+  const toggle = (name: string) => {
+    const next = y.includes(name) ? y.filter((one) => one !== name) : [...y, name];
+    if (next.length > 0) onChange({ y: next });
+  };
   return (
-    <fieldset class="ticks">
-      <legend>Up</legend>
-      {columns.map(({ name, i }) => (
-        <Tick key={name} label={name} checked={chosen.includes(i)} onChange={() => toggle(i)} />
-      ))}
-    </fieldset>
+    <div class="chart-controls">
+      <Choice
+        label="As"
+        value={kind}
+        options={[...chartKinds, ['number', 'Big number']]}
+        onChange={(value) => onChange({ kind: value as ChartSettings['kind'] })}
+      />
+      {kind !== 'number' && (
+        <Choice label="Across" value={x} options={names} onChange={(value) => onChange({ x: value })} />
+      )}
+      <fieldset class="ticks">
+        <legend>Up</legend>
+        {numeric.map(({ name }) => (
+          <Tick key={name} label={name} checked={y.includes(name)} onChange={() => toggle(name)} />
+        ))}
+      </fieldset>
+      {kind !== 'number' && (
+        <Choice
+          label="Split by"
+          value={split ?? ''}
+          options={[['', 'nothing'], ...names.filter(([name]) => name !== x)]}
+          onChange={(value) => onChange({ split: value === '' ? undefined : value })}
+        />
+      )}
+      <span class="spring" />
+      {children}
+    </div>
   );
 }
 
-function dataOf(
-  store: RowStore,
-  { x, chosen, rows }: { x: number; chosen: number[]; rows: number },
-): Pick<ChartOptions, 'across' | 'x' | 'series'> {
-  const length = Math.min(rows, store.length, pointsMax);
-  const labels: string[] = [];
-  const series = chosen.map((i) => ({ name: store.columns[i]?.name ?? '', values: [] as (number | null)[] }));
-  for (let row = 0; row < length; row++) {
-    const cells = store.cells(row);
-    labels.push(textOf(cells[x] ?? 'null'));
-    for (const [k, i] of chosen.entries()) {
-      const cell = cells[i];
-      series[k]?.values.push(cell === undefined || cell === 'null' ? null : Number(textOf(cell)));
-    }
-  }
-  const column = store.columns[x];
-  const across = column?.name ?? '';
-  const isTime =
-    timeType.test(column?.type ?? '') && labels.every((label) => !Number.isNaN(Date.parse(label)));
-  const values = labels.map((label) => (isTime ? Date.parse(label) / 1_000 : Number(label)));
-  // The axis runs from left to right: other orders are labels.
-  const rising = values.every(
-    (value, i) => !Number.isNaN(value) && (i === 0 || value >= (values[i - 1] as number)),
+interface DrawnProps {
+  store: RowStore;
+  rows: number;
+  settings: ChartSettings;
+  truncated: boolean;
+}
+
+function Drawn({ store, rows, settings, truncated }: DrawnProps) {
+  const [shaped, setShaped] = useState<Shaped>();
+  useEffect(() => {
+    let current = true;
+    void shape(store, settings, () => current).then(
+      (made) => current && made !== undefined && setShaped(made),
+    );
+    return () => {
+      current = false;
+    };
+  }, [store, rows, settings]);
+  const { x, y, split } = settings;
+  const label = `Chart of ${y.join(', ')} by ${x}${split === undefined ? '' : `, split by ${split}`}`;
+  return (
+    <>
+      <p class="chart-title">{y.join(', ')}</p>
+      <Chart label={label} data={shaped} legend="beside" across={x} />
+      {shaped !== undefined && <p class="hint chart-note">{noteOf(shaped, { settings, truncated })}</p>}
+    </>
   );
-  if (rising && (isTime || column?.numeric))
-    return { x: { kind: isTime ? 'time' : 'number', values }, series, across };
-  return { x: { kind: 'label', labels }, series, across };
+}
+
+/** Says which rows are drawn, and how. */
+function noteOf(
+  shaped: Shaped,
+  { settings, truncated }: { settings: ChartSettings; truncated: boolean },
+): string {
+  const { rows, isSum, merged, labelsLeft } = shaped;
+  const { x, split } = settings;
+  const labels = shaped.x.kind === 'label' ? shaped.x.labels.length : 0;
+  return [
+    truncated
+      ? `The first ${count(rows)} rows are drawn; the query has more.`
+      : labelsLeft > 0
+        ? `The first ${count(labels)} values of ${x} are drawn; ${count(labelsLeft)} more have no room.`
+        : `All ${counted(rows, 'row')} are drawn.`,
+    isSum ? `Rows with the same ${x} are added.` : '',
+    merged > 0 ? `The ${count(merged)} smallest of ${split ?? 'the series'} are drawn as one.` : '',
+  ]
+    .filter((text) => text !== '')
+    .join(' ');
+}
+
+/** The value in the last row. */
+export function BigNumber({
+  store,
+  settings,
+}: {
+  store: Pick<RowStore, 'columns' | 'length' | 'cells'>;
+  settings: ChartSettings;
+}) {
+  const cells = store.length === 0 ? [] : store.cells(store.length - 1);
+  return (
+    <div class="big-numbers">
+      {settings.y.map((name) => {
+        const cell = cells[store.columns.findIndex((column) => column.name === name)];
+        return (
+          <p key={name}>
+            <b>{cell === undefined || cell === 'null' ? '–' : grouped(textOf(cell))}</b>{' '}
+            <span class="note">{name}</span>
+          </p>
+        );
+      })}
+      {store.length > 1 && <p class="hint">The last of {counted(store.length, 'row')}.</p>}
+    </div>
+  );
 }

@@ -53,6 +53,10 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
         state={state}
         label={label}
         onFresh={run.runFresh}
+        saved={{
+          presentation: work.stored.value?.config.presentation ?? {},
+          save: (change) => work.present(change),
+        }}
         onDownload={reads(draft.command) ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
         hint={`Run it to see its rows (${modifier}Enter).`}

@@ -8,7 +8,8 @@ import { GridView } from '../../ui/grid/grid-view.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { ChartView } from './chart-view.tsx';
+import { Later } from '../lazy.tsx';
+import type { Saved } from './presentation.ts';
 
 interface ResultsProps {
   state: RunState;
@@ -16,6 +17,8 @@ interface ResultsProps {
   /** Runs the query again and saves the rows in a file; undefined if the query writes. */
   onDownload: ((format: DownloadFormat) => void) | undefined;
   onSaveShown(): void;
+  /** What the query draws; undefined for rows without a stored query. */
+  saved?: Saved;
   /** Runs the query even if the hub has a cached result. */
   onFresh?: () => void;
   hint: string;
@@ -29,7 +32,7 @@ const views: [Shown, string][] = [
 ];
 const jsonLinesMax = 500;
 
-export function Results({ state, label, onDownload, onSaveShown, onFresh, hint }: ResultsProps) {
+export function Results({ state, label, onDownload, onSaveShown, saved, onFresh, hint }: ResultsProps) {
   const [shown, setShown] = useState<Shown>('table');
   const [filter, setFilter] = useState('');
   const [inSight, setInSight] = useState(0);
@@ -74,7 +77,19 @@ export function Results({ state, label, onDownload, onSaveShown, onFresh, hint }
           onShown={onShown}
         />
       )}
-      {hasRows && shown === 'chart' && <ChartView key={String(store.isTyped)} store={store} rows={rows} />}
+      {hasRows && shown === 'chart' && (
+        <Later>
+          {({ ChartView }) => (
+            <ChartView
+              key={String(store.isTyped)}
+              store={store}
+              rows={rows}
+              truncated={state.truncated === true}
+              saved={saved}
+            />
+          )}
+        </Later>
+      )}
       {hasRows && shown === 'json' && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
         <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">

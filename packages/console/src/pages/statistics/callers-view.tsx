@@ -1,7 +1,8 @@
 /** Who executes a query: by key and day of the last 30 days. */
 
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Chart } from '../../ui/chart/chart-host.tsx';
+import type { ChartData } from '../../ui/chart/protocol.ts';
 import { Choice } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
@@ -18,11 +19,12 @@ const nameOf = ({ keyId, name }: KeyUsage): string =>
 export function CallersView({ usage }: { usage: Usage }) {
   const [chosen, setChosen] = useState('');
   const { from, keys, totalKeys, count: executions } = usage;
+  const key = keys.find(({ keyId }) => keyId === chosen);
+  const days = useMemo(() => daysOf(usage, key), [usage, key]);
+  const data = useMemo(() => chartOf(days), [days]);
   if (executions === 0) {
     return <p class="empty">Nobody has executed it since {shown(from)}. Executions appear within seconds.</p>;
   }
-  const key = keys.find(({ keyId }) => keyId === chosen);
-  const days = daysOf(usage, key);
   const label = `${counted(executions, 'execution')} with ${counted(totalKeys, 'key')} since ${shown(from)}`;
   return (
     <>
@@ -41,11 +43,7 @@ export function CallersView({ usage }: { usage: Usage }) {
         </div>
       )}
       <div class="callers-chart">
-        <Chart
-          label={`Executions by day: ${label}. The table below has all days.`}
-          draw={() => chartOf(days)}
-          on={[days]}
-        />
+        <Chart label={`Executions by day: ${label}. The table below has all days.`} data={data} />
       </div>
       <Scrolling label="Callers">
         <table class="facts numbers">
@@ -96,16 +94,14 @@ function daysOf({ from, to, keys }: Usage, key: KeyUsage | undefined): Day[] {
   return [...sums.values()];
 }
 
-function chartOf(days: Day[]) {
+function chartOf(days: Day[]): ChartData {
   const most = Math.max(...days.map(({ count }) => count));
   return {
-    kind: 'bar' as const,
-    across: 'Day',
-    x: { kind: 'label' as const, labels: days.map(({ day }) => shown(day)) },
-    // A bar of no height would still have an outline.
+    kind: 'stacked-bars',
+    x: { kind: 'label', labels: days.map(({ day }) => day) },
     series: [
-      { name: 'Executions', values: days.map(({ count }) => count || null) },
-      { name: 'Failed', values: days.map(({ failed }) => failed || null) },
+      { name: 'Succeeded', values: days.map(({ count, failed }) => count - failed) },
+      { name: 'Failed', values: days.map(({ failed }) => failed) },
     ],
     // A lower scale would have parts of executions.
     y: { from: 0, to: Math.max(5, Math.ceil(most * 1.05)), unit: '' },

@@ -1,34 +1,47 @@
 /** Charts, a bundle of its own. Colours come from the custom properties of the page. */
 
 import UPlot from 'uplot';
-import type { ChartOptions } from './protocol.ts';
+import { tickLabels, twoLines } from './labels.ts';
+import { areaPath, barsPath, pointsPath } from './paths.ts';
+import { type ChartOptions, colorsMax, isStacked } from './protocol.ts';
+import { type Band, bandsOf, boundsOf } from './stack.ts';
 
-const colors = ['--chart-1', '--chart-2', '--chart-3', '--chart-4', '--chart-5', '--chart-6'];
+/** The value of a custom property. */
+type Color = (name: string) => string;
 
 export function drawChart(options: ChartOptions): () => void {
-  const { host, kind, x, series, y } = options;
+  const { host, kind, x, series, onPoint } = options;
   const style = getComputedStyle(host);
-  const color = (name: string) => style.getPropertyValue(name).trim();
+  const color: Color = (name) => style.getPropertyValue(name).trim();
   const xs = x.kind === 'label' ? x.labels.map((_, i) => i) : x.values;
-  // The legend wraps on a narrow screen.
-  const size = () => ({
-    width: Math.max(200, host.clientWidth),
-    height: Math.max(160, host.clientHeight - (host.querySelector('.u-legend')?.clientHeight ?? 0)),
-  });
+  const bands = bandsOf(series, kind);
+  const size = () => ({ width: Math.max(120, host.clientWidth), height: Math.max(90, host.clientHeight) });
+  const isBar = kind.endsWith('bars');
   const settings: UPlot.Options = {
     ...size(),
+    legend: { show: false },
+    cursor: {
+      y: false,
+      drag: { x: x.kind !== 'label' && !options.small, y: false },
+      points: { show: !isBar && kind !== 'points' },
+    },
+    padding: [8, 12, 0, 0],
+    tzDate: (at: number) => UPlot.tzDate(new Date(at * 1_000), 'Etc/UTC'),
     scales: {
       x: {
         time: x.kind === 'time',
-        ...(kind === 'bar' && x.kind === 'label' ? { range: (_, a, b) => [a - 0.6, b + 0.6] } : {}),
+        // The first and the last bar are whole.
+        ...(x.kind === 'label' ? { range: [isBar ? -0.5 : -0.2, xs.length - (isBar ? 0.5 : 0.8)] } : {}),
       },
-      ...(y === undefined ? {} : { y: { range: [y.from, y.to] } }),
+      y: { range: rangeOf(options, bands) },
     },
-    series: seriesOf(options, color),
+    series: [{}, ...series.map((_, i) => seriesOf(i, { options, bands, color }))],
     axes: axesOf(options, color),
+    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? undefined)] },
   };
-  const chart = new UPlot(settings, [xs, ...series.map(({ values }) => values)] as UPlot.AlignedData, host);
-  // It reports the size at the start, too, when the legend is there.
+  const data = [xs, ...bands.map(({ tops }) => tops)] as UPlot.AlignedData;
+  const chart = new UPlot(settings, data, host);
+  // It reports the size at the start, too.
   const resize = new ResizeObserver(() => chart.setSize(size()));
   resize.observe(host);
   return () => {
@@ -37,72 +50,93 @@ export function drawChart(options: ChartOptions): () => void {
   };
 }
 
-/** The value of a custom property. */
-type Color = (name: string) => string;
-
-function seriesOf({ kind, across, x, series, y }: ChartOptions, color: Color): UPlot.Series[] {
-  const points = x.kind === 'label' ? x.labels.length : x.values.length;
-  const bars = kind === 'bar' ? UPlot.paths.bars?.({ size: [0.6, 60], align: 0 }) : undefined;
-  return [
-    {
-      label: across,
-      ...(x.kind === 'label'
-        ? { value: (_: UPlot, i: number | null) => (i === null ? '' : (x.labels[i] ?? '')) }
-        : {}),
-    },
-    ...series.map(({ name }, i) => {
-      const stroke = color(colors[i % colors.length] as string);
-      return {
-        label: name,
-        stroke,
-        width: 1.6,
-        points: { show: kind === 'line' && points < 80, fill: color('--bg') },
-        ...(y === undefined ? {} : { value: (_: UPlot, value: number | null) => withUnit(value, y.unit) }),
-        ...(bars === undefined
-          ? {}
-          : { paths: bars, fill: `color-mix(in srgb, ${stroke} 55%, transparent)` }),
-      };
-    }),
-  ];
+function rangeOf({ kind, y }: ChartOptions, bands: Band[]): [number, number] {
+  if (y !== undefined) return [y.from, y.to];
+  const [from, to] = boundsOf(bands);
+  const isFilled = kind !== 'lines' && kind !== 'points';
+  // A line that is far from zero would be flat if its scale began there.
+  const hasZero = isFilled || (from >= 0 && from < to / 2) || (to <= 0 && to > from / 2);
+  const bound = hasZero ? { pad: 0.06, soft: 0, mode: 1 as const } : { pad: 0.06, soft: 0, mode: 0 as const };
+  const [low, high] = UPlot.rangeNum(from, to, { min: bound, max: bound });
+  return [low ?? 0, high ?? 1];
 }
 
-function axesOf({ host, x, y }: ChartOptions, color: Color): UPlot.Axis[] {
+interface Drawing {
+  options: ChartOptions;
+  bands: Band[];
+  color: Color;
+}
+
+function seriesOf(i: number, { options, bands, color }: Drawing): UPlot.Series {
+  const { kind, x } = options;
+  const stroke = color(`--chart-${(i % colorsMax) + 1}`);
+  const many = (x.kind === 'label' ? x.labels.length : x.values.length) > 60;
+  const band = bands[i] as Band;
+  if (kind === 'points')
+    return { stroke, fill: stroke, width: 0, points: { show: false }, paths: pointsPath };
+  if (kind.endsWith('bars')) {
+    const place = isStacked(kind) ? { at: 0, of: 1 } : { at: i, of: bands.length };
+    return { stroke, fill: stroke, width: 0, points: { show: false }, paths: barsPath(band, place) };
+  }
+  const points = { show: kind === 'lines' && !many, fill: color('--bg'), size: 5 };
+  if (kind === 'lines') return { stroke, width: 1.6, points };
+  if (isStacked(kind)) {
+    const fill = `color-mix(in srgb, ${stroke} 72%, ${color('--bg')})`;
+    return { stroke, fill, width: 1, points: { show: false }, paths: areaPath(band) };
+  }
+  const fill = `color-mix(in srgb, ${stroke} 18%, transparent)`;
+  return { stroke, fill, width: 1.4, points, fillTo: 0 };
+}
+
+function axesOf({ host, x, y, small }: ChartOptions, color: Color): UPlot.Axis[] {
   const axis = {
     stroke: color('--mute'),
     grid: { stroke: color('--line'), width: 1 },
-    ticks: { stroke: color('--line') },
+    ticks: { show: false },
+    font: `11px ${style(host)}`,
   };
+  const below: UPlot.Axis = { ...axis, grid: { show: false }, size: 40, gap: 4, space: small ? 80 : 60 };
+  const labels = x.kind === 'label' ? x.labels : [];
+  if (x.kind === 'label') {
+    below.splits = (...[, , from, to]: [UPlot, number, number, number]) => ticks(from, to, { host, labels });
+    below.values = (_plot, at) => twoLines(at.map((i) => labels[i] ?? '')).map(cut);
+  } else if (x.kind === 'time') {
+    below.values = (...[, at, , , stepS]: [UPlot, number[], number, number, number]) => tickLabels(at, stepS);
+  }
   return [
+    below,
     {
       ...axis,
-      ...(x.kind === 'label'
-        ? {
-            splits: (...[, , from, to]: [UPlot, number, number, number]) =>
-              ticks(from, to, host.clientWidth / 90),
-            values: (_: UPlot, at: number[]) => at.map((i) => cut(x.labels[i] ?? '')),
-          }
-        : {}),
-    },
-    {
-      ...axis,
+      gap: 6,
+      space: small ? 34 : 40,
       // The labels of large numbers are long.
-      size: (_: UPlot, labels: string[] | null) =>
-        Math.max(50, ...(labels ?? []).map((label) => label.length * 7 + 20)),
-      ...(y === undefined
-        ? {}
-        : { values: (_: UPlot, at: number[]) => at.map((value) => withUnit(value, y.unit)) }),
+      size: (_plot, texts) => Math.max(34, ...(texts ?? []).map((text) => text.length * 6.4 + 14)),
+      values: (_plot, at) => at.map((value) => (y === undefined ? tickText(value) : `${value}${y.unit}`)),
     },
   ];
 }
 
-const withUnit = (value: number | null, unit: string) => (value === null ? '–' : `${value}${unit}`);
-const cut = (label: string) => (label.length > 14 ? `${label.slice(0, 13)}…` : label);
+const whole = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 });
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
+const tickText = (value: number): string => (Math.abs(value) < 1e7 ? whole : compact).format(value);
 
-/** Whole numbers between the bounds, at most as many as there is room for. */
-function ticks(from: number, to: number, most: number): number[] {
-  const [first, last] = [Math.ceil(from), Math.floor(to)];
-  const step = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, most)));
+const style = (host: HTMLElement) => getComputedStyle(host).fontFamily;
+const cut = (label: string) =>
+  label.length > 18 && !label.includes('\n') ? `${label.slice(0, 17)}…` : label;
+
+/** The labels that have room: whole numbers between the bounds. */
+function ticks(
+  from: number,
+  to: number,
+  { host, labels }: { host: HTMLElement; labels: string[] },
+): number[] {
+  const isTime = /^\d{4}-\d\d(-\d\d)?$/.test(labels[0] ?? '');
+  const longest = labels.reduce((most, label) => Math.max(most, Math.min(18, label.length)), 1);
+  const width = isTime ? 44 : longest * 6.6 + 14;
+  const [first, last] = [Math.max(0, Math.ceil(from)), Math.min(labels.length - 1, Math.floor(to))];
+  const most = Math.max(1, Math.floor(Math.max(80, host.clientWidth - 60) / width));
+  const step = Math.max(1, Math.ceil((last - first + 1) / most));
   const found: number[] = [];
-  for (let at = Math.max(0, first); at <= last; at += step) found.push(at);
+  for (let at = first; at <= last; at += step) found.push(at);
   return found;
 }

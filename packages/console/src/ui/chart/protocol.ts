@@ -1,21 +1,43 @@
+/** What a chart draws. Kinds that fill an area down to zero always show zero. */
+export const chartKinds = [
+  ['bars', 'Bars'],
+  ['stacked-bars', 'Stacked bars'],
+  ['lines', 'Lines'],
+  ['areas', 'Areas'],
+  ['stacked-areas', 'Stacked areas'],
+  ['points', 'Points'],
+] as const;
+export type ChartKind = (typeof chartKinds)[number][0];
+
 export interface ChartSeries {
   name: string;
   values: (number | null)[];
 }
 
-export interface ChartOptions {
-  /** Name of what runs along the axis below. */
-  across: string;
-  host: HTMLElement;
-  kind: 'line' | 'bar';
-  /** Labels below the axis, or points in time in seconds, or numbers. */
-  x: { kind: 'label'; labels: string[] } | { kind: 'time' | 'number'; values: number[] };
+/** Labels below the axis, or points in time in seconds, or numbers. Points in time and numbers rise. */
+export type ChartAxis = { kind: 'label'; labels: string[] } | { kind: 'time' | 'number'; values: number[] };
+
+export interface ChartData {
+  kind: ChartKind;
+  x: ChartAxis;
   series: ChartSeries[];
   /** The scale of the values, and what follows each; by default it fits the values. */
-  y?: { from: number; to: number; unit: string };
+  y?: { from: number; to: number; unit: string } | undefined;
+}
+
+export interface ChartOptions extends ChartData {
+  host: HTMLElement;
+  /** A small chart has fewer labels. */
+  small: boolean;
+  /** The index along the axis that the pointer is at; undefined if it left. */
+  onPoint(index: number | undefined): void;
 }
 
 export interface ChartModule {
   /** Answers how to remove it. */
   drawChart(options: ChartOptions): () => void;
 }
+
+export const isStacked = (kind: ChartKind): boolean => kind.startsWith('stacked');
+/** The number of colours in the style sheet. */
+export const colorsMax = 8;
