@@ -1,6 +1,7 @@
 /** A temporary PostgreSQL with TLS and a password, without fsync. */
 
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, chown, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
@@ -44,6 +45,8 @@ export async function startPostgres(
     ...user,
     cwd: dir,
   });
+  // The test of the statements' comments reads it.
+  const libraries = ['../lib', '../lib/postgresql'].map((dir) => join(bin, dir, 'pg_stat_statements.so'));
   const settings = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -52,6 +55,7 @@ export async function startPostgres(
     synchronous_commit: 'off',
     full_page_writes: 'off',
     shared_buffers: '128MB',
+    ...(libraries.some(existsSync) ? { shared_preload_libraries: 'pg_stat_statements' } : {}),
     ssl: 'on',
     ssl_cert_file: cert,
     ssl_key_file: key,

@@ -1,6 +1,6 @@
 /** The connection settings of a source: their allowed values, and the engines that have each server setting. */
 
-import type { EngineName } from './engines.ts';
+import { type EngineName, engines } from './engines.ts';
 
 export const tlsModes = ['disable', 'prefer', 'require', 'verify-full'] as const;
 export type TlsMode = (typeof tlsModes)[number];
@@ -10,6 +10,10 @@ export type TlsMode = (typeof tlsModes)[number];
  */
 export const poolings = ['session', 'transaction'] as const;
 export type Pooling = (typeof poolings)[number];
+
+/** Whether the hub's statements carry a comment that names their query. The first value is the default. */
+export const statementComments = ['on', 'off'] as const;
+export type StatementComments = (typeof statementComments)[number];
 
 /**
  * The kind of PostgreSQL server to connect to if there are several, as libpq defines it. The first value is the
@@ -58,6 +62,7 @@ export const serverSettings = {
   authMechanism: { kind: 'text', engines: ['mongodb'] },
   pooling: { kind: 'text', engines: ['postgres'] },
   targetSessionAttrs: { kind: 'text', engines: ['postgres'] },
+  statementComments: { kind: 'text', engines },
 } as const satisfies Record<string, ServerSettingRow>;
 
 type Table = typeof serverSettings;

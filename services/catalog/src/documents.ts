@@ -75,6 +75,7 @@ export interface SourceDoc extends Doc, Dated {
   /** PostgreSQL only, like `targetSessionAttrs`. */
   pooling?: string;
   targetSessionAttrs?: string;
+  statementComments?: string;
   /** Provides the password; the stored password is then empty. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
   /** The version of the last change to a setting that connections depend on. */

@@ -12,6 +12,7 @@ import {
   type ServerSetting,
   serverSettingNames,
   serverSettings,
+  statementComments,
   type TlsMode,
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
@@ -30,6 +31,7 @@ const choices = {
   authMechanism: authMechanisms,
   pooling: poolings,
   targetSessionAttrs,
+  statementComments,
 };
 /** Modes in which a connection is always encrypted. */
 const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
@@ -108,6 +110,7 @@ export function checkServers(
   oneOf('readPreference');
   oneOf('pooling');
   oneOf('targetSessionAttrs');
+  oneOf('statementComments');
   const mechanism = oneOf('authMechanism');
   if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
     check.fault(

@@ -32,6 +32,8 @@ export interface ExecutorConfig {
   driftIntervalMs: number;
   /** Executions longer than this are logged. */
   slowMs: number;
+  /** True if statements carry a comment that names their query. */
+  statementComments: boolean;
 }
 
 export interface ConfigDefaults {
@@ -70,6 +72,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       min: 0,
       max: 64 * 1_073_741_824,
     }),
+    statementComments: reader.flag('DATAHUB_STATEMENT_COMMENTS', true),
     slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
   };
 }

@@ -189,7 +189,7 @@ function createOpen(config: ExecutorConfig, deps: ExecutorDeps, events: () => Ex
 /** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
 function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
   const { engines, opener, resolve = createResolve(), resolveService = createServiceResolve() } = deps;
-  const { rowBytesMax } = config;
+  const { rowBytesMax, statementComments } = config;
   const dialling = {
     policy: createAddressPolicy(config.addresses, resolve),
     connectTimeoutMs: config.pool.connectTimeoutMs,
@@ -208,6 +208,7 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,
+      comments: statementComments && source.servers?.statementComments !== 'off',
       facts,
     };
     const engine = engines[source.engine];

@@ -49,6 +49,7 @@ export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
   kind?: Statement['kind'];
   key?: string;
+  comment?: string;
   format?: FormatName;
   numbers?: 'auto' | 'string';
 }
@@ -62,7 +63,15 @@ export interface Answered {
 
 /** Runs a statement to its end; the connection stays as the engine leaves it. */
 export async function ask(connection: Connection, text: string, asked: AskOptions = {}): Promise<Answered> {
-  const { params = [], kind = 'read', key = text, format = 'json', numbers = 'auto', ...options } = asked;
+  const {
+    params = [],
+    kind = 'read',
+    key = text,
+    format = 'json',
+    numbers = 'auto',
+    comment,
+    ...options
+  } = asked;
   const chunks: Buffer[] = [];
   const reply = {
     chunk: (bytes: Buffer) => {
@@ -74,7 +83,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const { maxRows } = options;
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, reply });
   try {
-    const outcome = await connection.run({ key, text, params, kind }, answer, {
+    const outcome = await connection.run({ key, text, params, kind, comment }, answer, {
       statementTimeoutMs: 10_000,
       ...options,
     });

@@ -275,6 +275,7 @@ export interface Routes {
                 authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
                 pooling?: "session" | "transaction" | null | undefined;
                 targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+                statementComments?: "on" | "off" | null | undefined;
                 passwordFrom?: {
                     kind: "aws-rds-iam";
                     region: string;
@@ -346,6 +347,7 @@ export interface Routes {
                 authMechanism?: string | undefined;
                 pooling?: string | undefined;
                 targetSessionAttrs?: string | undefined;
+                statementComments?: string | undefined;
                 passwordFrom?: {
                     kind: string;
                     region: string;
@@ -397,6 +399,7 @@ export interface Routes {
                 authMechanism?: string | undefined;
                 pooling?: string | undefined;
                 targetSessionAttrs?: string | undefined;
+                statementComments?: string | undefined;
                 passwordFrom?: {
                     kind: string;
                     region: string;
@@ -444,6 +447,7 @@ export interface Routes {
                 authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
                 pooling?: "session" | "transaction" | null | undefined;
                 targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+                statementComments?: "on" | "off" | null | undefined;
                 passwordFrom?: {
                     kind: "aws-rds-iam";
                     region: string;
@@ -500,6 +504,7 @@ export interface Routes {
                 authMechanism?: string | undefined;
                 pooling?: string | undefined;
                 targetSessionAttrs?: string | undefined;
+                statementComments?: string | undefined;
                 passwordFrom?: {
                     kind: string;
                     region: string;

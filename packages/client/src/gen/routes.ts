@@ -279,6 +279,7 @@ export interface Routes {
         authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
         pooling?: "session" | "transaction" | null | undefined;
         targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+        statementComments?: "on" | "off" | null | undefined;
         passwordFrom?: {
           kind: "aws-rds-iam";
           region: string;
@@ -350,6 +351,7 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        statementComments?: string | undefined;
         passwordFrom?: {
           kind: string;
           region: string;
@@ -401,6 +403,7 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        statementComments?: string | undefined;
         passwordFrom?: {
           kind: string;
           region: string;
@@ -448,6 +451,7 @@ export interface Routes {
         authMechanism?: "SCRAM-SHA-1" | "SCRAM-SHA-256" | "MONGODB-X509" | "PLAIN" | null | undefined;
         pooling?: "session" | "transaction" | null | undefined;
         targetSessionAttrs?: "any" | "read-write" | "read-only" | "primary" | "standby" | "prefer-standby" | null | undefined;
+        statementComments?: "on" | "off" | null | undefined;
         passwordFrom?: {
           kind: "aws-rds-iam";
           region: string;
@@ -504,6 +508,7 @@ export interface Routes {
         authMechanism?: string | undefined;
         pooling?: string | undefined;
         targetSessionAttrs?: string | undefined;
+        statementComments?: string | undefined;
         passwordFrom?: {
           kind: string;
           region: string;

@@ -61,6 +61,7 @@ function toOptions(source: SourceDoc) {
     authMechanism: source.authMechanism,
     pooling: source.pooling,
     targetSessionAttrs: source.targetSessionAttrs,
+    statementComments: source.statementComments,
     passwordFrom: source.passwordFrom,
     hosts: source.hosts && { hosts: source.hosts },
   };

@@ -118,8 +118,17 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
 
 /** The catalog validated these values when they were saved, so the casts hold. */
 function toServers(source: ResolvedSource): ServerSettings {
-  const { hosts, srv, replicaSet, readPreference, authMechanism, pooling, targetSessionAttrs, passwordFrom } =
-    source;
+  const {
+    hosts,
+    srv,
+    replicaSet,
+    readPreference,
+    authMechanism,
+    pooling,
+    targetSessionAttrs,
+    statementComments,
+    passwordFrom,
+  } = source;
   return {
     ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
     ...(srv ? { srv } : {}),
@@ -130,6 +139,9 @@ function toServers(source: ResolvedSource): ServerSettings {
     ...(targetSessionAttrs === undefined
       ? {}
       : { targetSessionAttrs: targetSessionAttrs as Known<'targetSessionAttrs'> }),
+    ...(statementComments === undefined
+      ? {}
+      : { statementComments: statementComments as Known<'statementComments'> }),
     ...(passwordFrom === undefined ? {} : { passwordFrom: passwordFrom as Known<'passwordFrom'> }),
   };
 }

@@ -98,6 +98,12 @@ export const compileQuery: CompileQuery = (definition) => {
   return query;
 };
 
+/** A draft has the id of its source, or none. Ids with other characters do not come from the hub. */
+function commentOf({ queryId, source }: QueryDefinition): string | undefined {
+  if (queryId === '' || queryId === source.sourceId) return 'datahub draft';
+  return /^[\w.-]+$/.test(queryId) ? `datahub query=${queryId}` : undefined;
+}
+
 class CompiledQuery implements PreparedQuery {
   readonly kind: PreparedQuery['kind'];
   readonly names: readonly string[];
@@ -107,19 +113,28 @@ class CompiledQuery implements PreparedQuery {
   readonly #declared: Map<string, Variable>;
   /** The name of the prepared statement on a connection, different for each query and version. */
   readonly #key: string;
+  readonly #comment: string | undefined;
 
-  constructor(compiled: CompiledStatement, { queryId, versionNumber, variables }: QueryDefinition) {
+  constructor(compiled: CompiledStatement, definition: QueryDefinition) {
+    const { queryId, versionNumber, variables } = definition;
     this.kind = compiled.kind;
     this.names = compiled.variables;
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${versionNumber}`;
+    this.#comment = commentOf(definition);
     this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
   }
 
   bind(values: CallValues): Statement {
     const { key, text, params } = this.#compiled.bind(values);
-    return { key: key === '' ? this.#key : `${this.#key}.${key}`, text, params, kind: this.kind };
+    return {
+      key: key === '' ? this.#key : `${this.#key}.${key}`,
+      text,
+      params,
+      kind: this.kind,
+      comment: this.#comment,
+    };
   }
 
   describable(): DescribableForm[] {
@@ -128,6 +143,7 @@ class CompiledQuery implements PreparedQuery {
       text,
       params,
       kind: this.kind,
+      comment: this.#comment,
       placeholders,
     }));
   }

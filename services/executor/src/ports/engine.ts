@@ -11,6 +11,7 @@ import type {
   AuthMechanism,
   Pooling,
   ReadPreferenceName,
+  StatementComments,
   TargetSessionAttrs,
   TlsMode,
 } from '@datahub/contract/source-settings';
@@ -45,6 +46,8 @@ export interface ServerSettings {
   readPreference?: ReadPreferenceName;
   /** Negotiated with the server by default. */
   authMechanism?: AuthMechanism;
+  /** `off` keeps the hub's comments out of the source's statements. */
+  statementComments?: StatementComments;
   /** Set if `password` is a token that is valid for minutes. Servers ask for it in clear text. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
 }
@@ -90,6 +93,8 @@ export interface ConnectDeps {
   resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
+  /** True if statements are sent with their comments. */
+  comments?: boolean;
   /** A larger row fails with SQL_REJECTED and closes the connection. */
   rowBytesMax?: number;
   /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
@@ -113,6 +118,8 @@ export interface Statement {
    * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
    */
   kind: 'read' | 'write' | 'standalone';
+  /** What the database's own tools show beside the statement. It has no comment signs, and is the same for each run. */
+  comment?: string | undefined;
   /** True if the statement does not run again, so that the connection does not keep it prepared. */
   isOnce?: boolean;
 }

@@ -8,6 +8,7 @@ import {
   readPreferences,
   type ServerSetting,
   serverSettingNames,
+  statementComments,
   type TextServerSetting,
   targetSessionAttrs,
   textServerSettings,
@@ -42,6 +43,7 @@ const serverMembers = {
   authMechanism: { type: ['string', 'null'], enum: [...authMechanisms, null] },
   pooling: { type: ['string', 'null'], enum: [...poolings, null] },
   targetSessionAttrs: { type: ['string', 'null'], enum: [...targetSessionAttrs, null] },
+  statementComments: { type: ['string', 'null'], enum: [...statementComments, null] },
 } as const satisfies Record<ServerSetting, object>;
 
 const members = {
@@ -112,6 +114,7 @@ const serverAnswers = {
   authMechanism: text,
   pooling: text,
   targetSessionAttrs: text,
+  statementComments: text,
 } as const satisfies Record<ServerSetting, object>;
 export const connectionSettings = answer(
   {

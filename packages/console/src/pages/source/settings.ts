@@ -61,6 +61,7 @@ export const emptyForm: SourceForm = {
   authMechanism: '',
   pooling: '',
   targetSessionAttrs: '',
+  statementComments: '',
 };
 
 export function formOf({ label, engine, connectionSettings: settings }: Source): SourceForm {

@@ -214,6 +214,10 @@ export interface ConnectionSettings {
   targetSessionAttrs?:
     | string
     | undefined;
+  /** Whether statements carry a comment that names their query: `on` (default) or `off`. */
+  statementComments?:
+    | string
+    | undefined;
   /** Provides the password; PostgreSQL, MySQL and MariaDB. An empty kind removes the setting. */
   passwordFrom?: PasswordFrom | undefined;
 }
@@ -2467,6 +2471,7 @@ function createBaseConnectionSettings(): ConnectionSettings {
     readPreference: undefined,
     authMechanism: undefined,
     targetSessionAttrs: undefined,
+    statementComments: undefined,
     passwordFrom: undefined,
   };
 }
@@ -2520,6 +2525,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.targetSessionAttrs !== undefined) {
       writer.uint32(130).string(message.targetSessionAttrs);
+    }
+    if (message.statementComments !== undefined) {
+      writer.uint32(146).string(message.statementComments);
     }
     if (message.passwordFrom !== undefined) {
       PasswordFrom.encode(message.passwordFrom, writer.uint32(138).fork()).join();
@@ -2666,6 +2674,14 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.targetSessionAttrs = reader.string();
+            continue;
+          }
+          case 18: {
+            if (tag !== 146) {
+              break;
+            }
+
+            message.statementComments = reader.string();
             continue;
           }
           case 17: {

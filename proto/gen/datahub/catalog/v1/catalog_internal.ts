@@ -48,6 +48,7 @@ export interface ResolvedSource {
   pooling?: string | undefined;
   targetSessionAttrs?: string | undefined;
   passwordFrom?: PasswordFrom | undefined;
+  statementComments?: string | undefined;
 }
 
 export interface ResolvedQuery {
@@ -276,6 +277,7 @@ function createBaseResolvedSource(): ResolvedSource {
     pooling: undefined,
     targetSessionAttrs: undefined,
     passwordFrom: undefined,
+    statementComments: undefined,
   };
 }
 
@@ -346,6 +348,9 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.passwordFrom !== undefined) {
       PasswordFrom.encode(message.passwordFrom, writer.uint32(178).fork()).join();
+    }
+    if (message.statementComments !== undefined) {
+      writer.uint32(186).string(message.statementComments);
     }
     return writer;
   },
@@ -537,6 +542,14 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.passwordFrom = PasswordFrom.decode(reader, reader.uint32());
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.statementComments = reader.string();
             continue;
           }
         }

@@ -40,6 +40,7 @@ async function connect(
       database: settings.database,
       readPreference,
       hasUser: settings.user !== '' || settings.authMechanism !== undefined,
+      comments: deps.comments ?? false,
       rowBytesMax: deps.rowBytesMax ?? defaultRowBytesMax,
     });
   } catch (err) {

@@ -36,6 +36,8 @@ export interface Session {
   /** False if the source has no authentication. */
   hasUser: boolean;
   rowBytesMax: number;
+  /** True if commands are sent with their comments. */
+  comments: boolean;
 }
 
 /** The number of documents per reply. The first reply has few, so that the first bytes arrive early. */
@@ -76,7 +78,7 @@ export class MongodbConnection implements Connection {
     this.#cancelling = false;
     this.#isBusy = true;
     try {
-      const command = parse(statement.text);
+      const command = this.#commented(parse(statement.text), statement);
       return statement.kind === 'read'
         ? await this.#read(command, sink, options)
         : await this.#write(command, options);
@@ -119,6 +121,12 @@ export class MongodbConnection implements Connection {
       if (!this.#cancelling && !this.#broken) await cursor.close();
     }
     return rows.end();
+  }
+
+  /** All commands have a comment since MongoDB 4.4. The statement's own comment stays. */
+  #commented(command: Document, { comment }: Statement): Document {
+    if (!this.#session.comments || comment === undefined || Object.hasOwn(command, 'comment')) return command;
+    return hasComments(this.serverVersion) ? { ...command, comment } : command;
   }
 
   /** Resolves when the sink has drained, or when the execution is cancelled. */
@@ -230,6 +238,11 @@ export class MongodbConnection implements Connection {
     lease.release();
     this.#onClose();
   }
+}
+
+function hasComments(version: string): boolean {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 4);
 }
 
 function parse(text: string): Document {

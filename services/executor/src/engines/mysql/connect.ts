@@ -43,6 +43,7 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
   const connection = new MysqlConnection({
     socket: driver.stream,
     rowBytesMax: deps.rowBytesMax,
+    comments: deps.comments ?? false,
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,

@@ -3,6 +3,7 @@
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
+import { withCommentInFront } from '../shared/comment.ts';
 import { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -237,7 +238,9 @@ export class MysqlConnection implements Connection {
   }
 
   /** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
-  async #prepareNew({ text, kind }: Statement): Promise<Prepared> {
+  async #prepareNew(statement: Statement): Promise<Prepared> {
+    const { kind } = statement;
+    const text = this.#session.comments ? withCommentInFront(statement) : statement.text;
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
     this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
     const responses = [ok, response, this.#followUp, ...this.#cleanUp.map(() => ok)];

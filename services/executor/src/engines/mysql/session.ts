@@ -14,6 +14,8 @@ export interface Session {
   /** True if MariaDB reports the format of a column (such as JSON) in extended metadata. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
+  /** True if statements are sent with their comments. */
+  comments: boolean;
   /** Opens a second session, which can cancel the statement of this session. */
   openSide(signal: AbortSignal): Promise<SideSession>;
 }

@@ -7,7 +7,7 @@ import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
-import { describeText, readSchema } from './schema.ts';
+import { describeStatement, readSchema } from './schema.ts';
 import {
   type BlockKind,
   directRead,
@@ -33,6 +33,8 @@ export interface Session {
   checksTexts: boolean;
   /** The process id that the server reported at the log-in. */
   processId: number;
+  /** True if statements are sent with their comments. */
+  comments: boolean;
   /** Set if a pooler can run each transaction in another session. */
   blocks: PooledBlocks | undefined;
   /** Cancels the running statement over a second connection, if `isRunning` is still true once that is connected. */
@@ -59,7 +61,10 @@ export class PostgresConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = session.wire;
     const { blocks } = session;
-    this.#statements = new Statements(this.#wire, blocks && (() => blocks.block('read', describeTimeoutMs)));
+    this.#statements = new Statements(this.#wire, {
+      block: blocks && (() => blocks.block('read', describeTimeoutMs)),
+      comments: session.comments ? 'behind' : 'off',
+    });
   }
 
   get broken(): boolean {
@@ -74,6 +79,7 @@ export class PostgresConnection implements Connection {
   async initialize(): Promise<void> {
     if (this.#session.blocks !== undefined) return;
     this.#setup = await prepareSession(this.#wire, this.#statements, this.#session);
+    if (this.#setup.isDirect && keepsFrontComments(this.serverVersion)) this.#statements.commentInFront();
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
@@ -93,7 +99,7 @@ export class PostgresConnection implements Connection {
       if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
       return outcome;
     } catch (err) {
-      const told = err instanceof RefusedPlan ? toHubError(err.body, statement.text) : err;
+      const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
       throw this.#cancelling ? toCancelled(told) : told;
     } finally {
       this.#running = false;
@@ -135,7 +141,12 @@ export class PostgresConnection implements Connection {
       resume: () => this.#wire.resume(),
     });
     // The messages are encoded before the hub expects answers: if this throws, the connection is still in sync.
-    const messages = [...before, block.before, ...messagesOf(statement, prepared, options), block.after];
+    const messages = [
+      ...before,
+      block.before,
+      ...messagesOf(this.#toSend(statement, prepared), prepared, options),
+      block.after,
+    ];
     const sent = this.#wire.expect(
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,
@@ -182,7 +193,7 @@ export class PostgresConnection implements Connection {
       if (statement.kind === 'read' && run.reader.isOver && placeOf(options) !== 'first') this.#broken = true;
       // A new connection can find the server that accepts writes now.
       if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
-      throw toHubError(result.error, statement.text);
+      throw this.#rejected(result.error, statement);
     }
     // A proxy, or the SQL itself, has changed the transaction. The outcome of a write is unknown, and a read may not
     // have been read-only.
@@ -200,6 +211,15 @@ export class PostgresConnection implements Connection {
         { retryable: false },
       );
     }
+  }
+
+  /** A statement without a name is sent as text again. */
+  #toSend(statement: Statement, { name }: Prepared): Statement {
+    return name === '' ? { ...statement, text: this.#statements.textOf(statement) } : statement;
+  }
+
+  #rejected(body: Buffer, statement: Statement): HubError {
+    return toHubError(body, statement.text, this.#statements.charactersBefore(statement));
   }
 
   async #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
@@ -256,7 +276,7 @@ export class PostgresConnection implements Connection {
   }
 
   describe(statement: Statement): Promise<Signature> {
-    return describeText(this.#statements, statement.text);
+    return describeStatement(this.#statements, statement);
   }
 
   readState(): Promise<ServerState> {
@@ -277,6 +297,12 @@ export class PostgresConnection implements Connection {
     return this.#discarding;
   }
 }
+
+/**
+ * From version 18 on, pg_stat_statements leaves out comments in front of a statement. Behind a pooler they would hide
+ * the statement's first word, by which Pgpool-II chooses a server.
+ */
+const keepsFrontComments = (version: string): boolean => Number(/\d+/.exec(version)?.[0]) < 18;
 
 interface Settled {
   held: boolean;

@@ -62,14 +62,15 @@ const ruleOf = (rules: Record<string, Rule>, state: string): Rule | undefined =>
 
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
-export function toHubError(body: Buffer, statement: string | undefined): HubError {
+/** `charactersBefore` is what was sent in front of the statement. */
+export function toHubError(body: Buffer, statement: string | undefined, charactersBefore = 0): HubError {
   const fields = readFields(body);
   const state = fields.get('C') ?? '';
   const rule =
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
   return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? '', rejectedParameter(fields)), {
     retryable: rule.retryable,
-    sql: { state, ...placeOf(statement, Number(fields.get('P'))) },
+    sql: { state, ...placeOf(statement, Number(fields.get('P')) - charactersBefore) },
   });
 }
 

@@ -1,6 +1,6 @@
 /** Reads the tables that the source's user may see, and describes the columns of a statement before it runs. */
 
-import type { Schema, Signature } from '../../ports/engine.ts';
+import type { Schema, Signature, Statement } from '../../ports/engine.ts';
 import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
 import type { FieldDescription } from './protocol.ts';
 import type { Statements } from './statements.ts';
@@ -31,9 +31,9 @@ export async function readSchema(connection: {
 }
 
 /** Describes a statement. The server parses it but does not run it. */
-export async function describeText(statements: Statements, text: string): Promise<Signature> {
+export async function describeStatement(statements: Statements, statement: Statement): Promise<Signature> {
   const { serverTypes } = statements;
-  const { fields = [], parameterTypes } = await statements.parse(text);
+  const { fields = [], parameterTypes } = await statements.parse(statement);
   const notNull = await readNotNull(statements, fields);
   return {
     columns: fields.map(({ name, typeId, modifier }, i) => {

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax } from '../shared/bounds.ts';
+import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import type { Block } from './session.ts';
@@ -18,6 +19,12 @@ export interface Prepared {
   parameterTypes: number[];
   /** Set at the first run. */
   columns: readonly SinkColumn[] | undefined;
+}
+
+interface StatementsOptions {
+  /** The messages around a parse, if the session is shared with other applications. */
+  block?: (() => Block) | undefined;
+  comments?: 'off' | 'front' | 'behind';
 }
 
 /** A statement that failed. */
@@ -50,12 +57,29 @@ export class Statements {
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
 
-  /** The messages around a parse, if the session is shared with other applications. */
-  readonly #block: (() => Block) | undefined;
+  readonly #block: StatementsOptions['block'];
+  #comments: NonNullable<StatementsOptions['comments']>;
 
-  constructor(wire: Wire, block?: () => Block) {
+  constructor(wire: Wire, { block, comments = 'off' }: StatementsOptions = {}) {
     this.#wire = wire;
     this.#block = block;
+    this.#comments = comments;
+  }
+
+  /** Comments go in front from now on, if they are sent at all. */
+  commentInFront(): void {
+    if (this.#comments === 'behind') this.#comments = 'front';
+  }
+
+  /** The text that is sent. */
+  textOf(statement: Statement): string {
+    if (this.#comments === 'off') return statement.text;
+    return this.#comments === 'front' ? withCommentInFront(statement) : withCommentBehind(statement);
+  }
+
+  /** The number of characters that are sent in front of the statement. */
+  charactersBefore(statement: Statement): number {
+    return this.#comments === 'front' ? commentLength(statement) : 0;
   }
 
   /** Returns the prepared statement, or undefined if `prepare` must be called. */
@@ -70,13 +94,14 @@ export class Statements {
   }
 
   /** Parses a statement. If `named` is false, the server does not keep it. */
-  async prepare({ key, text, isOnce }: Statement, { named }: { named: boolean }): Promise<Prepared> {
+  async prepare(statement: Statement, { named }: { named: boolean }): Promise<Prepared> {
+    const { key, isOnce } = statement;
     if (isOnce) {
-      const prepared = await this.parse(text);
+      const prepared = await this.parse(statement);
       this.#once.set(key, prepared);
       return prepared;
     }
-    const prepared = await this.parse(text, named ? `${this.#prefix}${++this.#named}` : '');
+    const prepared = await this.parse(statement, named ? `${this.#prefix}${++this.#named}` : '');
     this.#prepared.set(key, prepared);
     this.#newest = key;
     const [oldest] = this.#prepared.keys();
@@ -96,14 +121,14 @@ export class Statements {
     if (this.#once.size > 0) this.#once.clear();
   }
 
-  async parse(text: string, name = ''): Promise<Prepared> {
+  async parse(statement: Statement, name = ''): Promise<Prepared> {
     const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: undefined };
     const block = this.#block?.();
-    const own = [protocol.parse(name, text), protocol.describeStatement(name)];
+    const own = [protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
     const bytes = Buffer.concat(
       block === undefined ? [...own, protocol.sync] : [block.before, ...own, block.after],
     );
-    await this.#require(bytes, text, (type, body) => {
+    await this.#require(bytes, statement, (type, body) => {
       if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
     });
@@ -177,13 +202,14 @@ export class Statements {
 
   async #require(
     bytes: Buffer,
-    text: string | undefined,
+    statement: Statement | undefined,
     onMessage: (type: number, body: Buffer) => void = () => {},
   ): Promise<void> {
     const { error, status } = await this.#wire.exchange(bytes, (type, source, start, end) =>
       onMessage(type, source.subarray(start, end)),
     );
     if (status !== 'I') await this.#wire.exchange(protocol.query('ROLLBACK'), () => {});
-    if (error !== undefined) throw toHubError(error, text);
+    if (error !== undefined)
+      throw toHubError(error, statement?.text, statement && this.charactersBefore(statement));
   }
 }
