@@ -168,17 +168,26 @@ async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal)
   const installing = installTools(interrupted);
   // They may fail while the first tests still run. The errors are reported at the awaits below.
   for (const early of [starting, installing]) early.catch(() => {});
+  let hasTools = false;
+  installing.then(
+    () => {
+      hasTools = true;
+    },
+    () => {},
+  );
   const counts: Counts[] = [];
   try {
     counts.push(await runVitest({ projects: ['unit'], extra, env: process.env, interrupted }));
     const databases = await starting;
     if (interrupted.aborted) return counts;
-    const projects = projectsFor(databases.env, extent);
+    // The tests with tools run beside the others, or at the end if a tool is still being built.
+    const withTools = hasTools;
+    const projects = [...projectsFor(databases.env, extent), ...(withTools ? ['tools'] : [])];
     const env = { ...process.env, ...databases.env, TEST_EXTENT: extent };
     counts.push(await runVitest({ projects, extra, env, interrupted }));
     for (const line of databases.missing) say(`skipped: ${line}`);
     await installing;
-    if (interrupted.aborted) return counts;
+    if (interrupted.aborted || withTools) return counts;
     counts.push(await runVitest({ projects: ['tools'], extra, env: process.env, interrupted }));
     return counts;
   } finally {

@@ -1,6 +1,6 @@
 /** The gateway's settings. */
 
-import { fileURLToPath } from 'node:url';
+import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/process/settings';
 import { isOrigin } from './access/origins.ts';
@@ -46,8 +46,6 @@ export interface GatewayConfig {
   drainMs: number;
 }
 
-const edgeConfigPath = fileURLToPath(import.meta.resolve('@datahub/edge/gateway.config.yml'));
-
 /** `edge` and `metricsPort` are defaults: the pipeline and 9090 if the gateway is a process of its own. */
 export function readGatewayConfig(
   reader: SettingsReader,
@@ -59,7 +57,7 @@ export function readGatewayConfig(
     metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: metricsPort, min: 0, max: 65_535 }),
     edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
     edgeVariables: env,
-    edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', edgeConfigPath),
+    edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', defaultPipelinePath),
     console: reader.flag('DATAHUB_CONSOLE', true),
     corsOrigins: readOrigins(reader),
     publicOrigin: readPublicOrigin(reader),

@@ -1,7 +1,7 @@
 import { Agent, createServer, get, request as post, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { type Edge, openEdge } from '@datahub/edge/edge';
 import { readSettings } from '@datahub/service-kit/process/settings';
 import type { FastifyInstance } from 'fastify';
@@ -18,11 +18,10 @@ const key = 'a-key-of-at-least-32-characters-000';
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const logger = pino({ level: 'silent' });
 const config = readSettings({}, (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }));
-const configPath = fileURLToPath(import.meta.resolve('@datahub/edge/gateway.config.yml'));
 
 let edge: Edge;
 beforeAll(async () => {
-  edge = await openEdge({ configPath, logger, env: {}, answer: answerProblem });
+  edge = await openEdge({ configPath: defaultPipelinePath, logger, env: {}, answer: answerProblem });
 });
 afterAll(() => edge.close());
 
