@@ -58,6 +58,9 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await page.getByRole('button', { name: 'Show the tree' }).tap();
     await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
     await look('tree');
+    await page.keyboard.press('Escape');
+    await page.locator('.frame[data-side=false]').waitFor();
+    expect(await page.getByRole('link', { name: 'Data Hub: all hubs', exact: true }).count()).toBe(1);
     expect(found).toEqual({});
   });
 });

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { bundle } from '../bundle.ts';
 
@@ -12,6 +13,15 @@ it('is committed as its sources make it: npm run build -w packages/console', asy
   const stale = [...files].filter(([name, content]) => !readFileSync(new URL(name, dist)).equals(content));
   expect(stale.map(([name]) => name)).toEqual([]);
 }, 60_000);
+
+it('loads its first page in at most 60 kB', () => {
+  const first = ['index.html', 'console.css', 'shared.js', 'console.js'].map(
+    (name) => brotliCompressSync(readFileSync(new URL(name, dist))).length,
+  );
+  const total = first.reduce((sum, size) => sum + size, 0);
+  console.log(`first page: ${total} bytes`);
+  expect(total).toBeLessThanOrEqual(60_000);
+});
 
 const root = fileURLToPath(new URL('../src/', import.meta.url));
 const sources = readdirSync(root, { recursive: true, withFileTypes: true })

@@ -1,5 +1,6 @@
 /** Calls the REST API with the key of this tab. */
 
+import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
 import { key, keyRefused } from './session.ts';
 import type { Problem } from './types.ts';
@@ -48,8 +49,10 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     redirect: 'error',
   }).catch((err: Error) => {
     if (err.name === 'AbortError') throw err;
+    connectionLost();
     throw new Failure({ status: 0, title: 'No answer', detail: 'The hub did not answer. Is it running?' });
   });
+  connectionWorks();
   if (response.ok) return response;
   const { status } = response;
   const problem = await response

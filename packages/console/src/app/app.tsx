@@ -1,21 +1,18 @@
 /** The frame of the console, with the view that the address names. */
 
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { type Signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { restored } from '../api/connection.ts';
 import { key } from '../api/session.ts';
-import { AuditPage } from '../pages/hub/audit-page.tsx';
 import { HubPage } from '../pages/hub/hub-page.tsx';
 import { HubsPage } from '../pages/hub/hubs-page.tsx';
-import { KeysPage } from '../pages/key/keys-page.tsx';
 import { Later, loadLater } from '../pages/lazy.tsx';
 import { NewQuery } from '../pages/query/new-query.tsx';
 import { QueryPage } from '../pages/query/query-page.tsx';
 import { RunById } from '../pages/query/run-by-id.tsx';
-import { NewSource } from '../pages/source/new-source.tsx';
-import { SourcePage } from '../pages/source/source-page.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, route } from '../state/route.ts';
-import { Notice } from '../ui/notice.tsx';
+import { Connection, Notice, RunningDownloads } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Bar } from './bar.tsx';
@@ -32,6 +29,46 @@ export function App() {
   return <Frame />;
 }
 
+/** Closes the drawer with the tree, and gives the focus back to its button. */
+function useEscape(sideOpen: Signal<boolean>): void {
+  useEffect(() => {
+    const close = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || !sideOpen.value || document.querySelector('dialog[open]') !== null)
+        return;
+      sideOpen.value = false;
+      document.querySelector<HTMLElement>('.side-button')?.focus();
+    };
+    addEventListener('keydown', close);
+    return () => removeEventListener('keydown', close);
+  }, [sideOpen]);
+}
+
+/** Others can change hubs and trees, so they are read again when the tab becomes visible, or the hub answers again. */
+function useReread(): void {
+  useEffect(() => {
+    const readAgain = () => {
+      void loadHubs();
+      void loadTree();
+      void loadClassifiers();
+    };
+    const refresh = () => {
+      if (document.visibilityState === 'visible') readAgain();
+    };
+    document.addEventListener('visibilitychange', refresh);
+    let times = restored.value;
+    const stop = restored.subscribe((now) => {
+      if (now === times) return;
+      times = now;
+      readAgain();
+      void loadPermissions();
+    });
+    return () => {
+      stop();
+      document.removeEventListener('visibilitychange', refresh);
+    };
+  }, []);
+}
+
 function Frame() {
   const sideOpen = useSignal(false);
   useEffect(() => {
@@ -44,18 +81,7 @@ function Frame() {
     void loadClassifiers();
     // Soon, because after an update of the hub this code would not fit what is loaded already.
     const loading = setTimeout(() => void loadLater().catch(() => undefined), laterAfterMs);
-    // Others can change these, so they are read again when the tab becomes visible.
-    const refresh = () => {
-      if (document.visibilityState !== 'visible') return;
-      void loadHubs();
-      void loadTree();
-      void loadClassifiers();
-    };
-    document.addEventListener('visibilitychange', refresh);
-    return () => {
-      clearTimeout(loading);
-      document.removeEventListener('visibilitychange', refresh);
-    };
+    return () => clearTimeout(loading);
   }, []);
   useSignalEffect(() => {
     if (hubId.value !== undefined) void loadTree(hubId.value);
@@ -64,6 +90,8 @@ function Frame() {
     void route.value;
     sideOpen.value = false;
   });
+  useReread();
+  useEscape(sideOpen);
   return (
     <div class="frame" data-side={sideOpen.value}>
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -89,6 +117,8 @@ function Frame() {
       <main id="main" class="main" tabIndex={-1}>
         <View />
       </main>
+      <Connection />
+      <RunningDownloads />
       <Notice />
     </div>
   );
@@ -109,15 +139,16 @@ function View() {
   }
   if (page === undefined) return <HubPage key={hub} />;
   if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
-  if (page === 'source' && id !== undefined) return <SourcePage key={id} sourceId={id} />;
+  if (page === 'source' && id !== undefined)
+    return <Later>{({ SourcePage }) => <SourcePage key={id} sourceId={id} />}</Later>;
   if (page === 'new-query') return <NewQuery key={hub} />;
-  if (page === 'new-source') return <NewSource key={hub} />;
+  if (page === 'new-source') return <Later>{({ NewSource }) => <NewSource key={hub} />}</Later>;
   if (page === 'classifier' && id !== undefined)
     return <Later>{({ ClassifierPage }) => <ClassifierPage key={id} classifierId={id} />}</Later>;
   if (page === 'new-classifier') return <Later>{({ NewClassifier }) => <NewClassifier />}</Later>;
   if (page === 'summary') return <Later>{({ SummaryPage }) => <SummaryPage />}</Later>;
   if (page === 'statistics') return <Later>{({ StatisticsPage }) => <StatisticsPage />}</Later>;
-  if (page === 'keys') return <KeysPage key={hub} />;
-  if (page === 'audit') return <AuditPage />;
+  if (page === 'keys') return <Later>{({ KeysPage }) => <KeysPage key={hub} />}</Later>;
+  if (page === 'audit') return <Later>{({ AuditPage }) => <AuditPage />}</Later>;
   return <NoPage />;
 }

@@ -5,7 +5,6 @@ import { useSignal } from '@preact/signals';
 import type { TreeNode } from '../api/types.ts';
 import { may } from '../state/permissions.ts';
 import { go, linkTo, route } from '../state/route.ts';
-import { scopeOf } from '../state/tree-actions.ts';
 import { category, classifiers, findNode, hubId, tree, treeProblem } from '../state/workspace.ts';
 import { Icon, type IconName } from '../ui/icons.tsx';
 import { Menu, type MenuItem } from '../ui/menu.tsx';
@@ -119,20 +118,6 @@ function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
       run: () => ask('folder', folderOf(chosen, inBranch) ?? root),
     },
   ];
-  if (chosen !== undefined && inBranch) {
-    const needs = scopeOf(chosen);
-    items.push(
-      { label: `Rename “${short(chosen.label)}”`, keys: 'F2', needs, run: () => ask('rename', chosen) },
-      { label: `Move “${short(chosen.label)}”`, keys: 'M', needs, run: () => ask('move', chosen) },
-      {
-        label: `Delete “${short(chosen.label)}”`,
-        keys: 'Del',
-        danger: true,
-        needs,
-        run: () => ask('delete', chosen),
-      },
-    );
-  }
   return (
     <>
       <div class="section">
@@ -143,8 +128,6 @@ function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
     </>
   );
 }
-
-const short = (label: string) => (label.length > 24 ? `${label.slice(0, 23)}…` : label);
 
 /** Returns the folder that contains the selected node, for a new folder beside the node. */
 function folderOf(chosen: TreeNode | undefined, inBranch: boolean): TreeNode | undefined {

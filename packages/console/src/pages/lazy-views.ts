@@ -2,8 +2,12 @@
 
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { AuditPage } from './hub/audit-page.tsx';
+export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
+export { NewSource } from './source/new-source.tsx';
+export { SourcePage } from './source/source-page.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';
 export { StatisticsView } from './statistics/statistics-view.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';

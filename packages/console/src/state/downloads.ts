@@ -1,6 +1,7 @@
 /** Rows as files: a run of its own, so that all rows are in it and not only those shown. */
 
-import { call } from '../api/client.ts';
+import { signal } from '@preact/signals';
+import { call, isAborted } from '../api/client.ts';
 import type { RowStore } from './rows/row-store.ts';
 
 export type DownloadFormat = 'csv' | 'json' | 'ndjson';
@@ -23,26 +24,86 @@ export function saveBlob(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
-interface Download {
+interface DownloadRequest {
   queryId: string;
   version: number | undefined;
   context: string;
   label: string;
   format: DownloadFormat;
-  signal: AbortSignal;
 }
 
-/** The size of the file in bytes. */
-export async function download(request: Download): Promise<number> {
-  const { queryId, version, context, label, format, signal } = request;
+/** A file that is being read. */
+export interface Download {
+  name: string;
+  bytes: number;
+  cancel(): void;
+}
+
+export const running = signal<Download[]>([]);
+
+/** Reads all rows and saves them as a file. Resolves to its size in bytes, undefined if it was cancelled. */
+export async function download(request: DownloadRequest): Promise<number | undefined> {
+  const stop = new AbortController();
+  const name = `${fileName(request.label)}.${request.format}`;
+  let shown: Download = { name, bytes: 0, cancel: () => stop.abort() };
+  running.value = [...running.value, shown];
+  const show = (bytes: number) => {
+    const next = { ...shown, bytes };
+    running.value = running.value.map((one) => (one === shown ? next : one));
+    shown = next;
+  };
+  try {
+    const response = await requestRows(request, stop.signal);
+    const blob = await readBlob(response, show);
+    saveBlob(blob, name);
+    return blob.size;
+  } catch (err) {
+    if (isAborted(err) || stop.signal.aborted) return undefined;
+    throw err;
+  } finally {
+    running.value = running.value.filter((one) => one !== shown);
+  }
+}
+
+function requestRows(
+  { queryId, version, context, format }: DownloadRequest,
+  signal: AbortSignal,
+): Promise<Response> {
   const accept = downloads.find((one) => one.format === format)?.accept ?? 'text/csv';
   // Options that are undefined are left out.
   const options = JSON.stringify({ version });
   const body = `{"queryId":${JSON.stringify(queryId)},"context":${context},"options":${options}}`;
-  const blob = await (await call('v1/queries/execute', { body, accept, signal })).blob();
-  saveBlob(blob, `${fileName(label)}.${format}`);
-  return blob.size;
+  return call('v1/queries/execute', { body, accept, signal });
 }
+
+const shownAfterMs = 100;
+
+/** Browsers keep a large blob on disk, so chunks are handed over in parts. */
+async function readBlob(response: Response, show: (bytes: number) => void): Promise<Blob> {
+  const reader = (response.body as ReadableStream<Uint8Array<ArrayBuffer>>).getReader();
+  const parts: Blob[] = [];
+  let chunks: Uint8Array<ArrayBuffer>[] = [];
+  let [bytes, inChunks, shownAt] = [0, 0, 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    chunks.push(value);
+    bytes += value.length;
+    inChunks += value.length;
+    if (inChunks > partBytes) {
+      parts.push(new Blob(chunks));
+      chunks = [];
+      inChunks = 0;
+    }
+    if (performance.now() - shownAt > shownAfterMs) {
+      shownAt = performance.now();
+      show(bytes);
+    }
+  }
+  return new Blob([...parts, ...chunks], { type: response.headers.get('content-type') ?? '' });
+}
+
+const partBytes = 8 * 1_024 * 1_024;
 
 /** The rows that are shown: what a write returned must not be asked for again. */
 export const saveShown = (store: RowStore, label: string): void =>

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../api/client.ts';
+import { restored } from '../api/connection.ts';
 import type { Problem } from '../api/types.ts';
 
 export interface Loaded<T> {
@@ -29,6 +30,16 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, on: unknow
     );
     return () => stop.abort();
   }, [...on, turn]);
+  // What failed because the hub did not answer is read again when it answers.
+  const isUnanswered = useRef(false);
+  isUnanswered.current = state.problem?.status === 0;
+  useEffect(
+    () =>
+      restored.subscribe(() => {
+        if (isUnanswered.current) setTurn((n) => n + 1);
+      }),
+    [],
+  );
   const refresh = useCallback(() => setTurn((n) => n + 1), []);
   const set = useCallback((value: T) => setState({ value, loading: false }), []);
   return { value: state.value, problem: state.problem, loading: state.loading, refresh, set };

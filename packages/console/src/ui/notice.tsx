@@ -1,6 +1,9 @@
-/** A short note at the bottom of the window, read out by screen readers. */
+/** Notes that stand over every page: what was done, what is downloaded, and that the hub does not answer. */
 
 import { signal } from '@preact/signals';
+import { isLost, retryNow } from '../api/connection.ts';
+import { running } from '../state/downloads.ts';
+import { bytes } from './format.ts';
 
 const notice = signal('');
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -18,3 +21,31 @@ export const Notice = () => (
     {notice.value}
   </div>
 );
+
+/** Says that the hub does not answer, until it does. */
+export const Connection = () =>
+  isLost.value && (
+    <div class="offline" role="alert">
+      <span>The hub does not answer. What you see may be old; your changes are kept. Trying again …</span>
+      <button type="button" onClick={retryNow}>
+        Retry
+      </button>
+    </div>
+  );
+
+/** The files that are being downloaded. */
+export const RunningDownloads = () =>
+  running.value.length > 0 && (
+    <ul class="downloads" aria-label="Downloads">
+      {running.value.map((one) => (
+        <li key={one.name}>
+          <span class="busy" aria-hidden="true" />
+          <span class="row-label">{one.name}</span>
+          <b>{bytes(one.bytes)}</b>
+          <button type="button" onClick={one.cancel}>
+            Cancel
+          </button>
+        </li>
+      ))}
+    </ul>
+  );

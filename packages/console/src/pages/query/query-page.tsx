@@ -3,12 +3,13 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../../api/client.ts';
+import { restored } from '../../api/connection.ts';
 import type { Problem, TreeNode } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { may, needs } from '../../state/permissions.ts';
 import { type QueryWork, workOf } from '../../state/query-work.ts';
 import { go, route } from '../../state/route.ts';
-import { findNode, hubId } from '../../state/workspace.ts';
+import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
 import { engineName } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { modifier } from '../../ui/keyboard.ts';
@@ -30,11 +31,18 @@ export function QueryPage({ queryId }: { queryId: string }) {
   const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     const stop = new AbortController();
-    work.load({ stop: stop.signal }).catch((err) => !isAborted(err) && setProblem(problemOf(err)));
+    work.load({ stop: stop.signal }).then(
+      () => {
+        setProblem(undefined);
+        // Another key or tab may have created it.
+        if (tree.value !== undefined && findNode(queryId) === undefined) void loadTree();
+      },
+      (err) => !isAborted(err) && setProblem(problemOf(err)),
+    );
     return () => stop.abort();
-  }, [work]);
+  }, [work, restored.value]);
   if (problem?.code === 'SCOPE_DENIED') return <RunById queryId={queryId} problem={problem} />;
-  if (problem !== undefined) return <ProblemBox problem={problem} />;
+  if (problem !== undefined && work.draft.value === undefined) return <ProblemBox problem={problem} />;
   if (work.draft.value === undefined) return <Loading what="the query" />;
   return <LoadedQuery work={work} />;
 }

@@ -1,7 +1,7 @@
 /** The editor and the variables of a query, with its rows below. */
 
 import { useMemo } from 'preact/hooks';
-import { isAborted, problemOf } from '../../api/client.ts';
+import { problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
@@ -101,19 +101,11 @@ function useFaults(work: QueryWork, problem: Problem | undefined, checked: Check
 
 function useDownload(work: QueryWork, label: string) {
   return (format: DownloadFormat) => {
-    const stop = new AbortController();
-    notify('Downloading the rows …');
-    download({
-      queryId: work.queryId,
-      version: work.number.value,
-      context: work.sent.value.context,
-      label,
-      format,
-      signal: stop.signal,
-    }).then(
-      (size) => notify(`Downloaded ${bytes(size)}.`),
+    const { queryId } = work;
+    const [version, { context }] = [work.number.value, work.sent.value];
+    download({ queryId, version, context, label, format }).then(
+      (size) => notify(size === undefined ? 'Cancelled the download.' : `Downloaded ${bytes(size)}.`),
       (err) => {
-        if (isAborted(err)) return;
         const { code, detail = 'The download failed.' } = problemOf(err);
         if (code === 'VERSION_CHANGED') void work.load({ adopt: 'never' });
         notify(detail);

@@ -24,6 +24,8 @@ interface ResultsProps {
   hint: string;
 }
 
+/** The rows that the table shows, or what it is still doing. */
+type InSight = number | 'filter' | 'sort';
 type Shown = 'table' | 'chart' | 'json';
 const views: [Shown, string][] = [
   ['table', 'Table'],
@@ -35,22 +37,23 @@ const jsonLinesMax = 500;
 export function Results({ state, label, onDownload, onSaveShown, saved, onFresh, hint }: ResultsProps) {
   const [shown, setShown] = useState<Shown>('table');
   const [filter, setFilter] = useState('');
-  const [inSight, setInSight] = useState(0);
+  const [inSight, setInSight] = useState<InSight>(0);
   const { store, rows, affected } = state;
   const hasRows = store !== undefined && rows > 0 && affected === undefined;
-  const onShown = useCallback((n: number) => setInSight(n), []);
+  const onShown = useCallback((shownRows: InSight) => setInSight(shownRows), []);
+  const isTable = hasRows && shown === 'table';
+  const isEmpty = isTable && filter.trim() !== '' && inSight === 0;
   return (
     <section class="results" aria-label="Result">
       <div class="result-bar">
-        <Figures state={state} filtered={hasRows && filter !== '' ? inSight : undefined} />
+        <Figures state={state} inSight={isTable ? inSight : undefined} isFiltered={filter.trim() !== ''} />
         {state.keptAgeS !== undefined && onFresh !== undefined && (
           <button type="button" class="quiet" onClick={onFresh}>
             <Icon name="refresh" /> Run without the cache
           </button>
         )}
-        <span class="spring" />
         {hasRows && (
-          <>
+          <div class="result-tools">
             {shown === 'table' && (
               <input
                 class="filter"
@@ -63,11 +66,12 @@ export function Results({ state, label, onDownload, onSaveShown, saved, onFresh,
             )}
             <Segments value={shown} onChange={setShown} />
             <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />
-          </>
+          </div>
         )}
       </div>
       <Outcome state={state} hint={hint} />
-      {hasRows && shown === 'table' && (
+      {isEmpty && <NoMatch state={state} filter={filter} onClear={() => setFilter('')} />}
+      {isTable && (
         <GridView
           store={store}
           rows={rows}
@@ -98,6 +102,24 @@ export function Results({ state, label, onDownload, onSaveShown, saved, onFresh,
         </pre>
       )}
     </section>
+  );
+}
+
+/** Says what was searched, so that nobody takes a filter for an empty result. */
+function NoMatch({ state, filter, onClear }: { state: RunState; filter: string; onClear(): void }) {
+  const { rows, store, status, truncated } = state;
+  return (
+    <p class="empty" role="status">
+      No row contains “{filter.trim()}” in one of its {counted(store?.columns.length ?? 0, 'column')}.{' '}
+      {status === 'running'
+        ? `${counted(rows, 'row')} arrived so far.`
+        : truncated
+          ? `The first ${counted(rows, 'row')} were searched; the query has more.`
+          : `All ${counted(rows, 'row')} were searched.`}{' '}
+      <button type="button" onClick={onClear}>
+        Clear the filter
+      </button>
+    </p>
   );
 }
 
@@ -146,7 +168,13 @@ function Outcome({ state, hint }: { state: RunState; hint: string }) {
   );
 }
 
-function Figures({ state, filtered }: { state: RunState; filtered: number | undefined }) {
+interface FiguresProps {
+  state: RunState;
+  inSight: InSight | undefined;
+  isFiltered: boolean;
+}
+
+function Figures({ state, inSight, isFiltered }: FiguresProps) {
   const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS } = state;
   const now = useClock(status === 'running');
   if (status === 'idle') return <span class="figures">Not run yet</span>;
@@ -167,7 +195,9 @@ function Figures({ state, filtered }: { state: RunState; filtered: number | unde
       {status === 'done' && affected !== undefined && <b>Done</b>}
       {status === 'failed' && <b class="bad-text">Failed</b>}
       {status === 'cancelled' && <b>Cancelled. The statement was stopped at the database.</b>}
-      {filtered !== undefined && <span>{count(filtered)} match</span>}
+      {inSight === 'filter' && <span>Filtering …</span>}
+      {inSight === 'sort' && <span>Sorting …</span>}
+      {typeof inSight === 'number' && isFiltered && <span>{counted(inSight, 'match', 'matches')}</span>}
       {status !== 'running' && <span class="times">{times.join(' · ')}</span>}
       {truncated && (
         <span class="cut" title="A limit of this page, of the key or of the hub cut the rows.">

@@ -3,13 +3,21 @@
  * little memory.
  */
 
+import { contains, type DrawnAs, isIdentifier, isTimestampType } from './drawn.ts';
 import { isNumberText, membersOf, readValues, textOf, type Values } from './scan.ts';
 
-export interface GridColumn {
+export interface GridColumn extends DrawnAs {
   name: string;
   type: string;
-  numeric: boolean;
 }
+
+const toColumn = (name: string, type: string, numeric: boolean): GridColumn => ({
+  name,
+  type,
+  numeric,
+  isPlain: isIdentifier(name),
+  isTimestamp: isTimestampType(type),
+});
 
 const numericType =
   /^(tiny|small|medium|big)?(int|integer|serial)\d*\b|^(bigint|number|numeric|decimal|real|float|double|money|long)/i;
@@ -51,7 +59,7 @@ export class RowStore {
   /** Sets the types of the columns. They may become known only after the first rows. */
   setTypes(columns: { name: string; type: string }[]): void {
     for (const { name, type } of columns) {
-      const column = { name, type, numeric: isNumericType(type) };
+      const column = toColumn(name, type, isNumericType(type));
       const place = this.#places.get(name);
       if (place === undefined) this.#add(column);
       else this.columns[place] = column;
@@ -78,7 +86,7 @@ export class RowStore {
       const value = values[i] as string;
       const place = this.#places.get(name);
       const numeric = isNumberText(value);
-      if (place === undefined) this.#add({ name, type: '', numeric });
+      if (place === undefined) this.#add(toColumn(name, '', numeric));
       else if (!this.isTyped && value !== 'null') {
         const column = this.columns[place] as GridColumn;
         column.numeric = numeric && (column.numeric || this.lines.length === 0);
@@ -123,7 +131,7 @@ export class RowStore {
         until = performance.now() + sliceMs;
       }
       readValues(this.lines[at] as string, this.#layout, cells);
-      if (wanted !== '' && !cells.some((cell) => cell !== undefined && contains(cell, wanted))) continue;
+      if (wanted !== '' && !this.#isFound(cells, wanted)) continue;
       found.push(at);
       if (sort !== undefined)
         keys[at] = keyOf(cells[sort.column], this.columns[sort.column]?.numeric === true);
@@ -131,9 +139,15 @@ export class RowStore {
     const order = sort === undefined ? found : await sortSliced(found, compareBy(keys, sort), isCurrent);
     if (order !== undefined && isCurrent()) this.order = Uint32Array.from(order);
   }
-}
 
-const contains = (cell: string, wanted: string) => textOf(cell).toLowerCase().includes(wanted);
+  #isFound(cells: Values, wanted: string): boolean {
+    for (let at = 0; at < cells.length; at++) {
+      const cell = cells[at];
+      if (cell !== undefined && contains(cell, wanted, this.columns[at])) return true;
+    }
+    return false;
+  }
+}
 
 function keyOf(cell: string | undefined, numeric: boolean): string | number | undefined {
   if (cell === undefined || cell === 'null') return undefined;

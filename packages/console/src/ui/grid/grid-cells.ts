@@ -1,10 +1,13 @@
 /** Draws cells and measures the width of columns. */
 
-import type { RowStore } from '../../state/rows/row-store.ts';
-import { grouped, textOf, type Values } from '../../state/rows/scan.ts';
+import { drawnText } from '../../state/rows/drawn.ts';
+import type { GridColumn, RowStore } from '../../state/rows/row-store.ts';
+import { textOf, type Values } from '../../state/rows/scan.ts';
 
 const charactersShownMax = 300;
 const widths = { min: 64, max: 380, padding: 26, character: 7.3 };
+/** The narrowest column that a person can set. */
+export const widthMin = 44;
 const sampled = 60;
 
 export interface Cell {
@@ -16,7 +19,7 @@ export interface Cell {
   hidden: boolean;
   /** The column of the cell, and the widths that it was placed with. */
   column: number;
-  layout: number[] | undefined;
+  layout: readonly number[] | undefined;
 }
 
 export function makeCell(row: HTMLElement): Cell {
@@ -29,17 +32,33 @@ export function makeCell(row: HTMLElement): Cell {
   return { element, text, shown: '', kind: '', hidden: false, column: -1, layout: undefined };
 }
 
-/** `json` is the value's JSON text. It is always drawn as a text node, so it cannot become markup. */
-export function drawCell(cell: Cell, json: string | undefined, numeric: boolean): void {
+/**
+ * `json` is the value's JSON text. It is always drawn as a text node, so it cannot become markup. Returns the width that
+ * the cell needs: a number is never cut, because its part would be another number.
+ */
+export function drawCell(
+  cell: Cell,
+  json: string | undefined,
+  { column, digit }: { column: GridColumn | undefined; digit: number },
+): number {
+  const numeric = column?.numeric === true;
   if (json === undefined) draw(cell, '', 'absent');
   else if (json === 'null') draw(cell, 'null', numeric ? 'null right' : 'null');
   else if (json === '""') draw(cell, 'empty text', 'null');
   else {
     const text = textOf(json.length > 4_000 && json.startsWith('"') ? cut(json) : json);
-    if (numeric) draw(cell, grouped(text), 'right');
-    else draw(cell, text.length > charactersShownMax ? `${text.slice(0, charactersShownMax)}…` : text, '');
+    const drawn = column === undefined ? text : drawnText(text, column);
+    if (numeric) {
+      draw(cell, drawn, 'right');
+      return widthOf(drawn.length, digit);
+    }
+    draw(cell, drawn.length > charactersShownMax ? `${drawn.slice(0, charactersShownMax)}…` : drawn, '');
   }
+  return 0;
 }
+
+const widthOf = (characters: number, width = widths.character) =>
+  Math.ceil(characters * width + widths.padding);
 
 function draw(cell: Cell, text: string, kind: string): void {
   if (cell.shown !== text) {
@@ -57,26 +76,39 @@ function cut(json: string): string {
 }
 
 /** Measures the first rows, and some rows of the whole result, because numbers often grow with the rows. */
-export function widthsOf(store: RowStore): number[] {
-  const longest = store.columns.map(({ name, type }) => Math.max(name.length + 2, type.length * 0.9));
+export function widthsOf(store: RowStore, digit: number): number[] {
+  const heads = store.columns.map(({ name, type }) => Math.max(name.length + 2, type.length * 0.9));
+  const longest = heads.map(() => 0);
   const step = Math.max(1, Math.floor(store.length / sampled));
   const values: Values = [];
   for (let i = 0; i < 2 * sampled; i++) {
     const row = i < sampled ? i : store.length - 1 - (i - sampled) * step;
     if (row < 0 || row >= store.length) continue;
     store.cells(row, values);
-    for (const [column, json] of values.entries()) {
-      if (json === undefined) continue;
-      const drawn = store.columns[column]?.numeric ? grouped(json).length : json.length;
-      longest[column] = Math.max(longest[column] as number, drawn);
+    for (const [at, json] of values.entries()) {
+      const column = store.columns[at];
+      if (json === undefined || column === undefined) continue;
+      const drawn = column.numeric ? drawnText(textOf(json), column) : json;
+      longest[at] = Math.max(longest[at] as number, drawn.length);
     }
   }
-  return longest.map((characters) =>
-    Math.round(Math.min(widths.max, Math.max(widths.min, characters * widths.character + widths.padding))),
-  );
+  return heads.map((head, at) => {
+    const cells = widthOf(longest[at] as number, store.columns[at]?.numeric ? digit : undefined);
+    const usual = Math.min(widths.max, Math.max(widths.min, widthOf(head), cells));
+    return store.columns[at]?.numeric ? Math.max(usual, cells) : usual;
+  });
 }
 
 /** Reads the row height from the style sheet, where it is larger for touch screens. */
 export function heightOf(element: HTMLElement): number {
   return Number.parseFloat(getComputedStyle(element).getPropertyValue('--row')) || 28;
+}
+
+/** The width of a digit. All digits are equally wide, and no other character of a number is wider. */
+export function digitWidthOf(element: HTMLElement): number {
+  const { font } = getComputedStyle(element);
+  const context = new OffscreenCanvas(1, 1).getContext('2d');
+  if (context === null || font === '') return widths.character;
+  context.font = font;
+  return Math.max(context.measureText('0').width, context.measureText('-').width) || widths.character;
 }

@@ -8,12 +8,13 @@ export interface GridSurface {
   readonly id: string;
   readonly element: HTMLElement;
   readonly store: RowStore;
-  readonly lefts: number[];
-  readonly widths: number[];
+  readonly lefts: readonly number[];
+  readonly widths: readonly number[];
   readonly rowHeight: number;
   readonly options: { onOpen(row: number, column: number): void };
   draw(): void;
   sortBy(column: number): void;
+  resize(column: number, width: number | undefined): void;
 }
 
 interface Place {
@@ -130,6 +131,8 @@ export class GridKeys {
     if (target !== undefined) this.move(target, event.shiftKey);
     else if (event.key === 'Enter' && !far) this.#grid.options.onOpen(row, column);
     else if (event.key.toLowerCase() === 's' && !far && !event.altKey) this.#grid.sortBy(column);
+    else if ((event.key === '+' || event.key === '-') && !far)
+      this.#grid.resize(column, (this.#grid.widths[column] as number) + (event.key === '+' ? 24 : -24));
     else if (event.key.toLowerCase() === 'a' && far) {
       this.#anchor = { row: 0, column: 0 };
       this.active = { row: lastRow, column: lastColumn };

@@ -8,6 +8,7 @@ import { Dialog } from '../dialog.tsx';
 import { counted } from '../format.ts';
 import { notify } from '../notice.tsx';
 import { Grid } from './grid.ts';
+import { indented } from './indented.ts';
 
 interface GridViewProps {
   store: RowStore;
@@ -16,7 +17,8 @@ interface GridViewProps {
   isTyped: boolean;
   filter: string;
   label: string;
-  onShown(rows: number): void;
+  /** The rows that are shown, or what they still wait for. */
+  onShown(rows: number | 'filter' | 'sort'): void;
 }
 
 export function GridView({ store, rows, isTyped, filter, label, onShown }: GridViewProps) {
@@ -41,6 +43,9 @@ export function GridView({ store, rows, isTyped, filter, label, onShown }: GridV
   useLayoutEffect(() => {
     const mine = ++turn.current;
     const isCurrent = () => turn.current === mine;
+    // What is drawn until then has the order and the rows from before.
+    const filters = filter.trim() !== '' || sort !== undefined;
+    if (filters) onShown(sort === undefined ? 'filter' : 'sort');
     void store.arrange({ sort, filter }, isCurrent).then(() => {
       if (!isCurrent()) return;
       grid.current?.changed();
@@ -84,22 +89,4 @@ function CellView({ store, row, column, onClose }: CellViewProps) {
       </div>
     </Dialog>
   );
-}
-
-/** JSON with line breaks, but with the digits that it came with. */
-function indented(text: string): string {
-  if (!/^[[{]/.test(text) || text.length > 200_000) return text;
-  let depth = 0;
-  const pad = () => `\n${'  '.repeat(depth)}`;
-  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, (token) => {
-    if (token === '{' || token === '[') {
-      depth++;
-      return token + pad();
-    }
-    if (token === '}' || token === ']') {
-      depth = Math.max(0, depth - 1);
-      return pad() + token;
-    }
-    return token === ',' ? token + pad() : token === ':' ? ': ' : token;
-  });
 }

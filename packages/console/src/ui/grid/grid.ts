@@ -5,8 +5,10 @@
 
 import type { RowStore, Sort } from '../../state/rows/row-store.ts';
 import type { Values } from '../../state/rows/scan.ts';
-import { type Cell, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
+import { type Cell, digitWidthOf, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
+import { makeHead } from './grid-head.ts';
 import { GridKeys } from './grid-keys.ts';
+import { ColumnWidths } from './grid-widths.ts';
 
 const overscan = 3;
 
@@ -39,11 +41,10 @@ export class Grid {
   readonly options: GridOptions;
   store: RowStore;
   sort: Sort | undefined;
-  widths: number[] = [];
-  lefts: number[] = [];
   /** Read once per frame, because reading it between two writes would force a layout each time. */
   rowHeight = 28;
   readonly keys: GridKeys;
+  readonly columns = new ColumnWidths(numbersWidth);
   readonly id = `grid-${++grids}`;
   readonly #head = document.createElement('div');
   readonly #body = document.createElement('div');
@@ -54,6 +55,8 @@ export class Grid {
   /** The number of rows when the columns were measured. */
   #measured = 0;
   #isTyped = false;
+  #widens = false;
+  #digit = 8;
   #rows: DrawnRow[] = [];
   #frame = 0;
   #version = 0;
@@ -110,50 +113,40 @@ export class Grid {
     });
   }
 
+  get widths(): readonly number[] {
+    return this.columns.widths;
+  }
+
+  get lefts(): readonly number[] {
+    return this.columns.lefts;
+  }
+
   #measure(): void {
-    const before = this.widths;
-    // While rows are still arriving, columns do not shrink, so that the user can read them.
-    this.widths = widthsOf(this.store).map((width, column) => Math.max(width, before[column] ?? 0));
-    this.lefts = [];
-    let left = numbersWidth;
-    for (const width of this.widths) {
-      this.lefts.push(left);
-      left += width;
-    }
+    this.#digit = digitWidthOf(this.element);
+    this.columns.measure(widthsOf(this.store, this.#digit), this.store.columns);
+    this.#layOut();
+  }
+
+  #layOut(): void {
     this.#drawHead();
-    const total = `${left}px`;
+    const total = `${this.columns.total}px`;
     this.#body.style.width = total;
     this.#head.style.width = total;
   }
 
+  /** Makes a column as wide as the person wants; undefined makes it as wide as its values need. */
+  resize(column: number, width: number | undefined): void {
+    this.columns.resize(this.store.columns[column], column, width);
+    this.#layOut();
+    this.draw();
+  }
+
   #drawHead(): void {
-    const { columns } = this.store;
-    this.element.setAttribute('aria-colcount', String(columns.length));
+    this.element.setAttribute('aria-colcount', String(this.store.columns.length));
     const corner = document.createElement('div');
     corner.className = 'grid-corner';
     corner.setAttribute('aria-hidden', 'true');
-    const heads = columns.map(({ name, type, numeric }, column) => {
-      const cell = document.createElement('div');
-      cell.setAttribute('role', 'columnheader');
-      cell.setAttribute('aria-colindex', String(column + 1));
-      const { descending } = this.sort?.column === column ? this.sort : { descending: undefined };
-      const order = descending === undefined ? 'none' : descending ? 'descending' : 'ascending';
-      cell.setAttribute('aria-sort', order);
-      cell.className = numeric ? 'grid-title right' : 'grid-title';
-      cell.style.left = `${this.lefts[column]}px`;
-      cell.style.width = `${this.widths[column]}px`;
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.tabIndex = -1;
-      button.title = `Sort by ${name}`;
-      button.append(name);
-      const small = document.createElement('small');
-      small.append(type);
-      cell.append(button, small);
-      button.addEventListener('click', () => this.sortBy(column));
-      return cell;
-    });
-    this.#head.replaceChildren(corner, ...heads);
+    this.#head.replaceChildren(corner, ...this.store.columns.map((_, column) => makeHead(this, column)));
   }
 
   /** Sorts ascending, then descending, then restores the order of arrival. */
@@ -226,7 +219,11 @@ export class Grid {
     for (let column = from; column < to; column++) {
       const cell = cells[column % cells.length] as Cell;
       this.#place(cell, column);
-      drawCell(cell, values[column], this.store.columns[column]?.numeric === true);
+      const needed = drawCell(cell, values[column], {
+        column: this.store.columns[column],
+        digit: this.#digit,
+      });
+      if (needed > (this.widths[column] as number)) this.#widen(column, needed);
       this.keys.mark(cell.element, row, column);
     }
     for (const cell of cells) {
@@ -235,6 +232,19 @@ export class Grid {
       cell.hidden = hidden;
       cell.element.hidden = hidden;
     }
+  }
+
+  /** A number that is longer than those that were measured came in sight. The next frame has room for it. */
+  #widen(column: number, needed: number): void {
+    this.columns.widen(column, needed);
+    if (this.#widens) return;
+    this.#widens = true;
+    queueMicrotask(() => {
+      this.#widens = false;
+      this.#layOut();
+      this.#version++;
+      this.draw();
+    });
   }
 
   #place(cell: Cell, column: number): void {

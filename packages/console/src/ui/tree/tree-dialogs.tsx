@@ -3,12 +3,17 @@
 import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { TreeNode } from '../../api/types.ts';
+import { affectedBy } from '../../state/affected.ts';
 import { go, route } from '../../state/route.ts';
 import { canMove, createFolder, move, remove, rename } from '../../state/tree-actions.ts';
 import { category, findNode, hubId, walk } from '../../state/workspace.ts';
 import { FormDialog } from '../dialog.tsx';
 import { Choice, Field } from '../field.tsx';
+import { count } from '../format.ts';
+import { useLoad } from '../load.tsx';
 import { notify } from '../notice.tsx';
+
+const namesMax = 8;
 
 export interface PendingDialog {
   action: 'rename' | 'move' | 'delete' | 'folder';
@@ -98,13 +103,8 @@ function MoveDialog({ node, onClose }: NodeDialogProps) {
   );
 }
 
-const consequences: Partial<Record<string, string>> = {
-  query: 'Programs that run it by its id get an error.',
-  source: 'Its queries remain and fail with SOURCE_GONE until they have another source.',
-  folder: 'Only an empty folder can be deleted.',
-};
-
 export function DeleteDialog({ node, onClose }: NodeDialogProps) {
+  const affected = useLoad((signal) => affectedBy(node, signal), [node.nodeId]);
   const submit = async () => {
     await remove(node);
     notify(`Deleted “${node.label}”.`);
@@ -112,7 +112,31 @@ export function DeleteDialog({ node, onClose }: NodeDialogProps) {
   };
   return (
     <FormDialog title={`Delete “${node.label}”?`} action="Delete" danger onClose={onClose} onSubmit={submit}>
-      <p>{consequences[node.nodeType]}</p>
+      {affected.loading && <p role="status">Asking who uses it …</p>}
+      {affected.problem !== undefined && <p>{unknown[node.nodeType]}</p>}
+      {affected.value !== undefined && <Affected {...affected.value} />}
     </FormDialog>
+  );
+}
+
+/** What stays true if nobody can say who uses it. */
+const unknown: Partial<Record<string, string>> = {
+  query: 'Programs that run it by its id get an error. This key may not see who they are.',
+  source: 'Its queries remain and fail with SOURCE_GONE until they have another source.',
+};
+
+function Affected({ words, names }: { words: string; names: string[] }) {
+  return (
+    <>
+      <p>{words}</p>
+      {names.length > 0 && (
+        <ul class="affected">
+          {names.slice(0, namesMax).map((name) => (
+            <li key={name}>{name}</li>
+          ))}
+          {names.length > namesMax && <li class="note">and {count(names.length - namesMax)} more</li>}
+        </ul>
+      )}
+    </>
   );
 }

@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { executablePath } from '../support/browser/chromium.ts';
+import { ended, useConsole } from '../support/browser/console.ts';
+import { api, createSource, engines } from '../support/hub.ts';
+
+const isPostgres = engines.includes('postgres');
+
+describe.skipIf(executablePath === undefined || !isPostgres)(
+  'results in the console (needs Chromium)',
+  () => {
+    const { shared, goTo, button, act } = useConsole();
+    const open = async (query: string) => {
+      const { hubId, page } = shared;
+      const sourceId = await createSource(hubId, 'postgres');
+      const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'results', query }));
+      await goTo('query', config.query.queryId);
+      await button(/^Run/).waitFor();
+      return { page, queryId: config.query.queryId as string };
+    };
+
+    it('draw numbers whole, ids plain and times with a space; a filter finds them so, or says that it does not', async () => {
+      const { page } = await open(
+        "SELECT 12345 AS id, 9007199254740993 AS big, timestamptz '2026-11-24 10:00:00Z' AS at, 'a long note' AS note",
+      );
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      const cell = (text: string) => page.locator('.grid-cell', { hasText: new RegExp(`^${text}$`) });
+      for (const text of ['12345', '9,007,199,254,740,993', '2026-11-24 10:00:00Z'])
+        await cell(text).waitFor();
+      const isCut = cell('9,007,199,254,740,993').evaluate(
+        ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth,
+      );
+      expect(await isCut).toBe(false);
+      const filter = page.getByLabel('Filter rows', { exact: true });
+      await filter.fill('9,007,199');
+      await page.locator('.figures', { hasText: '1 match' }).waitFor();
+      await filter.fill('nowhere');
+      await page
+        .getByText('No row contains “nowhere” in one of its 4 columns. All 1 row were searched.')
+        .waitFor();
+      await button('Clear the filter').click();
+      await cell('12345').waitFor();
+      const head = page.getByRole('columnheader', { name: 'note' });
+      const before = (await head.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+      await page.mouse.move(before.x + before.width - 3, before.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(before.x + before.width + 57, before.y + 20);
+      await page.mouse.up();
+      expect((await head.boundingBox())?.width).toBe(before.width + 60);
+    });
+
+    it('come back by themselves after the hub was out of reach', async () => {
+      const { page, queryId } = await open('SELECT 1 AS a');
+      await goTo();
+      await page.context().setOffline(true);
+      await goTo('query', queryId, 'versions');
+      await page.getByText('The hub does not answer.').first().waitFor();
+      await page.context().setOffline(false);
+      await page.getByText('Version 1').first().waitFor();
+      await expect.poll(() => page.locator('.offline').count()).toBe(0);
+    });
+
+    it('download with a count of bytes, until they are cancelled', async () => {
+      const { page } = await open(
+        "SELECT n, repeat('x', 2000) AS x, pg_sleep(0.002 * least(:to::int - 1, 1)) FROM generate_series(1, :to::int) AS n",
+      );
+      await page.getByLabel('to', { exact: true }).fill('1');
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      await page.getByLabel('to', { exact: true }).fill('100000');
+      await button('Download CSV').click();
+      const list = page.getByRole('list', { name: 'Downloads', exact: true });
+      await list.getByText('results.csv').waitFor();
+      await expect.poll(() => list.locator('b').textContent()).toMatch(/^[1-9]/);
+      await list.getByRole('button', { name: 'Cancel', exact: true }).click();
+      await page.getByText('Cancelled the download.').waitFor();
+      expect(await list.count()).toBe(0);
+    });
+
+    it('name who executes a query before it is deleted', async () => {
+      const { page, queryId } = await open('SELECT 1 AS a');
+      await api.ok(api.post('/v1/queries/execute', { queryId }));
+      await expect
+        .poll(async () => (await api.get(`/v1/queries/${queryId}/usage`)).body.count, { timeout: 20_000 })
+        .toBe(1);
+      await act('More actions', 'Delete');
+      await page
+        .getByText(/These programs get an error: 1 key executed it since \d{4}-\d\d-\d\d \(1 execution\)/)
+        .waitFor();
+      await page.keyboard.press('Escape');
+    });
+  },
+);
