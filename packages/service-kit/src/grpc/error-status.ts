@@ -77,13 +77,13 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
   if (!codes.has(detail.code))
     return new HubError('INTERNAL', 'A service answered with an unknown error.', { cause });
   return new HubError(detail.code as ErrorCode, detail.message, {
-    ...(cause === undefined ? {} : { cause }),
+    cause,
     ...(detail.faults.length > 0 ? { errors: detail.faults } : {}),
     ...(stages.has(detail.stage) ? { stage: detail.stage as Stage } : {}),
-    ...(detail.retryable === undefined ? {} : { retryable: detail.retryable }),
-    ...(detail.sql === undefined ? {} : { sql: definedMembers(detail.sql) }),
-    ...(detail.retryAfterMs === undefined ? {} : { retryAfterMs: detail.retryAfterMs }),
-    ...(detail.version === undefined ? {} : { version: detail.version }),
+    retryable: detail.retryable,
+    sql: detail.sql && definedMembers(detail.sql),
+    retryAfterMs: detail.retryAfterMs,
+    version: detail.version,
   });
 }
 

@@ -42,11 +42,11 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
   if (stage === known.stage && sql === known.sql && message === known.message) return known;
   return new HubError(known.code, message, {
     cause: known.cause,
-    ...(known.errors === undefined ? {} : { errors: known.errors }),
-    ...(stage === undefined ? {} : { stage }),
-    ...(known.retryable === undefined ? {} : { retryable: known.retryable }),
-    ...(sql === undefined ? {} : { sql }),
-    ...(known.retryAfterMs === undefined ? {} : { retryAfterMs: known.retryAfterMs }),
-    ...(known.version === undefined ? {} : { version: known.version }),
+    errors: known.errors,
+    stage,
+    retryable: known.retryable,
+    sql,
+    retryAfterMs: known.retryAfterMs,
+    version: known.version,
   });
 }

@@ -93,11 +93,11 @@ export function toProblem(
     instance: request.path,
     code: err.code,
     requestId: request.id,
-    ...(errors === undefined ? {} : { errors }),
-    ...(err.stage === undefined ? {} : { stage: err.stage }),
-    ...(err.retryable === undefined ? {} : { retryable: err.retryable }),
-    ...(err.sql === undefined ? {} : { sql: err.sql }),
-    ...(err.version === undefined ? {} : { version: err.version }),
+    errors,
+    stage: err.stage,
+    retryable: err.retryable,
+    sql: err.sql,
+    version: err.version,
   };
 }
 

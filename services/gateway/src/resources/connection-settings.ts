@@ -185,10 +185,10 @@ export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson 
     password,
     ...(tls && hasTls(tls) ? { tls } : {}),
     ...(hasPool ? { pool } : {}),
-    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
-    ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
-    ...(srv === undefined ? {} : { srv }),
-    ...(passwordFrom === undefined ? {} : { passwordFrom }),
+    statementTimeoutMs,
+    hosts: hosts?.hosts,
+    srv,
+    passwordFrom,
     ...withDefaults<TextServerSetting, string>(settings, textServerSettings, ''),
   } as SettingsJson;
 }

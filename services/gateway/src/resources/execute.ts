@@ -138,7 +138,7 @@ export async function toOutcome(err: unknown, request: FastifyRequest, catalog: 
   const ctx = createCallContext({
     timeoutMs: lookUpTimeoutMs,
     requestId,
-    ...(principal === undefined ? {} : { principal }),
+    principal,
   });
   const found = await catalog
     .getQuery({ queryId, signature: false }, { ...ctx, traceparent })
@@ -155,7 +155,7 @@ function toRetryable(err: HubError): HubError {
   return new HubError(err.code, err.message, {
     cause: err,
     retryable: err.retryable ?? true,
-    ...(err.retryAfterMs === undefined ? {} : { retryAfterMs: err.retryAfterMs }),
+    retryAfterMs: err.retryAfterMs,
   });
 }
 

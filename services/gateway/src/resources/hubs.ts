@@ -148,7 +148,7 @@ function toHubJson(hub: Hub): HubJson {
   return {
     hubId: hub.hubId,
     label: hub.label,
-    ...(hub.path === undefined ? {} : { path: hub.path }),
+    path: hub.path,
     archived: hub.archived ? 1 : 0,
     createdAt: createdAtOf(hub),
     updatedAt: toTimestamp(hub.updatedAt),
@@ -161,7 +161,7 @@ function toNodeJson(node: Node, hubId: string): NodeJson {
     nodeId: node.nodeId,
     parentNodeId: node.parentNodeId ?? null,
     nodeType: node.nodeType as NodeJson['nodeType'],
-    ...(node.nodeSubType === undefined ? {} : { nodeSubType: node.nodeSubType as 'queries' | 'sources' }),
+    nodeSubType: node.nodeSubType as 'queries' | 'sources',
     label: node.label,
     children: node.children.map((child) => toNodeJson(child, hubId)),
   };

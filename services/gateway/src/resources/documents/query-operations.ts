@@ -66,7 +66,7 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
     listed: {
       name,
       queryId,
-      ...(path === undefined ? {} : { path }),
+      path,
       label,
       command,
       reads,
@@ -172,7 +172,7 @@ function toParameter({ key, inUrl, required, description, example }: ValueShape)
     name: key,
     in: 'query',
     required,
-    ...(description === undefined ? {} : { description }),
+    description,
     ...(inUrl.type === undefined
       ? { content: { 'application/json': { schema: inUrl } } }
       : { schema: inUrl }),

@@ -109,21 +109,21 @@ const toDiffJson = ({ samples, ...counts }: RowDiff) => ({
 const toCheckedJson = ({ signature, problems, changes, diff }: CheckQueryResponse): Checked => ({
   signature: signature === undefined ? null : toSignatureJson(signature),
   problems: problems.map(toProblemJson),
-  ...(changes === undefined ? {} : { changes: changes.changes.map(toChangeJson) }),
-  ...(diff === undefined ? {} : { diff: toDiffJson(diff) }),
+  changes: changes?.changes.map(toChangeJson),
+  diff: diff && toDiffJson(diff),
 });
 
 function toProblemJson({ severity, code, detail, state, line, column }: QueryProblem) {
   const sql = {
-    ...(state === undefined ? {} : { state }),
-    ...(line === undefined ? {} : { line }),
-    ...(column === undefined ? {} : { column }),
+    state,
+    line,
+    column,
   };
   return {
     severity: severity as 'error' | 'warning',
     code,
     detail,
-    ...(Object.keys(sql).length === 0 ? {} : { sql }),
+    sql: Object.values(sql).some((value) => value !== undefined) ? sql : undefined,
   };
 }
 
@@ -133,8 +133,8 @@ function toChangeJson({ kind, name, change, breaking, member, from, to }: Contra
     name,
     change: change as 'added' | 'removed' | 'changed',
     breaking,
-    ...(member === undefined ? {} : { member: member as 'type' }),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
+    member: member as 'type',
+    from,
+    to,
   };
 }

@@ -356,7 +356,7 @@ export function toDefinitionJson<C>(query: Query, context: C) {
       hubId: query.hubId,
       label: query.label,
       parentNodeId: query.parentNodeId,
-      ...(query.path === undefined ? {} : { path: query.path }),
+      path: query.path,
     },
     config: {
       command: query.command,
@@ -364,8 +364,8 @@ export function toDefinitionJson<C>(query: Query, context: C) {
       ...(query.notNull.length === 0 ? {} : { notNull: query.notNull }),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
-      ...(query.cache === undefined ? {} : { cache: toCacheJson(query.cache) }),
-      ...(query.tool === undefined ? {} : { tool: toToolJson(query.tool) }),
+      cache: query.cache && toCacheJson(query.cache),
+      tool: query.tool && toToolJson(query.tool),
       ...(query.presentationJson === undefined
         ? {}
         : { presentation: parseExact(query.presentationJson) as Record<string, unknown> }),
@@ -376,24 +376,24 @@ export function toDefinitionJson<C>(query: Query, context: C) {
 export const toContextJson = ({ context }: Query) => context.map(toVariableJson);
 
 const toToolJson = ({ name, description }: Tool) => ({
-  ...(name === undefined ? {} : { name }),
+  name,
   description,
 });
 
 const toCacheJson = ({ maxAgeS, staleS, validate }: CachePolicy) => ({
   maxAgeS,
-  ...(staleS === undefined ? {} : { staleS }),
-  ...(validate === undefined ? {} : { validate }),
+  staleS,
+  validate,
 });
 
 function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
   return {
     key: variable.key,
     ...(variable.valueJson === undefined ? {} : { value: parseExact(variable.valueJson) }),
-    ...(variable.type === undefined ? {} : { type: variable.type }),
-    ...(variable.required === undefined ? {} : { required: variable.required }),
+    type: variable.type,
+    required: variable.required,
     ...(variable.enumJson === undefined ? {} : { enum: parseExact(variable.enumJson) as unknown[] }),
-    ...(variable.description === undefined ? {} : { description: variable.description }),
-    ...(variable.secret === undefined ? {} : { secret: variable.secret }),
+    description: variable.description,
+    secret: variable.secret,
   };
 }

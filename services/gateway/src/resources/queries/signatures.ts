@@ -110,7 +110,7 @@ async function readSignature(
   { principal, requestId, traceparent }: Caller,
   { executor, nowMs }: { executor: Pick<Executor, 'describeQuery'>; nowMs: () => number },
 ): Promise<SignatureJson | null> {
-  const ctx = createCallContext({ timeoutMs, requestId, ...(principal === undefined ? {} : { principal }) });
+  const ctx = createCallContext({ timeoutMs, requestId, principal });
   try {
     return toSignatureJson(await executor.describeQuery({ queryId }, { ...ctx, traceparent }));
   } catch (err) {
@@ -119,11 +119,11 @@ async function readSignature(
     const { code, message: detail, sql } = err;
     const variables = context.map(({ key, type, required }) => ({
       key,
-      ...(type === undefined ? {} : { type }),
+      type,
       list: type?.endsWith('[]') ?? false,
       nullable: required !== true,
     }));
-    const problem = { code, detail, ...(sql === undefined ? {} : { sql }) };
+    const problem = { code, detail, sql };
     return { columns: [], variables, problem, checkedAt: new Date(nowMs()).toISOString(), version };
   }
 }
@@ -143,7 +143,7 @@ export function toSignatureJson({
     })),
     variables: variables.map(({ key, type, list, nullable }) => ({
       key,
-      ...(type === undefined ? {} : { type }),
+      type,
       list,
       nullable,
     })),

@@ -99,7 +99,7 @@ function toVersionJson({ query, ...version }: QueryVersion): VersionJson[] {
       number,
       at: toTimestamp(at) as string,
       keyId: keyId === '' ? null : keyId,
-      ...(restoredFrom === undefined ? {} : { restoredFrom }),
+      restoredFrom,
       label: meta.label,
       text: stored.query,
       ...source,
