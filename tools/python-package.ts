@@ -12,7 +12,8 @@ export interface PythonPackage {
   install(env: NodeJS.ProcessEnv): boolean;
 }
 
-export function pythonPackage(name: string, version: string): PythonPackage {
+/** `others` are installed with the package, as in `polars==2.1.0`. */
+export function pythonPackage(name: string, version: string, others: string[] = []): PythonPackage {
   const dir = join(cacheDir, `${name}-${version}`);
   const env = (base: NodeJS.ProcessEnv) => ({ ...base, PYTHONPATH: dir });
   return {
@@ -22,7 +23,7 @@ export function pythonPackage(name: string, version: string): PythonPackage {
       return spawnSync('python3', args, { env: env(base), stdio: 'ignore' }).status === 0;
     },
     install: (base) => {
-      const args = ['-m', 'pip', 'install', '--quiet', '--target', dir, `${name}==${version}`];
+      const args = ['-m', 'pip', 'install', '--quiet', '--target', dir, `${name}==${version}`, ...others];
       return spawnSync('python3', args, { env: base, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
     },
   };

@@ -60,6 +60,7 @@ interface Run {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
+const readers = fileURLToPath(new URL('arrow-readers.ts', import.meta.url));
 const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
@@ -138,10 +139,10 @@ function projectsFor(env: Record<string, string>, extent: Extent): string[] {
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }
 
-/** Installs Helm, the manifest validator, schemathesis and actionlint for their tests. */
+/** Installs Helm, the manifest validator, schemathesis, readers of Arrow and actionlint for their tests. */
 async function installTools(interrupted: AbortSignal): Promise<void> {
-  say('installing Helm, kubernetes-validate, schemathesis and actionlint if they are missing …');
-  for (const args of [[renderer, '--tools', '--check'], [fuzzer], [linter]])
+  say('installing Helm, kubernetes-validate, schemathesis, PyArrow and actionlint if they are missing …');
+  for (const args of [[renderer, '--tools', '--check'], [fuzzer], [readers], [linter]])
     if (!interrupted.aborted) await runTool(args, interrupted);
 }
 

@@ -10,11 +10,16 @@ export interface FormatFacts {
   extension: string;
   /** The name for people. */
   label: string;
-  /** `documents`: each row has members of its own. `columns`: all rows have the same columns. */
-  rows: 'documents' | 'columns';
+  /**
+   * `documents`: each row has members of its own. `columns`: all rows have the same columns. `typed columns`: each column
+   * has one type, too, so the format has no rows of MongoDB, and no members can be added to a row.
+   */
+  rows: 'documents' | 'columns' | 'typed columns';
+  /** False for bytes that are not UTF-8. */
+  isText: boolean;
   /** True if the rows cannot say that a limit cut them, so an HTTP trailer does. */
   hasTruncatedTrailer: boolean;
-  /** The end of a row. The members that annotations add are inserted before it. */
+  /** The end of a row; empty for typed columns. The members that annotations add are inserted before it. */
   rowEnd: string;
 }
 
@@ -26,6 +31,7 @@ export const formats = {
     extension: 'json',
     label: 'JSON',
     rows: 'documents',
+    isText: true,
     hasTruncatedTrailer: false,
     rowEnd: '}',
   },
@@ -35,6 +41,7 @@ export const formats = {
     extension: 'ndjson',
     label: 'NDJSON',
     rows: 'documents',
+    isText: true,
     hasTruncatedTrailer: false,
     rowEnd: '}\n',
   },
@@ -44,8 +51,19 @@ export const formats = {
     extension: 'csv',
     label: 'CSV',
     rows: 'columns',
+    isText: true,
     hasTruncatedTrailer: true,
     rowEnd: '\r\n',
+  },
+  arrow: {
+    mediaType: 'application/vnd.apache.arrow.stream',
+    parameters: '',
+    extension: 'arrows',
+    label: 'Arrow',
+    rows: 'typed columns',
+    isText: false,
+    hasTruncatedTrailer: true,
+    rowEnd: '',
   },
 } as const satisfies Record<string, FormatFacts>;
 

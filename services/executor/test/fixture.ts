@@ -56,6 +56,7 @@ export interface AskOptions extends Partial<RunOptions> {
 
 export interface Answered {
   text: string;
+  bytes: Buffer;
   /** Of a JSON answer. */
   data: Record<string, unknown>[];
   outcome: Outcome & RowFigures;
@@ -88,9 +89,11 @@ export async function ask(connection: Connection, text: string, asked: AskOption
       ...options,
     });
     answer.finish(outcome, { queueMs: 0, durationMs: 0 });
-    const whole = Buffer.concat(chunks).toString();
+    const bytes = Buffer.concat(chunks);
+    const whole = bytes.toString();
     return {
       text: whole,
+      bytes,
       data: format === 'json' ? JSON.parse(whole).data : [],
       outcome: { ...outcome, rowCount: answer.rowCount, truncated: answer.truncated },
     };

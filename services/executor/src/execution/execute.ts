@@ -20,6 +20,7 @@ import {
   leastOf,
   requireAllowed,
   requireReading,
+  requireTypedColumns,
   requireVersion,
   runOptionsOf,
   timeoutMsOf,
@@ -67,6 +68,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       if (form !== undefined) requireRead(prepared);
       if (request.options !== undefined) requireVersion(query, request.options);
       requireReading(request, prepared);
+      requireTypedColumns(run.format, request, query);
       if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: run.timeoutMs,

@@ -3,6 +3,7 @@
  * limits of the run, and binds the caller's values.
  */
 
+import { type FormatName, formats } from '@datahub/contract/formats';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -222,6 +223,21 @@ export function requireVersion(
   if (version === undefined || version === versionNumber) return;
   const message = `The query has version ${versionNumber}, and the call is for version ${version}. Check what changed, then send ${versionNumber}.`;
   throw new HubError('VERSION_CHANGED', message, { retryable: false, version: versionNumber });
+}
+
+/** Throws NOT_ACCEPTABLE for a format of typed columns, if the rows have none or get further members. */
+export function requireTypedColumns(
+  format: FormatName,
+  { annotate }: Pick<ExecuteRequest, 'annotate'>,
+  { source }: Pick<QueryDefinition, 'source'>,
+): void {
+  const { rows, label } = formats[format];
+  if (rows !== 'typed columns' || (annotate === undefined && source.engine !== 'mongodb')) return;
+  const message =
+    annotate === undefined
+      ? `The documents of MongoDB have no types of columns, so they do not come as ${label}.`
+      : `Annotated rows do not come as ${label}.`;
+  throw new HubError('NOT_ACCEPTABLE', message, { stage: 'prepare', retryable: false });
 }
 
 /** Throws OPTION_REFUSED for a query that writes, if the call may be stopped and repeated. */

@@ -41,14 +41,17 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   /** Undefined unless the receiver annotates the rows. */
   readonly #frames: FrameWriter | undefined;
 
-  constructor({ format, numbers, meta, maxRows, reply, annotations }: ResponseOptions, shared: Shared) {
+  constructor(
+    { format, numbers, meta, maxRows, reply, annotations, notNull = [] }: ResponseOptions,
+    shared: Shared,
+  ) {
     super(reply, shared);
     this.takesDocuments = formats[format].rows === 'documents';
     this.#rowsMax = maxRows ?? Number.POSITIVE_INFINITY;
     this.#frames = annotations && new FrameWriter(annotations, this.out, { format, numbers });
     const added = annotations === undefined ? [] : addedColumns(annotations);
     const open: Formats[FormatName] = shared.formats[format];
-    this.#encoder = open(this.out, { numbers, meta, added });
+    this.#encoder = open(this.out, { numbers, meta, added, notNull });
   }
 
   begin(columns: readonly SinkColumn[]): void {

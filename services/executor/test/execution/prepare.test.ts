@@ -1,7 +1,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import { compileQuery, type DescribableForm } from '../../src/execution/prepare.ts';
+import { compileQuery, type DescribableForm, requireTypedColumns } from '../../src/execution/prepare.ts';
 
 const define = (text: string, engine: EngineName, version = 1) =>
   ({
@@ -61,4 +61,13 @@ test('messages about numbered placeholders name the variables', () => {
     'inconsistent types deduced for :id',
   );
   expect(compiled.nameVariables('no such parameter $7')).toBe('no such parameter $7');
+});
+
+test('Arrow is refused for documents and for annotated rows', () => {
+  const annotate = { members: [{ text: 'note', as: 'topic' }] };
+  const refused = expect.objectContaining({ code: 'NOT_ACCEPTABLE' });
+  expect(() => requireTypedColumns('arrow', {}, define('{}', 'mongodb'))).toThrow(refused);
+  expect(() => requireTypedColumns('arrow', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
+  requireTypedColumns('arrow', {}, define('select 1', 'mysql'));
+  requireTypedColumns('csv', { annotate }, define('{}', 'mongodb'));
 });

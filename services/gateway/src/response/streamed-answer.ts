@@ -15,7 +15,9 @@ import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
 
 const textBytesMax = 8_192;
-/** The trailer of a CSV answer whose rows were cut by a limit. */
+const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
+  whole.length <= textBytesMax && formats[name].isText;
+/** The trailer of an answer in CSV or Arrow whose rows were cut by a limit. */
 const truncatedTrailer = 'x-truncated';
 
 export interface AnswerSettings {
@@ -128,7 +130,7 @@ export class StreamedAnswer implements ExecutionReply {
       );
     }
     // Node sends a string together with the head, in one write.
-    return whole === undefined ? '' : whole.length <= textBytesMax ? whole.toString() : whole;
+    return whole === undefined ? '' : isShortText(whole, this.#options.format) ? whole.toString() : whole;
   }
 
   /** Answers HEAD with the headers that are known without running the query. */
@@ -169,7 +171,7 @@ export class StreamedAnswer implements ExecutionReply {
     const { idempotency } = this.#options.settings;
     if (this.#request.operationId === undefined) return;
     const whole = cut === false && this.#sent !== undefined ? Buffer.concat(this.#sent) : undefined;
-    const unstored = cut ? 'The answer was truncated CSV, which is not stored for repeats.' : undefined;
+    const unstored = cut ? 'The answer was truncated, and its trailer is not stored for repeats.' : undefined;
     // The answer stays valid. The record stays open, and a repeat is answered with OUTCOME_UNKNOWN.
     await idempotency.finish(this.#request, this.#reply, { payload: whole, unstored }).catch(() => {});
   }

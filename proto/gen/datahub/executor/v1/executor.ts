@@ -20,7 +20,14 @@ export const protobufPackage = "datahub.executor.v1";
 
 export const protobufFileName = "datahub/executor/v1/executor.proto";
 
-export const Format = { FORMAT_UNSPECIFIED: 0, FORMAT_JSON: 1, FORMAT_NDJSON: 2, FORMAT_CSV: 3 } as const;
+export const Format = {
+  FORMAT_UNSPECIFIED: 0,
+  FORMAT_JSON: 1,
+  FORMAT_NDJSON: 2,
+  FORMAT_CSV: 3,
+  /** FORMAT_ARROW - Needs typed columns: not for MongoDB, and not with `annotate`. */
+  FORMAT_ARROW: 4,
+} as const;
 
 export type Format = typeof Format[keyof typeof Format];
 
@@ -29,6 +36,7 @@ export namespace Format {
   export type FORMAT_JSON = typeof Format.FORMAT_JSON;
   export type FORMAT_NDJSON = typeof Format.FORMAT_NDJSON;
   export type FORMAT_CSV = typeof Format.FORMAT_CSV;
+  export type FORMAT_ARROW = typeof Format.FORMAT_ARROW;
 }
 
 export interface ExecuteOptions {

@@ -14,6 +14,8 @@ export interface FormatOptions {
   meta: boolean;
   /** The columns that the receiver adds to each row, for formats that name their columns. */
   added: readonly { name: string; type: string }[];
+  /** The columns that the query asserts to have no NULL, for formats that say so. */
+  notNull: readonly string[];
 }
 
 export interface ResponseEnd {

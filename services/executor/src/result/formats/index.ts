@@ -1,5 +1,6 @@
 /** The adapters of all formats. */
 
+import { createArrow } from './arrow.ts';
 import { createCsv } from './csv.ts';
 import type { Formats } from './format.ts';
 import { createJson } from './json.ts';
@@ -9,4 +10,5 @@ export const createFormats = (): Formats => ({
   json: createJson(),
   ndjson: createNdjson(),
   csv: createCsv(),
+  arrow: createArrow(),
 });

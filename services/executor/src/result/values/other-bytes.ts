@@ -8,6 +8,13 @@ export const writeHexAsBase64: FieldEncoder = (out, source, start, end) => {
   writeBase64(out, bytes, 0, bytes.length);
 };
 
+/** Writes bytes, given in hexadecimal digits after `\x`. */
+export const writeHexAsBytes: FieldEncoder = (out, source, start, end) => {
+  const bytes = (end - start - 2) >> 1;
+  out.reserve(bytes);
+  out.position += out.buffer.write(source.toString('latin1', start + 2, end), out.position, bytes, 'hex');
+};
+
 /** Writes big-endian bytes as `width` binary digits. */
 export function bitsEncoder(width: number): FieldEncoder {
   return (out, source, start, end) => {

@@ -1,0 +1,98 @@
+/** Reads dates and times into Arrow's numbers. The readers return NaN for a value that has none. */
+
+const dash = 0x2d;
+const point = 0x2e;
+const colon = 0x3a;
+const space = 0x20;
+const zero = 0x30;
+const nine = 0x39;
+const daySeconds = 86_400;
+const monthDays = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** The days from 1970-01-01; NaN for a date that no calendar has. "chrono-Compatible Low-Level Date Algorithms", Hinnant. */
+function daysOf(year: number, month: number, day: number): number {
+  if (month < 1 || month > 12 || day < 1 || day > (monthDays[month - 1] as number)) return Number.NaN;
+  if (month === 2 && day === 29 && !(year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)))
+    return Number.NaN;
+  const shifted = month <= 2 ? year - 1 : year;
+  const era = Math.floor(shifted / 400);
+  const ofEra = shifted - era * 400;
+  const ofYear = Math.trunc((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
+  return era * 146_097 + ofEra * 365 + Math.trunc(ofEra / 4) - Math.trunc(ofEra / 100) + ofYear - 719_468;
+}
+
+/** Two digits; NaN if they are none. */
+function pair(source: Buffer, at: number): number {
+  const [tens, ones] = [source[at] as number, source[at + 1] as number];
+  return tens >= zero && tens <= nine && ones >= zero && ones <= nine
+    ? (tens - zero) * 10 + ones - zero
+    : Number.NaN;
+}
+
+/** Days of `2026-11-20`; years have four digits or more. */
+export function isoDays(source: Buffer, start: number, end: number): number {
+  let year = 0;
+  let at = start;
+  for (; at < end && source[at] !== dash; at++) {
+    const byte = source[at] as number;
+    if (byte < zero || byte > nine) return Number.NaN;
+    year = year * 10 + byte - zero;
+  }
+  return at - start >= 4 && end === at + 6
+    ? daysOf(year, pair(source, at + 1), pair(source, at + 4))
+    : Number.NaN;
+}
+
+/** Seconds of a day and its microseconds. */
+export type Clock = [seconds: number, micros: number];
+
+const clockBytes = 8;
+
+/** Reads `13:04:05` with perhaps a fraction into `clock`, and returns whether it is a time of a day. */
+export function readIsoClock(source: Buffer, [start, end]: [number, number], clock: Clock): boolean {
+  if (end - start < clockBytes || source[start + 2] !== colon) return false;
+  clock[0] = pair(source, start) * 3_600 + pair(source, start + 3) * 60 + pair(source, start + 6);
+  clock[1] = 0;
+  const digits = end - start - clockBytes - 1;
+  if (digits >= 0 && (source[start + clockBytes] !== point || digits > 6)) return false;
+  for (let i = start + clockBytes + 1, unit = 100_000; i < end; i++, unit /= 10)
+    clock[1] += ((source[i] as number) - zero) * unit;
+  return clock[0] >= 0 && clock[0] < daySeconds;
+}
+
+/** Reads `2026-11-20 13:04:05.123456` with perhaps `+00` into seconds from 1970-01-01 and microseconds. */
+export function readIsoTimestamp(
+  source: Buffer,
+  { start, end, hasZone }: { start: number; end: number; hasZone: boolean },
+  clock: Clock,
+): boolean {
+  let at = start;
+  while (at < end && source[at] !== space) at++;
+  const days = isoDays(source, start, at);
+  // The session's time zone is UTC, so a timestamptz ends with +00.
+  if (!readIsoClock(source, [at + 1, hasZone ? end - 3 : end], clock)) return false;
+  clock[0] += days * daySeconds;
+  return !Number.isNaN(clock[0]);
+}
+
+/** Days of a date of MySQL's binary protocol. */
+export const packedDays = (source: Buffer, start: number): number =>
+  daysOf(source.readUInt16LE(start), source[start + 2] as number, source[start + 3] as number);
+
+/** Reads a DATETIME of MySQL's binary protocol into seconds from 1970-01-01 and microseconds. */
+export function readPackedTimestamp(source: Buffer, [start, end]: [number, number], clock: Clock): boolean {
+  const length = end - start;
+  const part = (offset: number) => (length >= 7 ? (source[start + offset] as number) : 0);
+  clock[0] = packedDays(source, start) * daySeconds + part(4) * 3_600 + part(5) * 60 + part(6);
+  clock[1] = length >= 11 ? source.readUInt32LE(start + 7) : 0;
+  return !Number.isNaN(clock[0]);
+}
+
+/** Microseconds of a TIME of MySQL's binary protocol, which can be negative or longer than a day. */
+export function packedDuration(source: Buffer, start: number, end: number): number {
+  if (end - start < 8) return 0;
+  const part = (offset: number) => source[start + offset] as number;
+  const seconds = source.readUInt32LE(start + 1) * daySeconds + part(5) * 3_600 + part(6) * 60 + part(7);
+  const micros = seconds * 1_000_000 + (end - start >= 12 ? source.readUInt32LE(start + 8) : 0);
+  return part(0) === 1 ? -micros : micros;
+}

@@ -1,0 +1,118 @@
+import { RecordBatchReader, type Table, tableFromIPC } from 'apache-arrow';
+import { expect, it } from 'vitest';
+import type { ColumnKind } from '../../src/ports/column-kind.ts';
+import { createResponseWriter } from '../../src/result/response-writer.ts';
+
+const bigint: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'digits' };
+const text: ColumnKind = { is: 'text' };
+
+interface Asked {
+  kinds?: ColumnKind[];
+  maxRows?: number;
+  notNull?: string[];
+}
+
+/** The chunks of an answer with these rows, in bytes of a database that sends digits. */
+function chunksOf(rows: Iterable<(string | null)[]>, { kinds = [bigint, text], ...options }: Asked = {}) {
+  const chunks: Buffer[] = [];
+  const reply = { chunk: (bytes: Buffer) => chunks.push(bytes) > 0, onDrain: () => {} };
+  const writer = createResponseWriter({ format: 'arrow', numbers: 'auto', meta: false, reply, ...options });
+  writer.begin(kinds.map((kind, i) => ({ name: `c${i % 2}`, type: 'any', kind })));
+  for (const row of rows) {
+    const offsets = new Int32Array(row.length * 2);
+    let at = 0;
+    for (const [i, value] of row.entries()) {
+      offsets[2 * i] = value === null ? -1 : at;
+      at += Buffer.byteLength(value ?? '');
+      offsets[2 * i + 1] = at;
+    }
+    writer.row(Buffer.from(row.join('')), offsets);
+  }
+  return { chunks, finish: () => writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 }) };
+}
+
+function streamOf(rows: Iterable<(string | null)[]>, asked?: Asked): Buffer {
+  const { chunks, finish } = chunksOf(rows, asked);
+  finish();
+  return Buffer.concat(chunks);
+}
+
+const columnOf = (table: Table, i = 0) => [...(table.getChildAt(i) ?? [])];
+
+it('has the rows of apache-arrow, with names made unique, and says which columns are never null', () => {
+  const kinds = [bigint, text, bigint];
+  const table = tableFromIPC(streamOf([['9223372036854775807', 'é', null]], { kinds, notNull: ['c1'] }));
+  expect(table.schema.fields.map(({ name, type, nullable }) => [name, String(type), nullable])).toEqual([
+    ['c0', 'Int64', true],
+    ['c1', 'Utf8', false],
+    ['c0_2', 'Int64', true],
+  ]);
+  expect(table.toArray().map(String)).toEqual(['{"c0": 9223372036854775807, "c1": "é", "c0_2": null}']);
+});
+
+it.each([
+  ['0', 0n],
+  ['-1', -1n],
+  ['999999999999999', 999_999_999_999_999n],
+  ['-1000000000000000', -1_000_000_000_000_000n],
+  ['4294967296', 4_294_967_296n],
+  ['9223372036854775807', 2n ** 63n - 1n],
+  ['-9223372036854775808', -(2n ** 63n)],
+])('keeps the digits of %s', (digits, value) => {
+  expect(columnOf(tableFromIPC(streamOf([[digits, '']])))).toEqual([value]);
+});
+
+it.each([
+  ['9223372036854775808', bigint],
+  ['100.00', { is: 'decimal', precision: 4, scale: 2 }],
+  ['0.001', { is: 'decimal', precision: 4, scale: 2 }],
+  ['NaN', { is: 'decimal', precision: 4, scale: 2 }],
+  ['2026-02-30', { is: 'date', bytes: 'iso' }],
+  ['0044-03-15 BC', { is: 'date', bytes: 'iso' }],
+  ['infinity', { is: 'timestamp', hasZone: true, bytes: 'iso' }],
+] as [string, ColumnKind][])('refuses %s, which its type cannot hold', (value, kind) => {
+  expect(() => streamOf([[value]], { kinds: [kind] })).toThrow(
+    /The column "c0" has a value that Arrow’s type/,
+  );
+});
+
+const many = (count: number) =>
+  Array.from({ length: count }, (_, i) => [String(i), i % 3 === 0 ? null : `t${i}`]);
+
+it('sends many rows in batches of at most 65,536 rows', () => {
+  const stream = streamOf(many(140_000));
+  const sizes = [...RecordBatchReader.from(stream)].map(({ numRows }) => numRows);
+  expect(sizes).toEqual([65_536, 65_536, 8_928]);
+  const table = tableFromIPC(stream);
+  expect(table.getChildAt(0)?.get(139_999)).toBe(139_999n);
+  expect(columnOf(table, 1)).toEqual(many(140_000).map(([, value]) => value));
+});
+
+it('sends wide rows in batches of about 4 MiB', () => {
+  const rows = Array.from({ length: 10 }, () => ['1', 'x'.repeat(1_048_576)]);
+  const sizes = [...RecordBatchReader.from(streamOf(rows))].map(({ numRows }) => numRows);
+  expect(sizes).toEqual([4, 4, 2]);
+});
+
+it('is the same bytes for the same rows, whenever they come', () => {
+  expect(streamOf(many(1_000)).equals(streamOf(many(1_000)))).toBe(true);
+});
+
+it('says in the last batch whether a limit cut the rows', () => {
+  const truncated = (maxRows: number) =>
+    [...RecordBatchReader.from(streamOf(many(3), { maxRows }))].map(({ metadata }) =>
+      metadata.get('truncated'),
+    );
+  expect(truncated(2)).toEqual(['true']);
+  expect(truncated(3)).toEqual(['false']);
+});
+
+it('ends inside a message if the rows break off', () => {
+  const { chunks } = chunksOf(many(70_000));
+  expect(chunks.length).toBeGreaterThan(0);
+  expect(() => tableFromIPC(Buffer.concat(chunks))).toThrow('metadata bytes');
+});
+
+it.each([0, 65_536])('is complete with %i rows', (count) => {
+  expect(tableFromIPC(streamOf(many(count))).numRows).toBe(count);
+});
