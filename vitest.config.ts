@@ -43,7 +43,9 @@ const distributedFiles = process.env.TEST_EXTENT === 'quick' ? dependOnForm : ['
  * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
  * say that they work there.
  */
-const once = ['console-*', 'client-runtimes', 'types', 'python'].map((name) => `tests/e2e/${name}.test.ts`);
+const once = ['console-*', 'client-runtimes', 'types', 'python', 'cli'].map(
+  (name) => `tests/e2e/${name}.test.ts`,
+);
 
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({

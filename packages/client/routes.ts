@@ -1,6 +1,6 @@
 /** Types of all routes, from the gateway's own OpenAPI document. A tool of developers: `build.ts` runs it. */
 
-import { type Schema, toType } from '../hub/src/types/schema-to-type.ts';
+import { type Schema, toType } from '../cli/src/types/schema-to-type.ts';
 
 interface Parameter {
   name: string;

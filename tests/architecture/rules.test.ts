@@ -18,6 +18,7 @@ const fileOf = (name: string) => tree.get(name.split('#')[0] ?? '');
 /** The entry points of programs. */
 const programs = [
   ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
+  'packages/cli/src/main.ts',
   ...['main', 'cli', 'distributed', 'demo-database', 'health-check'].map(
     (name) => `packages/hub/src/${name}.ts`,
   ),
@@ -33,8 +34,10 @@ const browserPrograms = [
   'pages/docs/docs.ts',
 ].map((name) => `packages/console/src/${name}`);
 
-/** The library that other programs import, and the tool that builds it. */
-const libraries = ['src/index.ts', 'build.ts'].map((name) => `packages/client/${name}`);
+/** The library that other programs import, and the tools that build it and the command line. */
+const libraries = ['client/src/index.ts', 'client/build.ts', 'cli/build.ts'].map(
+  (name) => `packages/${name}`,
+);
 
 /** Requires that violations and exceptions are equal, so that new violations and unused exceptions fail. */
 function expectOnlyExceptions(rule: Rule, violations: string[]): void {

@@ -143,6 +143,7 @@ function resolveImport(path: string, target: string): string | undefined {
   if (target.startsWith('.')) return relative(root, resolve(root, dirname(path), target));
   const [, name, rest] = /^@datahub\/([^/]+)(?:\/(.+))?$/.exec(target) ?? [];
   if (name === undefined) return undefined;
+  if (name === 'client') return 'packages/client/dist/index.js';
   if (name === 'proto') return `proto/gen/datahub/${rest}.ts`;
   const folder = existsSync(join(root, 'packages', name)) ? `packages/${name}` : `services/${name}`;
   return `${folder}/src/${rest ?? 'index'}.ts`;

@@ -32,6 +32,10 @@ const isTypedHere = ({ page, at }: Block) =>
 /** The commands of the other blocks, with a file that runs the same command and words that the file contains. */
 const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npm test$/, '.ci/run', 'npm test'],
+  [/^npm pack -w packages\/cli$/, 'tests/e2e/cli.test.ts', "'pack'"],
+  [/^npx --yes \.\/datahub-cli-/, 'tests/e2e/cli.test.ts', "'--yes'"],
+  [/^npx datahub (login|whoami|run) ?/, 'tests/e2e/cli.test.ts', 'datahub login'],
+  [/^source <\(npx datahub completion/, 'packages/cli/test/derived/derived.test.ts', 'COMP_WORDS'],
   [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],
   [/^npm run --silent datahub -- types HUB --python /, 'tests/e2e/types.test.ts', "'--python'"],
   [/^npm run datahub -- backup \S+before-upgrade$/, 'tests/chaos/upgrade.test.ts', 'before-upgrade'],

@@ -80,7 +80,7 @@ describe('the operator’s commands', () => {
 
   it('explain themselves when asked with --help', async () => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [command, '--help']);
-    expect([stdout.startsWith('usage: npm run datahub'), stderr]).toEqual([true, '']);
+    expect([stdout.startsWith('usage: datahub COMMAND'), stderr]).toEqual([true, '']);
   });
 
   it('work on the first account’s keys without a key at hand', async () => {

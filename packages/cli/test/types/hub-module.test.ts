@@ -1,5 +1,5 @@
-import { parseExact } from '@datahub/contract/exact-json';
 import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../src/exact-numbers.ts';
 import { type HubDocument, toTypeScript } from '../../src/types/hub-module.ts';
 import { type Schema, toType } from '../../src/types/schema-to-type.ts';
 

@@ -1,5 +1,7 @@
 /** Converts JSON Schema to the text of a TypeScript type, for the part of JSON Schema that the hub's documents use. */
 
+import { writeExact } from '../exact-numbers.ts';
+
 export interface Schema {
   type?: string | readonly string[];
   format?: string;
@@ -77,19 +79,19 @@ const union = (types: readonly string[]): string => [...new Set(types)].join(' |
 
 function toLiteral(value: unknown, options: TypeOptions): string {
   if (typeof value !== 'object' || value === null) return toCode(value);
-  const json = JSON.stringify(value);
+  const json = writeExact(value);
   if (options.sent && isInteger(value)) return `${json}n`;
   return /^[-\d]/.test(json) ? 'number' : anyOfAll(options);
 }
 
 /** Also an integer that `parseExact` keeps as an object, because a double does not hold it. */
-export const isInteger = (value: unknown): boolean => /^(0|-?[1-9]\d*)$/.test(JSON.stringify(value));
+export const isInteger = (value: unknown): boolean => /^(0|-?[1-9]\d*)$/.test(writeExact(value));
 
 /**
  * JSON is valid TypeScript. Angle brackets and line separators are escaped, in case the text is inserted into a page.
  */
 export const toCode = (value: unknown): string =>
-  JSON.stringify(value).replaceAll(
+  writeExact(value).replaceAll(
     /[<>\u2028\u2029]/g,
     (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parseExact } from '@datahub/contract/exact-json';
 import { describe, expect, it } from 'vitest';
+import { parseExact } from '../../src/exact-numbers.ts';
 import type { HubDocument, ListedQuery } from '../../src/types/hub-module.ts';
 import { toPython } from '../../src/types/python-module.ts';
 import type { Schema } from '../../src/types/schema-to-type.ts';

@@ -1,0 +1,32 @@
+/** The table of commands, in the order of the help. */
+
+import type { Command } from './command.ts';
+import { completion } from './commands/completion.ts';
+import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts';
+import { login } from './commands/login.ts';
+import { mcp } from './commands/mcp.ts';
+import { backup, sealingKeys } from './commands/operators.ts';
+import { predict } from './commands/predict.ts';
+import { run } from './commands/run.ts';
+import { summarize } from './commands/summarize.ts';
+import { train } from './commands/train.ts';
+import { types } from './commands/types.ts';
+import { whoami } from './commands/whoami.ts';
+
+export const commands: readonly Command[] = [
+  login,
+  whoami,
+  run,
+  types,
+  train,
+  predict,
+  summarize,
+  mcp,
+  createKey,
+  listKeys,
+  rotateKey,
+  revokeKey,
+  completion,
+  backup,
+  sealingKeys,
+];

@@ -1,0 +1,131 @@
+/** `datahub mcp`: passes the messages of an agent on standard input on to `POST /mcp` of the hub. */
+
+import { createInterface } from 'node:readline';
+import { ProblemError } from '@datahub/client';
+import type { Command, Context } from '../command.ts';
+import { type Hub, stream } from '../hub.ts';
+import { note } from '../output.ts';
+
+export const mcp: Command = {
+  name: 'mcp',
+  summary: 'Serves the tools of the hub to an agent over standard input and output (Model Context Protocol).',
+  run: async (_input, context) => {
+    const hub = await context.hub();
+    await hub.call('GET /v1/keys/current');
+    const session: Session = { hub, context, calls: new Map() };
+    const running = new Set<Promise<void>>();
+    for await (const line of createInterface({ input: context.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
+      if (line.trim() === '') continue;
+      const call = pass(session, line).finally(() => running.delete(call));
+      running.add(call);
+      if (running.size >= callsMax) await Promise.race(running);
+    }
+    await Promise.all(running);
+  },
+};
+
+const callsMax = 32;
+
+interface Session {
+  hub: Hub;
+  context: Context;
+  /** The revision of the protocol that `initialize` agreed on. */
+  version?: string;
+  /** By the id of the request. */
+  calls: Map<unknown, AbortController>;
+}
+
+interface Message {
+  id?: string | number;
+  method?: string;
+  params?: {
+    name?: unknown;
+    requestId?: unknown;
+    _meta?: Readonly<Record<string, unknown>>;
+  };
+  result?: { protocolVersion?: unknown };
+}
+
+const versionMember = 'io.modelcontextprotocol/protocolVersion';
+
+async function pass(session: Session, line: string): Promise<void> {
+  let message: Message;
+  try {
+    message = JSON.parse(line);
+  } catch {
+    return write(session, { jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'Parse error' } });
+  }
+  if (message.method === 'notifications/cancelled') {
+    session.calls.get(message.params?.requestId)?.abort(new Error('cancelled'));
+    return;
+  }
+  // The hub keeps no sessions, so it needs no other notification.
+  if (message.id === undefined) return;
+  const stop = new AbortController();
+  session.calls.set(message.id, stop);
+  try {
+    await exchange(session, { message, line, signal: stop.signal });
+  } catch (err) {
+    if (stop.signal.aborted) return;
+    note(session.context, (err as Error).message);
+    write(session, { jsonrpc: '2.0', id: message.id, error: toError(err) });
+  } finally {
+    session.calls.delete(message.id);
+  }
+}
+
+async function exchange(
+  session: Session,
+  { message, line, signal }: { message: Message; line: string; signal: AbortSignal },
+): Promise<void> {
+  const response = await stream(session.hub, {
+    method: 'POST',
+    path: 'mcp',
+    headers: headersOf(session, message),
+    body: line,
+    signal,
+  });
+  const text = await response.text();
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  for (const one of isStream ? dataOf(text) : [text.trim()]) {
+    if (one === '') continue;
+    const answer = JSON.parse(one) as Message;
+    if (message.method === 'initialize' && typeof answer.result?.protocolVersion === 'string')
+      session.version = answer.result.protocolVersion;
+    // One message a line, with the digits as the hub wrote them.
+    session.context.stdout.write(`${one.replaceAll(/[\r\n]+/g, ' ')}\n`);
+  }
+}
+
+/** What streamable HTTP repeats of a message in headers. */
+function headersOf({ version }: Session, { method, params }: Message): Record<string, string> {
+  const own = params?._meta?.[versionMember];
+  const revision = typeof own === 'string' ? own : version;
+  return {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    ...(revision === undefined || method === 'initialize' ? {} : { 'mcp-protocol-version': revision }),
+    ...(typeof own === 'string' && method !== undefined ? { 'mcp-method': method } : {}),
+    ...(typeof own === 'string' && typeof params?.name === 'string' ? { 'mcp-name': params.name } : {}),
+  };
+}
+
+/** The data of each event (server-sent events). */
+function dataOf(text: string): string[] {
+  return text.split(/\r?\n\r?\n/).map((event) =>
+    event
+      .split(/\r?\n/)
+      .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).replace(/^ /, '')] : []))
+      .join('\n'),
+  );
+}
+
+function toError(err: unknown): { code: number; message: string; data?: object } {
+  const message = err instanceof Error ? err.message : String(err);
+  if (!(err instanceof ProblemError)) return { code: -32_603, message };
+  return { code: -32_603, message, data: { code: err.code, status: err.status } };
+}
+
+function write({ context }: Session, message: object): void {
+  context.stdout.write(`${JSON.stringify(message)}\n`);
+}

@@ -1,0 +1,18 @@
+/** Commands that only the program with the hub's store runs. */
+
+import type { Command } from '../command.ts';
+
+export const backup: Command = {
+  name: 'backup',
+  arguments: 'DIRECTORY',
+  summary: 'Copies the files of a hub over SQLite into a directory, also while the hub runs.',
+  options: { overwrite: { type: 'boolean', help: 'Replace an older backup.' } },
+  completes: 'files',
+  operators: 'it needs the data directory of the hub.',
+};
+
+export const sealingKeys: Command = {
+  name: 'sealing-keys',
+  summary: 'Prints a new pair of sealing keys.',
+  operators: 'it creates keys for the settings of a hub.',
+};

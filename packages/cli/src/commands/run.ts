@@ -1,0 +1,141 @@
+import { ProblemError } from '@datahub/client';
+import { type Command, type Context, isSet, textOf } from '../command.ts';
+import { parseExact, writeExact } from '../exact-numbers.ts';
+import { CommandError } from '../failure.ts';
+import { type Hub, noAnswer, stream } from '../hub.ts';
+import { createProgress, createTable, note } from '../output.ts';
+import { readAll, readValues } from '../read-input.ts';
+
+const formats = ['json', 'ndjson', 'csv', 'table'] as const;
+type Format = (typeof formats)[number];
+const mediaTypes: Readonly<Record<Format, string>> = {
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv',
+  table: 'application/x-ndjson',
+};
+
+export const run: Command = {
+  name: 'run',
+  arguments: 'QUERY [NAME=VALUE...]',
+  summary:
+    'Runs a query. QUERY is its id, or HUB/PATH. NAME=TEXT sets a variable to a text, NAME:=JSON to any JSON.',
+  options: {
+    format: {
+      type: 'string',
+      value: 'FORMAT',
+      choices: formats,
+      help: 'table (the default on a terminal), json (the default elsewhere), ndjson or csv.',
+    },
+    values: {
+      type: 'string',
+      value: 'JSON',
+      help: 'All variables as a JSON object; "-" reads it from standard input.',
+    },
+    'max-rows': { type: 'string', value: 'N', help: 'The most rows.' },
+    'dry-run': { type: 'boolean', help: 'Roll back what the query writes.' },
+  },
+  run: async (input, context) => {
+    const [query = '', ...words] = input.positionals;
+    const given = textOf(input, 'values');
+    const maxRows = textOf(input, 'max-rows');
+    if (maxRows !== undefined && !/^\d+$/.test(maxRows))
+      throw new CommandError('--max-rows must be a number.');
+    const values = {
+      ...(given === undefined ? {} : parseObject(given === '-' ? await readAll(context.stdin) : given)),
+      ...readValues(words),
+    };
+    const options = {
+      maxRows: maxRows === undefined ? undefined : Number(maxRows),
+      dryRun: isSet(input, 'dry-run') || undefined,
+    };
+    const body = writeExact({ ...toNames(query), context: values, options });
+    const atTerminal = context.stdout.isTTY === true && !context.json;
+    const format = (textOf(input, 'format') as Format | undefined) ?? (atTerminal ? 'table' : 'json');
+    await write(await context.hub(), { body, format, context });
+  },
+};
+
+/** A path of a query does not begin like an id. */
+function toNames(query: string): object {
+  if (/^[a-z][a-z0-9-]*\.q\.[\w-]+$/.test(query)) return { queryId: query };
+  const at = query.indexOf('/');
+  if (at <= 0) throw new CommandError(`${query} is neither the id of a query nor HUB/PATH.`);
+  return { hubId: query.slice(0, at), path: query.slice(at + 1) };
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseExact(text);
+  } catch (cause) {
+    throw new CommandError('--values is not JSON.', undefined, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new CommandError('--values must be a JSON object.');
+}
+
+interface Execution {
+  body: string;
+  format: Format;
+  context: Context;
+}
+
+async function write(hub: Hub, { body, format, context }: Execution): Promise<void> {
+  const response = await stream(hub, {
+    method: 'POST',
+    path: 'v1/queries/execute',
+    headers: { 'content-type': 'application/json', accept: mediaTypes[format] },
+    body,
+  });
+  const isTable = format === 'table';
+  const table = createTable(context.stdout.columns);
+  const progress = createProgress(context, Date.now);
+  let lines = 0;
+  let last = '';
+  try {
+    for await (const text of readText(response)) {
+      lines += text.split('\n').length - 1;
+      if (isTable) last = writeTable(context, { table, text: last + text });
+      else if (!context.stdout.write(text)) await drained(context);
+      if (context.stdout.isTTY !== true && format !== 'json') progress.show(`${lines} rows`);
+    }
+  } finally {
+    progress.end();
+  }
+  if (isTable && lines === 0) note(context, 'no rows');
+}
+
+/** Writes the rows of complete lines, and returns the rest. */
+function writeTable(
+  context: Context,
+  { table, text }: { table: ReturnType<typeof createTable>; text: string },
+): string {
+  const end = text.lastIndexOf('\n');
+  if (end === -1) return text;
+  const rows = text
+    .slice(0, end)
+    .split('\n')
+    .map((line) => parseExact(line) as Record<string, unknown>);
+  const isCut = rows.at(-1)?.truncated === true && Object.keys(rows.at(-1) ?? {}).length === 1;
+  context.stdout.write(table(isCut ? rows.slice(0, -1) : rows));
+  if (isCut) note(context, 'There are more rows.');
+  return text.slice(end + 1);
+}
+
+/** Fails if the answer breaks off, so that nobody takes a part for the whole. */
+async function* readText(response: Response): AsyncGenerator<string, void, void> {
+  if (response.body === null) return;
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of response.body) yield decoder.decode(chunk, { stream: true });
+  } catch (err) {
+    if (err instanceof ProblemError) throw err;
+    throw noAnswer(err);
+  }
+}
+
+const drained = ({ stdout }: Context): Promise<void> =>
+  new Promise((resolve) => {
+    stdout.once('drain', () => resolve());
+  });

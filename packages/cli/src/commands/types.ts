@@ -1,0 +1,28 @@
+import { type Command, isSet } from '../command.ts';
+import { restoreDigits } from '../exact-numbers.ts';
+import { findHub } from '../hub.ts';
+import { note } from '../output.ts';
+import { knowsColumns, queriesOf, toTypeScript } from '../types/hub-module.ts';
+import { toPython } from '../types/python-module.ts';
+import { readDocument } from '../types/read-document.ts';
+
+export const types: Command = {
+  name: 'types',
+  arguments: 'HUB',
+  summary:
+    'Writes a module with the types of the queries of a hub to standard output. HUB is an id, a path or a label.',
+  options: { python: { type: 'boolean', help: 'Write Python instead of TypeScript.' } },
+  run: async (input, context) => {
+    const hub = await context.hub();
+    const { hubId } = await findHub(hub, input.positionals[0] ?? '');
+    const pages = await readDocument(hub, hubId);
+    const unknown = queriesOf(pages).filter((query) => !knowsColumns(query));
+    if (unknown.length > 0)
+      note(
+        context,
+        `The columns of these queries are unknown: ${unknown.map(({ label }) => label).join(', ')}`,
+      );
+    const write = isSet(input, 'python') ? toPython : toTypeScript;
+    context.stdout.write(restoreDigits(write(hubId, pages)));
+  },
+};

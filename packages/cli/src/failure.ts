@@ -1,0 +1,38 @@
+/** How a command fails: its message and its exit code. */
+
+/** A failure whose message says it all. */
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = exitCodes.failed, options?: { cause?: unknown }) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  changes: 2,
+  rejectedKey: 3,
+  notFound: 4,
+  conflict: 5,
+  unavailable: 6,
+} as const;
+
+export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'success; `plan`: no changes',
+  failed: 'the input is wrong, or the call failed',
+  changes: '`plan`: there are changes',
+  rejectedKey: 'the key is not valid (401) or not allowed to do this (403)',
+  notFound: 'not found (404)',
+  conflict: 'somebody else changed it (409, 412)',
+  unavailable: 'the hub or the database is not reachable or busy (429, 5xx); try again later',
+};
+
+export function exitCodeOf(status: number): number {
+  if (status === 401 || status === 403) return exitCodes.rejectedKey;
+  if (status === 404) return exitCodes.notFound;
+  if (status === 409 || status === 412) return exitCodes.conflict;
+  return status === 0 || status === 429 || status >= 500 ? exitCodes.unavailable : exitCodes.failed;
+}

@@ -1,0 +1,130 @@
+/** The API of a hub, through the client, with all digits of numbers. */
+
+import { type Client, createClient, ProblemError } from '@datahub/client';
+import type { Access } from './access.ts';
+import { parseExact, restoreDigits } from './exact-numbers.ts';
+import { CommandError, exitCodes } from './failure.ts';
+
+export interface Hub extends Client {
+  access: Access;
+}
+
+const timeoutMs = 60_000;
+
+export function openHub(access: Access): Hub {
+  const exactFetch: typeof fetch = async (url, init) => {
+    const { body } = init ?? {};
+    const response = await fetch(url, {
+      ...init,
+      ...(typeof body === 'string' ? { body: restoreDigits(body) } : {}),
+    });
+    return Object.assign(response, { json: async () => parseExact(await response.text()) });
+  };
+  return Object.assign(createClient({ ...access, timeoutMs, fetch: exactFetch }), { access });
+}
+
+export interface StreamedRequest {
+  method: string;
+  path: string;
+  headers?: Record<string, string>;
+  body?: string | ReadableStream<Uint8Array>;
+  signal?: AbortSignal;
+}
+
+/** A call whose body or answer is streamed. Rejects with a `ProblemError`. */
+export async function stream({ access: { url, key } }: Hub, request: StreamedRequest): Promise<Response> {
+  const { path, headers, ...init } = request;
+  const base = new URL(url);
+  base.pathname = base.pathname.replace(/\/*$/, '/');
+  const response = await fetch(new URL(path, base), {
+    ...init,
+    ...(typeof init.body === 'object' ? { duplex: 'half' } : {}),
+    headers: { ...headers, 'x-service-api-key': key },
+    // Following a redirect would send the key to another address.
+    redirect: 'manual',
+  }).catch((cause) => {
+    if (request.signal?.aborted) throw request.signal.reason;
+    throw noAnswer(cause);
+  });
+  if (response.ok) return response;
+  const problem: unknown = await response.json().catch(() => undefined);
+  throw new ProblemError({
+    ...(typeof problem === 'object' ? problem : {}),
+    status: response.status,
+  });
+}
+
+export const noAnswer = (cause: unknown): ProblemError =>
+  new ProblemError(
+    { status: 0, code: 'NO_ANSWER', detail: 'The hub did not answer, or the answer broke off.' },
+    { cause },
+  );
+
+type PagedRoute =
+  | 'GET /v1/hubs'
+  | 'GET /v1/sources'
+  | 'GET /v1/queries'
+  | 'GET /v1/classifiers'
+  | 'GET /v1/keys';
+
+/** All elements of a list. */
+export async function listAll<T>(
+  hub: Hub,
+  route: PagedRoute,
+  { limit = 1_000, ...query }: { limit?: number; hubId?: string; archived?: '1' } = {},
+): Promise<T[]> {
+  const found: T[] = [];
+  for (;;) {
+    let total = 0;
+    const page = await hub.call(route, {
+      query: { ...query, offset: found.length, limit } as never,
+      onResponse: ({ headers }) => {
+        total = Number(headers.get('x-total-count') ?? 0);
+      },
+    });
+    found.push(...(page as T[]));
+    if (page.length === 0 || found.length >= total) return found;
+  }
+}
+
+export interface FoundHub {
+  hubId: string;
+  label: string;
+  path?: string;
+}
+
+/** `named` is an id, a path or a label. Throws if no hub, or more than one, has that label. */
+export async function findHub(hub: Hub, named: string): Promise<FoundHub> {
+  if (/^[a-z][a-z0-9-]*\.hub\.[\w-]+$/.test(named))
+    return hub.call('GET /v1/hubs/{hubId}', { path: { hubId: named } });
+  const hubs = await listAll<FoundHub>(hub, 'GET /v1/hubs', { limit: 20 });
+  const byPath = hubs.find(({ path }) => path === named);
+  if (byPath !== undefined) return byPath;
+  return requireOne(
+    hubs.filter(({ label }) => label === named),
+    { kind: 'hub', named, idOf: ({ hubId }) => hubId },
+  );
+}
+
+/** `named` is an id or a name. */
+export async function findClassifierId(hub: Hub, named: string): Promise<string> {
+  if (/^[a-z][a-z0-9-]*\.clfr\.[\w-]+$/.test(named)) return named;
+  const classifiers = await listAll<{ classifierId: string; name: string }>(hub, 'GET /v1/classifiers');
+  const found = classifiers.filter(({ name }) => name === named);
+  return requireOne(found, { kind: 'classifier', named, idOf: ({ classifierId }) => classifierId })
+    .classifierId;
+}
+
+function requireOne<T>(
+  found: readonly T[],
+  { kind, named, idOf }: { kind: string; named: string; idOf(one: T): string },
+): T {
+  const [one, ...others] = found;
+  if (one === undefined) {
+    const text = `No ${kind} has the label ${JSON.stringify(named)}. Use the id of the ${kind}.`;
+    throw new CommandError(text, exitCodes.notFound);
+  }
+  if (others.length === 0) return one;
+  const ids = found.map(idOf).join(', ');
+  throw new CommandError(`Several ${kind}s have this label. Use the id of one of them: ${ids}`);
+}

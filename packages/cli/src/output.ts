@@ -1,0 +1,121 @@
+/** Writes results: tables on a terminal, JSON elsewhere; colours and progress only on a terminal. */
+
+import type { Environment } from './access.ts';
+import type { Context, Output } from './command.ts';
+import { ExactNumber, writeExact } from './exact-numbers.ts';
+
+export const print = ({ stdout }: Pick<Context, 'stdout'>, text: string): void => {
+  stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+};
+
+/** A line for people, beside the result. */
+export const note = ({ stderr }: Pick<Context, 'stderr'>, line: string): void => {
+  stderr.write(`${line}\n`);
+};
+
+export const printJson = (context: Pick<Context, 'stdout'>, value: unknown): void =>
+  print(context, writeExact(value, 2));
+
+/** Rows as a table on a terminal, else as JSON. */
+export function printRows(
+  context: Pick<Context, 'stdout' | 'json'>,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): void {
+  const { stdout, json } = context;
+  if (json || stdout.isTTY !== true) printJson(context, rows);
+  else stdout.write(createTable(stdout.columns)(rows) || 'nothing\n');
+}
+
+const widthMax = 60;
+
+/** Returns a function that lays out rows. The first call fixes the columns and their widths. */
+export function createTable(
+  terminalWidth = 0,
+): (rows: readonly Readonly<Record<string, unknown>>[]) => string {
+  let columns: { name: string; width: number }[] | undefined;
+  const line = (cells: readonly string[], all: readonly { width: number }[]) =>
+    `${cells.map((cell, i) => fit(cell, all[i]?.width ?? 0)).join('  ')}`.trimEnd();
+  return (rows) => {
+    if (rows.length === 0) return '';
+    const lines: string[] = [];
+    if (columns === undefined) {
+      const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+      columns = names.map((name) => {
+        const widest = rows.reduce((width, row) => Math.max(width, [...toCell(row[name])].length), 0);
+        return { name, width: Math.min(Math.max(widest, [...name].length), widthMax) };
+      });
+      lines.push(
+        line(names, columns),
+        line(
+          columns.map(({ width }) => '─'.repeat(width)),
+          columns,
+        ),
+      );
+    }
+    const all = columns;
+    for (const row of rows)
+      lines.push(
+        line(
+          all.map(({ name }) => toCell(row[name])),
+          all,
+        ),
+      );
+    const shown = terminalWidth > 0 ? lines.map((text) => [...text].slice(0, terminalWidth).join('')) : lines;
+    return `${shown.join('\n')}\n`;
+  };
+}
+
+/** Control characters of a database could rewrite the terminal. */
+function toCell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text =
+    typeof value === 'string' ? value : value instanceof ExactNumber ? value.digits : writeExact(value);
+  return text.replaceAll(/\p{Cc}/gu, ' ');
+}
+
+function fit(cell: string, width: number): string {
+  const characters = [...cell];
+  if (characters.length > width) return `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
+  return cell + ' '.repeat(width - characters.length);
+}
+
+export type Paint = (colour: 'red' | 'green' | 'yellow' | 'bold' | 'dim', text: string) => string;
+
+const codes = { red: 31, green: 32, yellow: 33, bold: 1, dim: 2 } as const;
+
+/** Colours only on a terminal, and not if NO_COLOR is set (no-color.org). */
+export function createPaint(output: Output, env: Environment): Paint {
+  const isColoured = output.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  return (colour, text) => (isColoured ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text);
+}
+
+export interface Progress {
+  show(text: string): void;
+  /** Clears the line. */
+  end(): void;
+}
+
+const progressMs = 200;
+
+/** One line on a terminal that is written again and again; nothing elsewhere. */
+export function createProgress({ stderr }: Pick<Context, 'stderr'>, nowMs: () => number): Progress {
+  if (stderr.isTTY !== true) return { show: () => {}, end: () => {} };
+  let shownAt = 0;
+  return {
+    show: (text) => {
+      if (nowMs() - shownAt < progressMs) return;
+      shownAt = nowMs();
+      stderr.write(`\r\u001b[K${text}`);
+    },
+    end: () => {
+      if (shownAt > 0) stderr.write('\r\u001b[K');
+    },
+  };
+}
+
+const barWidth = 30;
+
+export function toBar(share: number): string {
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * barWidth);
+  return `[${'='.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.floor(share * 100)} %`;
+}

@@ -1,0 +1,30 @@
+/** Reads what a command is given on standard input or in arguments. */
+
+import { parseExact } from './exact-numbers.ts';
+import { CommandError } from './failure.ts';
+
+export async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  stdin.setEncoding('utf8');
+  for await (const chunk of stdin) text += chunk;
+  return text;
+}
+
+/** `name=text` is a text, `name:=json` any JSON; a name that is given again makes a list. */
+export function readValues(words: readonly string[]): Record<string, unknown> {
+  const values = new Map<string, unknown[]>();
+  for (const word of words) {
+    const [, name = '', sign, text = ''] = /^([^=:]+)(:?=)(.*)$/s.exec(word) ?? [];
+    if (sign === undefined) throw new CommandError(`${word} must have the form NAME=TEXT, or NAME:=JSON.`);
+    values.set(name, [...(values.get(name) ?? []), sign === '=' ? text : parseValue(name, text)]);
+  }
+  return Object.fromEntries([...values].map(([name, all]) => [name, all.length === 1 ? all[0] : all]));
+}
+
+function parseValue(name: string, text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch (cause) {
+    throw new CommandError(`The value of ${name} is not JSON: ${text}`, undefined, { cause });
+  }
+}

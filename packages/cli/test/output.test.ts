@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { parseExact, restoreDigits, writeExact } from '../src/exact-numbers.ts';
+import { createPaint, createTable } from '../src/output.ts';
+import { readValues } from '../src/read-input.ts';
+
+describe('exact numbers', () => {
+  it.each(['12345678901234567890', '[1.10,{"a":-0.50e3}]', '{"a":"1.10 \\" 2.20","b":1}', '"x"', '1e400'])(
+    'are written as they were read: %s',
+    (json) => expect(writeExact(parseExact(json))).toBe(json),
+  );
+
+  it('are JavaScript numbers if a double holds their digits', () => {
+    expect(parseExact('[1, 1.5, 1.10]')).toMatchObject([1, 1.5, { digits: '1.10' }]);
+    expect(restoreDigits(JSON.stringify({ n: parseExact('1.10') }))).toBe('{"n":1.10}');
+  });
+});
+
+describe('a table', () => {
+  const table = (...rows: Record<string, unknown>[]) => createTable()(rows);
+
+  it('aligns columns, and shows digits and nulls', () => {
+    const rows = parseExact('[{"id": 1, "amount": 1.10}, {"id": 100, "amount": null}]');
+    expect(table(...(rows as Record<string, unknown>[]))).toBe('id   amount\n───  ──────\n1    1.10\n100\n');
+  });
+
+  it('removes control characters, which could rewrite the terminal', () => {
+    expect(table({ a: 'x\u001b[2Jy\nz\u0007' })).toBe('a\n─────────\nx [2Jy z\n');
+  });
+
+  it('keeps its columns for later rows, and is cut at the width of the terminal', () => {
+    const next = createTable(8);
+    next([{ name: 'abc', city: 'x' }]);
+    expect(next([{ name: 'a very long name', city: 'y' }])).toBe('a v…  y\n'.slice(0, 9));
+  });
+});
+
+it('paints only on a terminal, and not with NO_COLOR', () => {
+  const output = (isTTY: boolean) => ({ isTTY }) as never;
+  expect(createPaint(output(true), {})('red', 'x')).toBe('\u001b[31mx\u001b[0m');
+  expect(createPaint(output(true), { NO_COLOR: '1' })('red', 'x')).toBe('x');
+  expect(createPaint(output(false), {})('red', 'x')).toBe('x');
+});
+
+it('reads values from words', () => {
+  expect(readValues(['a=1', 'b:=1', 'a=2', 'c==:=', 'd:={"x": null}'])).toEqual({
+    a: ['1', '2'],
+    b: 1,
+    c: '=:=',
+    d: { x: null },
+  });
+  expect(() => readValues(['a:=x'])).toThrow('The value of a is not JSON');
+  expect(() => readValues(['a'])).toThrow('NAME=TEXT');
+});

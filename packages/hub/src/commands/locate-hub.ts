@@ -1,0 +1,68 @@
+/** Finds the hub of the data directory, and runs the operator's requests over its socket or in its store. */
+
+import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
+import { type OperatorRequest, operate } from '@datahub/catalog/maintenance/operator';
+import { openCatalogStore } from '@datahub/catalog/store';
+import type { Environment } from '@datahub/cli/access';
+import { findAccess, type Known } from '@datahub/cli/access';
+import { CommandError } from '@datahub/cli/failure';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
+import { readSettings } from '@datahub/service-kit/process/settings';
+import { type Access, findKey, findUrl } from '../access.ts';
+
+const dataDirOf = (env: Environment): string =>
+  readSettings(env, (reader) => reader.text('DATAHUB_DATA_DIR', 'data'));
+
+/** The hub that runs over the data directory, with the key in it. */
+export async function findLocalHub(env: Environment): Promise<Known> {
+  const dataDir = dataDirOf(env);
+  const { key, keyPlace } = await findKey(env, dataDir);
+  return { url: await findUrl(env, dataDir), ...(key === undefined ? {} : { key }), keyPlace };
+}
+
+export interface LocatedHub {
+  config: CatalogConfig;
+  access: Access;
+}
+
+export async function locateHub(env: Environment): Promise<LocatedHub> {
+  const dataDir = dataDirOf(env);
+  const config = readSettings(env, readCatalogConfig);
+  const { url, key, keyPlace = '' } = await findAccess(env, findLocalHub);
+  const { keyInShell } = await findKey(env, dataDir);
+  return { config, access: { url, runs: await isHubAt(url), dataDir, key, keyPlace, keyInShell } };
+}
+
+async function isHubAt(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
+    (response) => response.ok,
+    () => false,
+  );
+}
+
+export async function runLocally(
+  request: OperatorRequest,
+  { config, access: { url, runs } }: LocatedHub,
+): Promise<unknown> {
+  const { operatorSocket } = config;
+  if (operatorSocket === undefined) return runInStore(request, config);
+  const answer = await sendOperatorCommand(operatorSocket, request);
+  if (answer === undefined && runs) {
+    throw new CommandError(
+      `A hub runs at ${url}, but not with the store here. Run this where its data directory is, or stop the hub.`,
+    );
+  }
+  return answer ?? runInStore(request, config);
+}
+
+async function runInStore(request: OperatorRequest, config: CatalogConfig): Promise<unknown> {
+  const store = await openCatalogStore(config.storeUrl);
+  try {
+    const { namespace } = config;
+    const createId = createIdFactory({ namespace });
+    return await operate({ store, createId, nowMs: Date.now, namespace }, request);
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { bundle } from '../../packages/cli/bundle.ts';
+import { api, createSource } from '../support/hub.ts';
+
+const { url, key } = inject('hub');
+const repository = fileURLToPath(new URL('../../packages/cli/bin/datahub.mjs', import.meta.url));
+const suffix = randomBytes(4).toString('hex');
+const hubPath = `cli-${suffix}`;
+let dir: string;
+let packed: string;
+let sourceId: string;
+const children: ChildProcess[] = [];
+
+interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+interface Given {
+  env?: Record<string, string>;
+  stdin?: string;
+  program?: string;
+}
+
+const hubEnv = { DATAHUB_URL: url, DATAHUB_API_KEY: key };
+
+function datahub(args: string[], { env = hubEnv, stdin = '', program = packed }: Given = {}): Promise<Ran> {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd: dir,
+    env: { PATH, HOME: dir, DATAHUB_DATA_DIR: join(dir, 'data'), ...env },
+  });
+  children.push(child);
+  return new Promise((resolve, reject) => {
+    const ran: Ran = { code: null, stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text) => {
+        ran[name] += text;
+      });
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ ...ran, code }));
+    child.stdin.end(stdin);
+  });
+}
+
+const ok = async (args: string[], given?: Given): Promise<string> => {
+  const { code, stdout, stderr } = await datahub(args, given);
+  if (code !== 0) throw new Error(`datahub ${args.join(' ')}: ${code}\n${stdout}\n${stderr}`);
+  return stdout;
+};
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'datahub-cli-'));
+  packed = join(dir, 'datahub.mjs');
+  await writeFile(packed, await bundle());
+  const { hubId } = await api.ok(api.post('/v1/hubs', { label: `Cli ${suffix}`, path: hubPath }));
+  sourceId = await createSource(hubId);
+  const store = (path: string, query: string, change: object = {}) =>
+    api.ok(api.post('/v1/queries', { hubId, sourceId, label: path, path, query, ...change }));
+  await store('exact', 'SELECT :n AS n, :text AS text', {
+    context: [
+      { key: 'n', type: 'decimal' },
+      { key: 'text', type: 'string', value: 'é' },
+    ],
+    tool: { name: `exact_${suffix}`, description: 'Returns a number.' },
+  });
+  await store('ids', 'SELECT id FROM sales WHERE id IN (:ids) ORDER BY id', {
+    context: [{ key: 'ids', type: 'bigint[]' }],
+  });
+  await store('gone', 'SELECT id FROM a_table_that_is_not_there');
+});
+afterAll(async () => {
+  for (const child of children) child.kill();
+  await rm(dir, { recursive: true, force: true });
+});
+
+describe('datahub login', () => {
+  it('stores a key that only the user can read, and the other commands use it', async () => {
+    const env = { HOME: join(dir, 'home') };
+    const printed = await ok(['login', '--url', url], { env, stdin: `${key}\n` });
+    expect(printed).not.toContain(key);
+    const profile = join(dir, 'home/.config/datahub/profile.json');
+    expect((await stat(profile)).mode & 0o777).toBe(0o600);
+    expect(await ok(['whoami'], { env })).toContain(profile);
+    const described = JSON.parse(await ok(['whoami', '--json'], { env, program: repository }));
+    expect(described).toMatchObject({ url, scopes: ['*'], keyPlace: profile });
+    expect(JSON.stringify(described)).not.toContain(key);
+    // Another hub does not get this key.
+    const elsewhere = { ...env, DATAHUB_URL: 'http://127.0.0.1:9' };
+    expect(await datahub(['whoami'], { env: elsewhere })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('There is no key'),
+    });
+  });
+
+  it('stores no key that the hub rejects', async () => {
+    const env = { HOME: join(dir, 'nobody') };
+    const { code, stderr } = await datahub(['login', '--url', url], { env, stdin: 'wrong' });
+    expect([code, stderr]).toEqual([3, expect.stringContaining('KEY_INVALID')]);
+    await expect(stat(join(dir, 'nobody/.config/datahub/profile.json'))).rejects.toThrow('ENOENT');
+  });
+});
+
+describe('datahub run', () => {
+  const exact = ['run', `${hubPath}/exact`, 'n:=12345678901234567890.10'];
+
+  it('writes JSON, NDJSON and CSV with all digits', async () => {
+    const digits = '12345678901234567890.10';
+    expect(await ok(exact)).toContain(digits);
+    expect(await ok([...exact, '--format', 'ndjson'])).toMatch(new RegExp(`^\\{.*${digits}.*\\}\n$`));
+    expect(await ok([...exact, '--format', 'csv', 'text=x=y'])).toMatch(/^n,text\r?\n.*x=y/);
+    const table = await ok([...exact, '--format', 'table']);
+    expect(table.split('\n')[0]).toMatch(/^n +text/);
+    expect(table).toContain(digits);
+  });
+
+  it('takes lists, JSON and standard input', async () => {
+    const ids = async (words: string[], stdin = '') =>
+      JSON.parse(await ok(['run', `${hubPath}/ids`, ...words], { stdin })).data.map(Object.values);
+    expect(await ids(['ids=1', 'ids=2'])).toEqual([[1], [2]]);
+    expect(await ids(['ids:=[1,3]', '--max-rows', '1'])).toEqual([[1]]);
+    expect(await ids(['--values', '-'], '{"ids": [2]}')).toEqual([[2]]);
+  });
+
+  it('tells problems apart by exit codes', async () => {
+    const codeOf = async (args: string[], given?: Given) => (await datahub(args, given)).code;
+    expect(await codeOf(['run', `${hubPath}/nothing`])).toBe(4);
+    expect(await codeOf(['run', `${hubPath}/exact`, 'm=1'])).toBe(1);
+    expect(await codeOf(['run', 'nonsense'])).toBe(1);
+    expect(await codeOf(['run', 'a/b'], { env: { ...hubEnv, DATAHUB_API_KEY: 'dhk_wrong' } })).toBe(3);
+    expect(await codeOf(['run', 'a/b'], { env: { ...hubEnv, DATAHUB_URL: 'http://127.0.0.1:9' } })).toBe(6);
+    const failed = await datahub(['run', `${hubPath}/gone`, '--json']);
+    expect(failed.code).not.toBe(0);
+    expect(JSON.parse(failed.stdout)).toMatchObject({ code: 'SQL_REJECTED' });
+  });
+});
+
+it('datahub train, predict and summarize work with files and standard input', async () => {
+  const { id } = await api.ok(api.post('/v1/classifiers', { name: `Tickets ${suffix}` }));
+  const lines = ['ham,lunch at noon', 'spam,win money now', 'ham,see you at lunch', 'spam,money for free'];
+  await writeFile(join(dir, 'mail.csv'), `topic,body\n${lines.join('\n')}\n`);
+  const columns = ['--text', 'body', '--label', 'topic'];
+  const trained = await ok(['train', `Tickets ${suffix}`, 'mail.csv', ...columns, '--json']);
+  expect(JSON.parse(trained)).toMatchObject({ trained: 4, skipped: 0 });
+  await writeFile(join(dir, 'more.ndjson'), '{"label": "ham", "context": "lunch"}\n{"label": "ham"}\n');
+  const partly = await datahub(['train', id, 'more.ndjson']);
+  expect(partly).toMatchObject({ code: 1, stderr: expect.stringContaining('more.ndjson:2: ') });
+  const stdin = 'free money\nlunch?\n';
+  const predicted = JSON.parse(await ok(['predict', id], { stdin }));
+  expect(predicted.map(({ label }: { label: string }) => label)).toEqual(['spam', 'ham']);
+  await writeFile(join(dir, 'text.txt'), 'The parcel is late. The parcel was sent on Monday. Cats sleep.');
+  expect(await ok(['summarize', 'text.txt', '--sentences', '1'])).toMatch(/parcel/);
+  await api.delete(`/v1/classifiers/${id}`);
+});
+
+it('datahub keys creates, lists, rotates and revokes keys', async () => {
+  const { keyId } = JSON.parse(await ok(['keys', 'create', '--name', 'cli', '--scopes', 'hubs:read']));
+  expect(JSON.parse(await ok(['keys', 'list'])).map((one: { keyId: string }) => one.keyId)).toContain(keyId);
+  const rotated = JSON.parse(await ok(['keys', 'rotate', keyId]));
+  await ok(['keys', 'revoke', rotated.keyId]);
+  await ok(['keys', 'revoke', keyId]);
+  const account = await datahub(['keys', 'create', '--name', 'x', '--new-account']);
+  expect(account).toMatchObject({ code: 1, stderr: expect.stringContaining('for operators') });
+});
+
+it.each(['auto', 'legacy'] as const)('datahub mcp serves the tools of the hub (%s)', async (mode) => {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+  const { PATH = '' } = process.env;
+  const env = { PATH, HOME: dir, ...hubEnv };
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [packed, 'mcp'], env }));
+  try {
+    expect(client.getNegotiatedProtocolVersion()).toBe(mode === 'auto' ? '2026-07-28' : '2025-11-25');
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name).filter((name) => /^(exact_|search_tools)/.test(name))).not.toEqual(
+      [],
+    );
+    const name = tools.length === 3 && tools.some((one) => one.name === 'run_tool') ? 'run_tool' : undefined;
+    const inner = { n: 1.5, text: 'over stdio' };
+    const result = await client.callTool({
+      name: name ?? `exact_${suffix}`,
+      arguments: name === undefined ? inner : { name: `exact_${suffix}`, arguments: inner },
+    });
+    expect(JSON.stringify(result.content)).toContain('over stdio');
+  } finally {
+    await client.close();
+  }
+});
+
+it('the packed package is one program without dependencies', async () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const env = { ...process.env, HOME: dir, npm_config_update_notifier: 'false' };
+  const run = promisify(execFile);
+  await run('npm', ['pack', '-w', 'packages/cli', '--pack-destination', dir], { cwd: root, env });
+  const options = ['--yes', '--offline', '--cache', join(dir, 'npm')];
+  const { stdout } = await run('npx', [...options, './datahub-cli-0.1.0.tgz', '--help'], { cwd: dir, env });
+  expect(stdout).toBe(await ok(['--help']));
+});
+
+it('the repository runs the same commands', async () => {
+  const help = await ok(['--help'], { program: repository });
+  expect(help).toBe(await ok(['--help']));
+  expect(await ok(['sealing-keys'], { program: repository })).toContain('DATAHUB_SEALING_P');
+  expect(await datahub(['backup', 'x'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('operators'),
+  });
+});
