@@ -78,7 +78,7 @@ describe.skipIf(executablePath === undefined)(
       await write('Filter rows', 'south');
       await page.locator('.figures', { hasText: '1 match' }).waitFor();
       await use('Chart');
-      await page.locator('.chart canvas').waitFor();
+      await page.locator('.chart-view').waitFor();
       await use('JSON');
       await page.locator('.json', { hasText: 'south' }).waitFor();
       await tabTo('Download CSV');

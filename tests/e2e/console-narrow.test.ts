@@ -60,7 +60,7 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await look('tree');
     await page.keyboard.press('Escape');
     await page.locator('.frame[data-side=false]').waitFor();
-    expect(await page.getByRole('link', { name: 'Data Hub: all hubs', exact: true }).count()).toBe(1);
+    expect(await page.getByRole('link', { name: 'Data Hub', exact: true }).count()).toBe(1);
     expect(found).toEqual({});
   });
 });

@@ -87,11 +87,27 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
   });
 
   it('keeps the key only in memory if the user chooses so', async () => {
-    await page.getByLabel('Keep it in this tab').uncheck();
+    await page.getByLabel('Stay signed in').uncheck();
     await signIn(page, key);
     expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.getByLabel('API key').waitFor();
     await page.reload();
     await page.getByLabel('API key').waitFor();
+  });
+
+  it('holds for all tabs of the browser, and so does signing out', async () => {
+    await signIn(page, key);
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await other.locator('.frame').waitFor();
+    expect(await other.evaluate('JSON.stringify({ ...localStorage })')).not.toContain(key);
+    await other.getByRole('button', { name: 'Sign out', exact: true }).click();
+    for (const tab of [page, other]) {
+      await tab.getByLabel('API key').waitFor();
+      expect(await tab.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
+    }
   });
 
   it('runs a query by id with a key that may only execute', async () => {

@@ -24,7 +24,7 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
       >
         <Icon name="menu" />
       </button>
-      <a class="logo" href={linkTo('hubs')} aria-label="Data Hub: all hubs">
+      <a class="logo" href={linkTo('hubs')} aria-label="Data Hub">
         <i aria-hidden="true" />
         <span>Data Hub</span>
       </a>

@@ -44,7 +44,11 @@ export function Side() {
           />
         </>
       )}
-      {hubId.value !== undefined && <OtherLinks hub={hubId.value} />}
+      {hubId.value !== undefined && (
+        <div class="links-below">
+          <OtherLinks hub={hubId.value} />
+        </div>
+      )}
       <TreeDialog asked={asked} />
     </nav>
   );
@@ -119,13 +123,13 @@ function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
     },
   ];
   return (
-    <>
+    <div class={`branch ${kind}`}>
       <div class="section">
         <span>{label}</span>
         <Menu label={`Add to ${label}`} icon="plus" items={items} />
       </div>
       <Tree root={root} label={label} empty={empty} />
-    </>
+    </div>
   );
 }
 

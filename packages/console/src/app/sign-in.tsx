@@ -38,7 +38,11 @@ export function SignIn() {
           autofocus
           hint="npm start prints the first key; “npm run datahub -- keys create” makes another."
         />
-        <Tick label="Keep it in this tab until it is closed" checked={keep} onChange={setKeep} />
+        <Tick
+          label="Stay signed in, in all tabs of this browser, until the last one is closed"
+          checked={keep}
+          onChange={setKeep}
+        />
         {problem && <ProblemBox problem={problem} />}
         <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
           Sign in

@@ -1,8 +1,10 @@
 /** One branch of the tree: folders and their contents, for pointer and keyboard. */
 
 import { signal, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { problemOf } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
+import { isOpen, setOpen } from '../../state/open-folders.ts';
 import { may } from '../../state/permissions.ts';
 import { linkTo, route } from '../../state/route.ts';
 import { canMove, move, scopeOf } from '../../state/tree-actions.ts';
@@ -13,8 +15,6 @@ import { Menu, type MenuItem } from '../menu.tsx';
 import { notify } from '../notice.tsx';
 import { type PendingDialog, TreeDialog } from './tree-dialogs.tsx';
 
-/** The ids of closed folders. All others are open. */
-const closed = signal(new Set<string>());
 const dragged = signal<TreeNode | undefined>(undefined);
 
 interface Line {
@@ -26,7 +26,7 @@ function linesOf(node: TreeNode, level: number): Line[] {
   const children = [...node.children].sort(foldersFirst);
   return children.flatMap((child) => [
     { node: child, level },
-    ...(child.nodeType === 'folder' && !closed.value.has(child.nodeId) ? linesOf(child, level + 1) : []),
+    ...(child.nodeType === 'folder' && isOpen(child) ? linesOf(child, level + 1) : []),
   ]);
 }
 
@@ -34,12 +34,7 @@ function linesOf(node: TreeNode, level: number): Line[] {
 const foldersFirst = (a: TreeNode, b: TreeNode) =>
   Number(b.nodeType === 'folder') - Number(a.nodeType === 'folder');
 
-function toggle(node: TreeNode, open = closed.value.has(node.nodeId)): void {
-  const next = new Set(closed.value);
-  if (open) next.delete(node.nodeId);
-  else next.add(node.nodeId);
-  closed.value = next;
-}
+const toggle = (node: TreeNode, open = !isOpen(node)): void => setOpen([node], open);
 
 export const nodeLink = ({ nodeType, nodeId }: TreeNode): string =>
   linkTo('hub', hubId.value ?? '', nodeType, nodeId);
@@ -90,6 +85,7 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
   const ask = (what: PendingDialog) => {
     asked.value = what;
   };
+  useReveal(root, chosen);
   const { over, dropOn } = useDrop();
   const keydown = (event: KeyboardEvent) => {
     const list = event.currentTarget as HTMLElement;
@@ -133,6 +129,20 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
   );
 }
 
+/** Opens the folders above a node that is shown now, and brings it into sight. */
+function useReveal(root: TreeNode, chosen: string | undefined): void {
+  const isHere = chosen !== undefined && findNode(chosen)?.path[0]?.nodeId === root.nodeId;
+  useEffect(() => {
+    if (!isHere) return;
+    const closed = (findNode(chosen)?.path ?? []).filter(
+      (node) => node.nodeType === 'folder' && !isOpen(node),
+    );
+    if (closed.length > 0) setOpen(closed, true);
+    const find = () => document.querySelector(`[data-node="${CSS.escape(chosen)}"]`);
+    requestAnimationFrame(() => find()?.scrollIntoView({ block: 'nearest' }));
+  }, [isHere, chosen]);
+}
+
 interface TreeItemProps {
   line: Line;
   tabIndex: number;
@@ -146,7 +156,7 @@ const icons: Partial<Record<string, IconName>> = { folder: 'folder', query: 'que
 
 function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }: TreeItemProps) {
   const isFolder = node.nodeType === 'folder';
-  const isOpen = !closed.value.has(node.nodeId);
+  const open = isFolder && isOpen(node);
   const isChosen = route.value[3] === node.nodeId;
   const engine =
     node.nodeType === 'source'
@@ -160,7 +170,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
     'data-over': over,
     'aria-level': level,
     'aria-selected': isChosen,
-    'aria-expanded': isFolder ? isOpen : undefined,
+    'aria-expanded': isFolder ? open : undefined,
     'aria-current': isChosen ? ('page' as const) : undefined,
     tabIndex,
     title: node.label,
@@ -181,7 +191,7 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
   const icon = isFolder ? 'chevron' : (icons[node.nodeType] ?? 'query');
   const inside = (
     <>
-      <span class={isFolder && isOpen ? 'twist open' : 'twist'}>
+      <span class={open ? 'twist open' : 'twist'}>
         <Icon name={icon} />
       </span>
       <span class="row-label">{node.label}</span>{' '}
@@ -237,15 +247,15 @@ function treeKey(event: KeyboardEvent, { lines, current, list, ask }: TreeKeyCon
   const item = () => list.querySelector(`[data-node="${CSS.escape(line.node.nodeId)}"]`);
   const open = () => item()?.querySelector('a')?.click();
   const isFolder = line.node.nodeType === 'folder';
-  const isOpen = isFolder && !closed.value.has(line.node.nodeId);
+  const opened = isFolder && isOpen(line.node);
   const keys: Record<string, () => unknown> = {
     ArrowDown: () => focus(at + 1),
     ArrowUp: () => focus(at - 1),
     Home: () => focus(0),
     End: () => focus(lines.length - 1),
-    ArrowRight: () => (isFolder && !isOpen ? toggle(line.node, true) : focus(at + 1)),
+    ArrowRight: () => (isFolder && !opened ? toggle(line.node, true) : focus(at + 1)),
     ArrowLeft: () =>
-      isOpen
+      opened
         ? toggle(line.node, false)
         : focus(lines.findIndex(({ node }) => node.nodeId === line.node.parentNodeId)),
   };
