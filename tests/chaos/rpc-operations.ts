@@ -71,6 +71,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['ml', 'deleteJob', 'jobId'],
   ['ml', 'deleteClass', 'classifierId classId'],
   ['ml', 'deleteClassifier', 'classifierId'],
+  ['catalog', 'updateKey', 'keyId', { name: label, removedLimits: [] }],
   ['catalog', 'rotateKey', 'keyId'],
   ['catalog', 'revokeKey', 'keyId'],
   ['catalog', 'deleteQuery', 'queryId'],

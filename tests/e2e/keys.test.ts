@@ -83,11 +83,86 @@ describe('a key with a rate limit', () => {
     expect(await admitted([(await newKey({ scopes })).key], 40)).toBe(40);
   });
 
+  it('shares the changed budget with the keys that it created', async () => {
+    const parent = await newKey({ scopes, limits: { ratePerMinute: 40 } });
+    const child = await newKey({ scopes, limits: { ratePerMinute: 40 } }, parent.key);
+    const change = { limits: { ratePerMinute: 10 } };
+    await api.ok(api.put(`/v1/keys/${parent.keyId}`, change));
+    expect(await admitted([child.key, parent.key], 40)).toBeLessThanOrEqual(10 + slack);
+  });
+
   it('shares it with the key that replaces it', async () => {
     const old = await newKey({ scopes, limits: { ratePerMinute: 20 } });
     const keys = [old.key];
     for (let i = 0; i < 3; i++)
       keys.push((await api.ok(api.post(`/v1/keys/${old.keyId}/rotate`, { overlapSeconds: 3_600 }))).key);
     expect(await admitted(keys, 60)).toBeLessThanOrEqual(20 + slack);
+  });
+});
+
+describe('a change of a key', () => {
+  const shown = async (keyId: string) => {
+    const keys = await api.ok(api.get('/v1/keys?limit=10000'));
+    return keys.find((key: { keyId: string }) => key.keyId === keyId);
+  };
+  const change = (keyId: string, body: object, key?: string) =>
+    api.put(`/v1/keys/${keyId}`, body, key === undefined ? {} : { key });
+
+  it('replaces the limits that it names, and leaves the others', async () => {
+    const limits = { maxRows: 10, context: { tenant: 7 }, strict: true };
+    const { keyId } = await newKey({ limits, expiresAt: '2099-01-01T00:00:00.000Z' });
+    const context = '{"tenant":9007199254740993}';
+    const raw = `{"name":"other","limits":{"context":${context},"maxRows":null,"strict":false}}`;
+    const { status, body } = await api.call('PUT', `/v1/keys/${keyId}`, { raw });
+    expect([status, body.name, Object.keys(body.limits)]).toEqual([200, 'other', ['context']]);
+    expect(body.expiresAt).toBe('2099-01-01T00:00:00.000Z');
+    const next = await api.ok(change(keyId, { limits: { maxRows: 5 }, expiresAt: null }));
+    expect(next).toEqual(await shown(keyId));
+    expect([next.limits.maxRows, next.expiresAt]).toEqual([5, null]);
+    const entries = await api.ok(api.get(`/v1/audit?resourceId=${keyId}`));
+    expect(entries.map(({ action }: { action: string }) => action)).toEqual([
+      'key.update',
+      'key.update',
+      'key.create',
+    ]);
+  });
+
+  it('takes effect for calls of the key', async () => {
+    const { key, keyId } = await newKey({ scopes: ['hubs:read'] });
+    await api.ok(change(keyId, { expiresAt: new Date(Date.now() + 1_500).toISOString() }));
+    await expect
+      .poll(async () => (await api.get('/v1/hubs', { key })).body.code, { timeout: 20_000 })
+      .toBe('KEY_EXPIRED');
+    // A key that has expired stays so.
+    expect((await change(keyId, { expiresAt: null })).body.code).toBe('CONFLICT');
+  });
+
+  it('is refused if the caller may do less than the key may before or after it', async () => {
+    const admin = await newKey({ scopes: ['keys:admin', 'hubs:read'], limits: { maxRows: 100 } });
+    const weak = await newKey({ scopes: ['hubs:read'], limits: { maxRows: 50 } });
+    const strong = await newKey({ scopes: ['hubs:read', 'hubs:write'], limits: { maxRows: 50 } });
+    const codeOf = async (keyId: string, limits: object) =>
+      (await change(keyId, { limits }, admin.key)).body.code;
+    expect(await codeOf(strong.keyId, { maxRows: 1 })).toBe('SCOPE_DENIED');
+    expect(await codeOf(weak.keyId, { maxRows: 101 })).toBe('SCOPE_DENIED');
+    expect(await codeOf(weak.keyId, { maxRows: null })).toBe('SCOPE_DENIED');
+    expect(await codeOf(weak.keyId, { maxRows: 100 })).toBeUndefined();
+    // The caller can narrow itself, and cannot take that back.
+    expect(await codeOf(admin.keyId, { maxRows: 60 })).toBeUndefined();
+    expect(await codeOf(admin.keyId, { maxRows: 100 })).toBe('SCOPE_DENIED');
+  });
+
+  it('names what is wrong', async () => {
+    const { keyId } = await newKey({});
+    const pointers = async (body: object) =>
+      (await change(keyId, body)).body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect(await pointers({ scopes: ['*'] })).toEqual(['/scopes']);
+    expect(await pointers({ limits: { maxRow: 5 } })).toEqual(['/limits/maxRow']);
+    expect(await pointers({ limits: { origins: ['https://A.example'] } })).toEqual(['/limits/origins/0']);
+    expect(await pointers({ limits: { queryIds: ['nowhere'] } })).toEqual(['/limits/queryIds/0']);
+    expect(await pointers({ expiresAt: '2020-01-01T00:00:00Z' })).toEqual(['/expiresAt']);
+    expect((await change('dh.key.none', { name: 'x' })).status).toBe(404);
+    const { otherKey } = inject('hub');
+    expect((await change(keyId, { name: 'x' }, otherKey)).status).toBe(404);
   });
 });

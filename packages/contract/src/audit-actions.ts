@@ -18,6 +18,7 @@ export const auditActions = [
   'query.execute',
   'query.try',
   'key.create',
+  'key.update',
   'key.rotate',
   'key.revoke',
   'classifier.create',

@@ -3,7 +3,7 @@
  *
  * A document is plain JSON data with an id, an account and a version. Every call except `getUnique`, `scan` and
  * `sweepExpired` names the account, which is part of every filter. One call is one atomic write of one document and of
- * the document beside it (`CompanionWrite`). There are no transactions across calls (see `insertMany`).
+ * the documents beside it (`CompanionWrite`). There are no transactions across calls (see `insertMany`).
  *
  * Errors are `HubError`s:
  * - `CONFLICT`: the id or a unique value exists already.
@@ -75,14 +75,17 @@ export interface Page extends Filter {
 }
 
 /**
- * A new document of another collection, written atomically with a change. SQLite writes both in one commit, and rejects
- * both if the id exists. MongoDB writes it into an outbox of the changed document, and from there to its collection before
- * the call resolves, or at the next `settle` if that fails. There an id that exists counts as written.
+ * A new document, written atomically with a change of another one. SQLite writes both in one commit, and rejects both if
+ * the id exists. MongoDB writes it into an outbox of the changed document, and from there to its collection before the call
+ * resolves, or at the next `settle` if that fails. There an id that exists counts as written. Several are written in their
+ * order, so the last one shows that all are written.
  */
 export interface CompanionWrite {
   collection: string;
   doc: Doc;
 }
+
+export type CompanionWrites = CompanionWrite | readonly CompanionWrite[];
 
 /** A change of a counter; `by` may be negative. */
 export interface CounterStep {
@@ -96,7 +99,7 @@ export interface DeleteGuard {
   /** Delete only if this counter is zero, checked in the same atomic step. */
   zero?: string;
   /** Written if and only if the document is deleted. */
-  companion?: CompanionWrite | undefined;
+  companion?: CompanionWrites | undefined;
 }
 
 export interface Position {
@@ -107,7 +110,7 @@ export interface Position {
 export type Summary = Record<string, Scalar> & { id: string };
 
 export interface Collection<T extends Doc> {
-  insert(doc: T, companion?: CompanionWrite): Promise<void>;
+  insert(doc: T, companion?: CompanionWrites): Promise<void>;
   /**
    * Inserts in order. SQLite inserts all or none; MongoDB inserts those before the first conflict. If a partial batch would
    * be wrong, insert one document.
@@ -117,7 +120,7 @@ export interface Collection<T extends Doc> {
   /** For lookups that find the account, such as that of a key by its hash. */
   getUnique(field: string, value: string): Promise<T | null>;
   /** Compare-and-set: false if the stored version is not `doc.version - 1`, or there is no document. */
-  replace(doc: T, companion?: CompanionWrite): Promise<boolean>;
+  replace(doc: T, companion?: CompanionWrites): Promise<boolean>;
   /** False if there is no document or the guard does not hold. */
   delete(accountId: string, id: string, guard?: DeleteGuard): Promise<boolean>;
   /** Deletes the first `limit` documents of the filter and returns how many. On MongoDB it is not atomic as a whole. */

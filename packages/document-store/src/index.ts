@@ -7,6 +7,7 @@ export type {
   Collection,
   CollectionSpec,
   CompanionWrite,
+  CompanionWrites,
   DeleteGuard,
   Doc,
   DocumentStore,

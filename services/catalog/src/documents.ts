@@ -166,6 +166,8 @@ export interface KeyDoc extends Doc {
   limits: KeyLimitValues;
   /** The rate budgets that the key's requests count against, oldest first. If absent, the key has one of its own. */
   budgets?: RateBudgetDoc[];
+  /** The id of the budget with the key's own rate: of the key that it replaced. If absent, it is the id of the key. */
+  ownBudget?: string;
   lastCharacters: string;
   createdAt: number;
   expiresAt: number | null;

@@ -54,12 +54,62 @@ export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
   );
 }
 
+const ownBudgetOf = ({ id, ownBudget = id }: KeyDoc): string => ownBudget;
+
+/** The key with a budget of its own rate below the others, if it has one already or its rate is lower than theirs. */
+function withOwnBudget(key: KeyDoc, others: RateBudgetDoc[], hasOwn: boolean): KeyDoc {
+  const id = ownBudgetOf(key);
+  const { ratePerMinute: perMinute } = key.limits;
+  const lowest = Math.min(...others.map((one) => one.perMinute ?? Number.POSITIVE_INFINITY));
+  const own = perMinute !== undefined && (hasOwn || perMinute < lowest) ? [{ id, perMinute }] : [];
+  const budgets = [...others, ...own];
+  return { ...key, budgets: budgets.length === 0 ? [{ id }] : budgets };
+}
+
+/** The changed key with its budgets. Keys that share its own budget need `followRate`. */
+export function setRate(key: KeyDoc): KeyDoc {
+  const all = budgetsOf(key).filter(({ perMinute }) => perMinute !== undefined);
+  const others = all.filter(({ id }) => id !== ownBudgetOf(key));
+  return withOwnBudget(key, others, others.length < all.length);
+}
+
+/** The same key if it does not share the own budget of the changed key. */
+export function followRate(key: KeyDoc, changed: KeyDoc): KeyDoc {
+  const id = ownBudgetOf(changed);
+  const { ratePerMinute: perMinute } = changed.limits;
+  const old = budgetsOf(key);
+  if (key.id === changed.id || old.every((budget) => budget.id !== id)) return key;
+  if (ownBudgetOf(key) === id) {
+    // One of the two replaced the other.
+    const { ratePerMinute: _, ...limits } = key.limits;
+    return setRate({
+      ...key,
+      limits: perMinute === undefined ? limits : { ...limits, ratePerMinute: perMinute },
+    });
+  }
+  const next = old.flatMap((budget) => {
+    if (budget.id !== id) return [budget];
+    return perMinute === undefined ? [] : [{ id, perMinute }];
+  });
+  return setRate({ ...key, budgets: next });
+}
+
+/** Throws SCOPE_DENIED if a key with a rate would give others requests that do not count against its own budgets. */
+export function requireOwnRate(caller: KeyDoc | null, old: KeyDoc, next: KeyDoc): void {
+  const { ratePerMinute = Number.POSITIVE_INFINITY } = old.limits;
+  const isRaised = (next.limits.ratePerMinute ?? Number.POSITIVE_INFINITY) > ratePerMinute;
+  if (caller === null || !isRaised) return;
+  const shared = new Set(budgetsOf(old).map(({ id }) => id));
+  const isShared = budgetsOf(caller).every(({ id, perMinute }) => perMinute === undefined || shared.has(id));
+  if (!isShared) throw refused('A key with a rate raises only the rates of keys that share its budget.');
+}
+
 /** Throws SCOPE_DENIED if the other key can do more, or lasts longer: a weaker key must not cut off its callers. */
 export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
   try {
     requireNoMore(caller, other);
   } catch (cause) {
-    const message = 'A key revokes only keys that may do no more than itself, and no longer.';
+    const message = 'A key changes and revokes only keys that may do no more than itself, and no longer.';
     throw new HubError('SCOPE_DENIED', message, { cause });
   }
 }

@@ -34,15 +34,11 @@ export interface MadeKey {
 
 export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeContext): MadeKey {
   const check = createChecker();
-  const name = check.label(['name'], input.name);
+  const checked = checkMembers(check, input, nowMs);
   const wanted = input.scopes.length === 0 ? ['queries:execute'] : input.scopes;
   wanted.forEach((scope, index) => {
     check.oneOf(['scopes', index], scope, grantableScopes);
   });
-  if (input.expiresAt !== null && input.expiresAt <= nowMs)
-    check.fault(['expiresAt'], 'must lie in the future');
-  for (const limit of keyLimitNames)
-    checkLimit[keyLimits[limit].kind](check, limit, input.limits[fieldOf(limit)]);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {
@@ -50,15 +46,46 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     accountId,
     version: 1,
     hash: hashApiKey(secret),
-    name,
+    ...checked,
     scopes: [...new Set(wanted)],
-    limits: input.limits,
     lastCharacters: secret.slice(-4),
     createdAt: nowMs,
-    expiresAt: input.expiresAt,
     lastUsedAt: null,
   };
   return { doc, secret };
+}
+
+export interface KeyPatch {
+  name?: string | undefined;
+  /** These replace the limits of the same names; the others stay. */
+  limits: KeyLimitValues;
+  /** Names of limits to remove. */
+  removedLimits: readonly string[];
+  /** Null for a key that does not expire. */
+  expiresAt?: number | null | undefined;
+}
+
+export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
+  const check = createChecker();
+  const limits = { ...key.limits, ...patch.limits };
+  patch.removedLimits.forEach((name, index) => {
+    check.oneOf(['removedLimits', index], name, keyLimitNames);
+    delete limits[fieldOf(name as KeyLimit)];
+  });
+  const { name = key.name, expiresAt = key.expiresAt } = patch;
+  const next = { ...key, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };
+  check.done();
+  return next;
+}
+
+/** What can be changed, too. */
+type Members = Pick<NewKey, 'name' | 'limits' | 'expiresAt'>;
+
+function checkMembers(check: Checker, { name, limits, expiresAt }: Members, nowMs: number): Members {
+  const checked = { name: check.label(['name'], name), limits, expiresAt };
+  if (expiresAt !== null && expiresAt <= nowMs) check.fault(['expiresAt'], 'must lie in the future');
+  for (const limit of keyLimitNames) checkLimit[keyLimits[limit].kind](check, limit, limits[fieldOf(limit)]);
+  return checked;
 }
 
 /** Bounds of the values of each kind of limit. The gateway checks numbers and the form of origins. */

@@ -1912,6 +1912,58 @@ export interface Routes {
       scopes: string[];
     };
   };
+  /** Change a key */
+  'PUT /v1/keys/{keyId}': {
+    path: {
+      keyId: string;
+    };
+    body: {
+      name?: string | undefined;
+      limits?: {
+        hubIds?: string[] | null | undefined;
+        queryIds?: string[] | null | undefined;
+        origins?: string[] | null | undefined;
+        context?: Record<string, Json> | null | undefined;
+        ratePerMinute?: number | null | undefined;
+        maxRows?: number | null | undefined;
+        strict?: boolean | null | undefined;
+      } | undefined;
+      expiresAt?: string | null | undefined;
+      /** Read-only: ignored. */
+      keyId?: Json | undefined;
+      /** Read-only: ignored. */
+      lastCharacters?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      lastUsedAt?: Json | undefined;
+    };
+    answer: {
+      keyId: string;
+      name: string;
+      scopes: string[];
+      limits: {
+        hubIds?: string[] | undefined;
+        queryIds?: string[] | undefined;
+        origins?: string[] | undefined;
+        context?: Record<string, Json> | undefined;
+        ratePerMinute?: number | undefined;
+        maxRows?: number | undefined;
+        strict?: true | undefined;
+      };
+      createdAt: string;
+      expiresAt: string | null;
+      lastCharacters: string;
+      lastUsedAt: string | null;
+    };
+  };
+  /** Revoke a key */
+  'DELETE /v1/keys/{keyId}': {
+    path: {
+      keyId: string;
+    };
+    answer: Record<string, never>;
+  };
   /** Replace a key */
   'POST /v1/keys/{keyId}/rotate': {
     path: {
@@ -1941,13 +1993,6 @@ export interface Routes {
       key: string;
       previousExpiresAt: string;
     };
-  };
-  /** Revoke a key */
-  'DELETE /v1/keys/{keyId}': {
-    path: {
-      keyId: string;
-    };
-    answer: Record<string, never>;
   };
   /** List who did what */
   'GET /v1/audit': {

@@ -1,8 +1,8 @@
 /**
- * Writes a document together with a change of another one, without transactions. The change stores the document in the
- * outbox of the changed one in the same write. From there it is delivered to its collection. `pending` is its key, and
- * delivery clears the outbox by that key, so concurrent deliveries do the same. An outbox holds one document: a change that
- * finds it full delivers that document first.
+ * Writes documents together with a change of another one, without transactions. The change stores them in the outbox of
+ * the changed one in the same write. From there they are delivered to their collections, in their order. `pending` is the
+ * key of the last one, and delivery clears the outbox by that key, so concurrent deliveries do the same. An outbox holds
+ * the documents of one change: a change that finds it full delivers them first.
  *
  * A deleted document stays as a tombstone until its outbox is empty. No filter by account finds a tombstone.
  */
@@ -10,7 +10,7 @@ import type { Collection as MongodbCollection, UpdateFilter } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkOutbox } from '../collection-spec.ts';
 import { encode } from '../document.ts';
-import type { CompanionWrite } from '../document-store.ts';
+import type { CompanionWrites } from '../document-store.ts';
 import { type MongodbDocument, toMongodbDocument } from './documents.ts';
 import { isTaken } from './errors.ts';
 
@@ -18,15 +18,21 @@ import { isTaken } from './errors.ts';
 export const tombstoneVersion = -1;
 const settleBatchSize = 100;
 
+interface Letter {
+  collection: string;
+  kept: MongodbDocument;
+}
+
 /** The members of a document whose outbox is full. */
 export interface Posted {
   pending: string;
-  outbox: { collection: string; kept: MongodbDocument };
+  /** Older releases stored one that is not in a list. */
+  outbox: Letter | Letter[];
 }
 
 export interface Outboxes {
-  /** Validates the document to write beside a change in this collection. */
-  post(shape: Shape, companion: CompanionWrite): Posted;
+  /** Validates the documents to write beside a change in this collection. */
+  post(shape: Shape, companion: CompanionWrites): Posted;
   /** Empties the outbox of one document, and removes a tombstone. */
   deliver(shape: Shape, key: string): Promise<void>;
   /** Empties all outboxes. */
@@ -49,7 +55,8 @@ export function createOutboxes({ shapes, collection, call, change }: OutboxConte
     if (found === null) return;
     const { pending, outbox } = found as MongodbDocument & Partial<Posted>;
     if (outbox !== undefined && pending !== undefined) {
-      await call(() => insertOnce(collection(outbox.collection), outbox.kept));
+      for (const letter of [outbox].flat())
+        await call(() => insertOnce(collection(letter.collection), letter.kept));
     }
     const mutexKey = `${name} ${key}`;
     if (found.version === tombstoneVersion) {
@@ -66,12 +73,15 @@ export function createOutboxes({ shapes, collection, call, change }: OutboxConte
 
   return {
     deliver,
-    post(shape, { collection: name, doc }) {
+    post(shape, companion) {
       checkOutbox(shape);
-      const target = byName.get(name);
-      if (target === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      const kept = toMongodbDocument(target, encode(target, doc));
-      return { pending: `${name} ${kept._id}`, outbox: { collection: name, kept } };
+      const outbox = [companion].flat().map(({ collection: name, doc }) => {
+        const target = byName.get(name);
+        if (target === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
+        return { collection: name, kept: toMongodbDocument(target, encode(target, doc)) };
+      });
+      const last = outbox.at(-1) as Letter;
+      return { pending: `${last.collection} ${last.kept._id}`, outbox };
     },
     async settle() {
       for (const shape of shapes.filter((one) => one.outbox)) {

@@ -2,7 +2,7 @@ import type { Collection as MongodbCollection } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkDeclared } from '../collection-spec.ts';
 import { encode, isAccountId, isId } from '../document.ts';
-import type { Collection, CompanionWrite, DeleteGuard, Doc } from '../document-store.ts';
+import type { Collection, CompanionWrites, DeleteGuard, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkStep } from '../filter.ts';
 import {
   keyFilter,
@@ -83,7 +83,7 @@ function createBulkDeletes(target: Target) {
 function createChanges({ collection, shape, calls }: Target) {
   const { call, outboxes } = calls;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
-  const post = (companion: CompanionWrite | undefined) =>
+  const post = (companion: CompanionWrites | undefined) =>
     companion === undefined ? {} : outboxes.post(shape, companion);
 
   /** Repeats a change that needs an empty outbox. `work` returns false if the outbox is full or the version differs. */

@@ -2,7 +2,7 @@ import type { Shape } from '../collection-spec.ts';
 import { checkDeclared, checkOutbox } from '../collection-spec.ts';
 import type { Stored } from '../document.ts';
 import { encode, isAccountId, isId } from '../document.ts';
-import type { Collection, CompanionWrite, Doc, Scalar } from '../document-store.ts';
+import type { Collection, CompanionWrite, CompanionWrites, Doc, Scalar } from '../document-store.ts';
 import { checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
 import type { Commits } from './commits.ts';
 import type { Counts } from './counts.ts';
@@ -87,17 +87,17 @@ interface Tracked {
   writes: Writes;
 }
 
-/** What surrounds a change: the insert beside it, and the update of the counts. */
+/** What surrounds a change: the inserts beside it, and the update of the counts. */
 function createTracking({ toInsert }: Context, shape: Shape, { counts, writes }: Tracked) {
-  /** Makes a change and the insert beside it atomic. Nothing is inserted if `work` returns false. */
-  function withCompanion<R>(work: () => R, companion: CompanionWrite | undefined): () => R {
+  /** Makes a change and the inserts beside it atomic. Nothing is inserted if `work` returns false. */
+  function withCompanion<R>(work: () => R, companion: CompanionWrites | undefined): () => R {
     if (companion === undefined) return work;
     checkOutbox(shape);
-    const insertCompanion = toInsert(companion);
+    const inserts = [companion].flat().map(toInsert);
     return () =>
       writes.atomically(() => {
         const result = work();
-        if (result !== false) insertCompanion();
+        if (result !== false) for (const insert of inserts) insert();
         return result;
       });
   }

@@ -27,6 +27,23 @@ export function describeBeside({ store, items, account }: Context): void {
     expect(await items().getUnique('secret', made.secret)).toMatchObject({ id: 'a', version: 1 });
   });
 
+  it('writes several beside one change, in their order, also of its own collection', async () => {
+    const accountId = account();
+    const made = item(accountId, 'a');
+    await items().insert(made);
+    const other = { collection: 'items', doc: item(accountId, 'b') };
+    const next = { ...made, version: 2 };
+    expect(await items().replace({ ...next, version: 3 }, [other, companion(accountId, 'stale')])).toBe(
+      false,
+    );
+    expect(await items().get(accountId, 'b')).toBeNull();
+    expect(await items().replace(next, [other, companion(accountId, 'both')])).toBe(true);
+    expect(await items().get(accountId, 'b')).toMatchObject(other.doc);
+    expect(await items().getUnique('secret', other.doc.secret)).toMatchObject({ id: 'b' });
+    expect(await items().count({ accountId })).toBe(2);
+    expect(await texts(accountId)).toEqual(['both']);
+  });
+
   it('writes nothing beside what was not done', async () => {
     const accountId = account();
     const made = item(accountId, 'a');

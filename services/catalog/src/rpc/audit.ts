@@ -56,6 +56,7 @@ const actionOf = {
   resolveKey: null,
   createKey: 'key.create',
   listKeys: null,
+  updateKey: 'key.update',
   rotateKey: 'key.rotate',
   revokeKey: 'key.revoke',
   listAudit: null,

@@ -6,18 +6,21 @@ import type { FieldPath } from '@datahub/contract/validation-error';
 import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type MadeKey, makeKey } from '../key.ts';
+import { type KeyPatch, type MadeKey, makeKey, patchKey } from '../key.ts';
 import {
   budgetsOf,
+  followRate,
   inheritBudgets,
   type KeyReach,
   requireNoMore,
   requireNoStronger,
+  requireOwnRate,
+  setRate,
 } from '../key-delegation.ts';
 import { auditEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
@@ -25,11 +28,13 @@ import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
 type KeyCalls = Pick<
   Calls<typeof CatalogServiceService>,
-  'authenticate' | 'resolveKey' | 'createKey' | 'listKeys' | 'rotateKey' | 'revokeKey'
+  'authenticate' | 'resolveKey' | 'createKey' | 'listKeys' | 'updateKey' | 'rotateKey' | 'revokeKey'
 >;
 
 const overlapDefaultMs = 3_600_000;
-const endAttemptsMax = 50;
+const attemptsMax = 50;
+/** The keys that one read of the store returns. */
+const batchSize = 100;
 /** The resolution of `lastUsedAt`, so that not every use writes. */
 const lastUsedStepMs = 60_000;
 
@@ -77,6 +82,21 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       return { keys: docs.map(toKey), total };
     },
 
+    updateKey: async ({ keyId, name, limits, removedLimits, expiresAt, neverExpires }, ctx) => {
+      const context = makeContext(catalog, ctx);
+      const wanted = fromLimits(limits);
+      await requireKnownIds(catalog, context.principal, wanted);
+      const ends = neverExpires ? null : expiresAt?.getTime();
+      const key = await changeKey(catalog, ctx, {
+        keyId,
+        patch: { name, limits: wanted, removedLimits, expiresAt: ends },
+      });
+      const { ratePerMinute } = wanted;
+      if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
+        await tellRate(catalog, key);
+      return { key: toKey(key) };
+    },
+
     rotateKey: async ({ keyId, overlapSeconds }, ctx) => {
       const context = makeContext(catalog, ctx);
       const overlapMs = overlapSeconds === undefined ? overlapDefaultMs : overlapSeconds * 1000;
@@ -87,19 +107,16 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const old = await loadKey(catalog, context.accountId, keyId);
       const caller = await store.keys.get(context.accountId, context.principal.keyId);
       requireNoMore(reachOf(context.principal, caller), old);
-      if (old.expiresAt !== null && old.expiresAt <= context.nowMs) {
-        throw new HubError('CONFLICT', 'This key has expired and cannot be rotated. Create a new one.');
-      }
+      requireUnexpired(old, context.nowMs);
       const { name, scopes, limits, expiresAt } = old;
       const made = makeKey({ name, scopes, limits, expiresAt }, context);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       // Both keys share one budget while the old one is valid.
-      await store.keys.insert({ ...made.doc, budgets: budgetsOf(old) });
+      const doc = { ...made.doc, budgets: budgetsOf(old), ownBudget: old.ownBudget ?? old.id };
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
       const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
-      await endKey(catalog, { key: old, expiresAt: endsAt, entry }).catch((err) =>
-        takeBack(catalog, made.doc, err),
-      );
+      // One write: a crash leaves no key that nobody has seen.
+      await endKey(catalog, { key: old, expiresAt: endsAt, companion: [{ collection: 'keys', doc }, entry] });
       return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
     },
 
@@ -131,38 +148,82 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
   return key;
 }
 
-interface Ending {
-  key: KeyDoc;
-  expiresAt: number;
-  entry: CompanionWrite;
+function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
+  if (expiresAt === null || expiresAt > nowMs) return;
+  throw new HubError('CONFLICT', 'This key has expired and cannot be changed or rotated. Create a new one.');
+}
+
+const tooMany = () =>
+  new HubError('UNAVAILABLE', 'Too many calls change this key at the same time. Try again.', {
+    retryable: true,
+  });
+
+interface KeyChange {
+  keyId: string;
+  patch: KeyPatch;
 }
 
 /** Retries, because concurrent uses of the key change its document. */
-async function endKey(catalog: Catalog, { key, expiresAt, entry }: Ending): Promise<void> {
-  for (let attempt = 0; attempt < endAttemptsMax; attempt++) {
-    const current = await loadKey(catalog, key.accountId, key.id);
-    const ended = { ...current, expiresAt, version: current.version + 1 };
-    if (await catalog.store.keys.replace(ended, entry)) return;
+async function changeKey(catalog: Catalog, ctx: CallContext, { keyId, patch }: KeyChange): Promise<KeyDoc> {
+  const { accountId, principal, nowMs } = makeContext(catalog, ctx);
+  const entry = auditEntry(catalog, ctx, { rpc: 'updateKey', resourceId: keyId });
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const old = await loadKey(catalog, accountId, keyId);
+    const caller = await catalog.store.keys.get(accountId, principal.keyId);
+    const reach = reachOf(principal, caller);
+    requireNoStronger(reach, old);
+    requireUnexpired(old, nowMs);
+    const next = setRate(patchKey(old, patch, nowMs));
+    requireNoMore(reach, next);
+    requireOwnRate(caller, old, next);
+    const changed = { ...next, version: old.version + 1 };
+    if (await catalog.store.keys.replace(changed, entry)) return changed;
   }
-  throw new HubError('UNAVAILABLE', 'Too many calls change this key at the same time. Try again.', {
-    retryable: true,
-  });
+  throw tooMany();
 }
 
-/** Deletes the new key, which no caller has seen. The old key stays valid. */
-async function takeBack({ store }: Catalog, made: KeyDoc, err: unknown): Promise<never> {
-  if (err instanceof HubError && err.code === 'OUTCOME_UNKNOWN') throw err;
-  await store.keys.delete(made.accountId, made.id).catch((failed) => {
-    throw outcomeUnknown(failed);
-  });
-  throw err;
+/** Changes the rate in the keys that share the key's budget. If this fails midway, repeating the update completes it. */
+async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<void> {
+  const { accountId } = changed;
+  for (let after = {}; ; ) {
+    const batch = await keys.find({ accountId, ...after, limit: batchSize });
+    for (const { id } of batch) {
+      for (let attempt = 0; ; attempt++) {
+        const key = await keys.get(accountId, id);
+        const next = key === null ? key : followRate(key, changed);
+        if (key === null || next === null || next === key) break;
+        if (await keys.replace({ ...next, version: key.version + 1 })) break;
+        if (attempt === attemptsMax) throw tooMany();
+      }
+    }
+    const last = batch.at(-1);
+    if (last === undefined || batch.length < batchSize) return;
+    after = { afterId: last.id };
+  }
+}
+
+interface Ending {
+  key: KeyDoc;
+  expiresAt: number;
+  companion: CompanionWrite[];
+}
+
+/** Retries, because concurrent uses of the key change its document. */
+async function endKey(catalog: Catalog, { key, expiresAt, companion }: Ending): Promise<void> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const current = await loadKey(catalog, key.accountId, key.id);
+    const ended = { ...current, expiresAt, version: current.version + 1 };
+    if (await catalog.store.keys.replace(ended, companion)) return;
+  }
+  throw tooMany();
 }
 
 /**
- * The scopes, limits and expiry of the caller's key. The operator has no key, so keys of the operator need not expire.
+ * The scopes, limits and expiry of the caller's key: the stored ones, because gateways cache keys. The operator has no
+ * key, so keys of the operator need not expire.
  */
 function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
-  return { scopes, limits: fromLimits(limits), expiresAt: own?.expiresAt ?? null };
+  return own ?? { scopes, limits: fromLimits(limits), expiresAt: null };
 }
 
 /** Refuses unknown ids. Ids are never reused, so a key that is limited to an unknown id could never do anything. */

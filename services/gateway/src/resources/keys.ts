@@ -26,6 +26,7 @@ import {
   list,
   nothing,
   object,
+  orNull,
   readOnly,
   text,
   time,
@@ -45,6 +46,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
     { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretAnswer: true, settledBy: 'audit', answer: createdKey, handler: handlers.create },
     { method: 'GET', path: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys, handler: handlers.list },
     { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', answer: currentKey, handler: handlers.current },
+    { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, answer: listedKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: handlers.revoke },
   ];
@@ -70,16 +72,30 @@ const limitSchemas = {
   strict: { type: 'boolean' },
 } as const satisfies Record<KeyLimit, object>;
 
+const ends = { type: ['string', 'null'], maxLength: 40 } as const;
+
 export const createKeyBody = object(
   {
     name: label,
     scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
     limits: object(limitSchemas),
-    expiresAt: { type: ['string', 'null'], maxLength: 40 },
+    expiresAt: ends,
     ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
   },
   ['name'],
 );
+
+/** Null removes a limit. */
+const limitPatches = Object.fromEntries(
+  Object.entries(limitSchemas).map(([limit, schema]) => [limit, orNull(schema)]),
+) as { [L in keyof typeof limitSchemas]: ReturnType<typeof orNull<(typeof limitSchemas)[L]>> };
+
+export const updateKeyBody = object({
+  name: label,
+  limits: object(limitPatches),
+  expiresAt: ends,
+  ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
+});
 
 export const rotateKeyBody = object({
   overlapSeconds: {
@@ -148,6 +164,25 @@ function createKeyHandlers({ upstreams: { catalog } }: ResourceDeps) {
       scopes: principal?.scopes ?? [],
     }),
 
+    update: async (request) => {
+      const { name, limits = {}, expiresAt } = request.body as FromSchema<typeof updateKeyBody>;
+      // The message cannot tell `strict: false` from an absent limit.
+      const isRemoved = (limit: KeyLimit) => limits[limit] === null || limits[limit] === false;
+      const removedLimits = keyLimitNames.filter(isRemoved);
+      const { key } = await catalog.updateKey(
+        {
+          keyId: keyIdOf(request),
+          name,
+          limits: toLimits(request),
+          removedLimits,
+          expiresAt: toDate(expiresAt),
+          neverExpires: expiresAt === null,
+        },
+        request.context,
+      );
+      return toKeyJson(required(key));
+    },
+
     rotate: async (request) => {
       const { overlapSeconds } = request.body as FromSchema<typeof rotateKeyBody>;
       const { key, secret, previousExpiresAt } = await catalog.rotateKey(
@@ -174,11 +209,17 @@ const browserOrigin: ItemRule = {
 };
 
 function toLimits(request: FastifyRequest): KeyLimits {
-  const { limits = {} } = request.body as CreateKeyBody;
+  const { limits: sent = {} } = request.body as FromSchema<typeof updateKeyBody>;
+  const isSet = ([, value]: [string, unknown]) => value !== null;
+  const limits = Object.fromEntries(Object.entries(sent).filter(isSet)) as NonNullable<
+    CreateKeyBody['limits']
+  >;
   requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
-  const contextJson =
-    request.parsed === undefined ? undefined : exactMember(request.parsed, ['limits', 'context']);
   const { context, ...values } = limits;
+  const contextJson =
+    request.parsed === undefined || context === undefined
+      ? undefined
+      : exactMember(request.parsed, ['limits', 'context']);
   return toFields({ ...values, ...(context === undefined ? {} : { contextJson }) });
 }
 

@@ -682,6 +682,28 @@ export interface ListKeysResponse {
   total: number;
 }
 
+export interface UpdateKeyRequest {
+  keyId: string;
+  name?:
+    | string
+    | undefined;
+  /** These replace the limits of the same names; the others stay. */
+  limits?:
+    | KeyLimits
+    | undefined;
+  /** The names of limits to remove. */
+  removedLimits: string[];
+  expiresAt?:
+    | Date
+    | undefined;
+  /** Removes the expiry. */
+  neverExpires: boolean;
+}
+
+export interface UpdateKeyResponse {
+  key?: Key | undefined;
+}
+
 export interface RotateKeyRequest {
   keyId: string;
   /** The time for which the old key stays valid; 0 if it expires at once. */
@@ -6916,6 +6938,160 @@ export const ListKeysResponse: MessageFns<ListKeysResponse> = {
   },
 };
 
+function createBaseUpdateKeyRequest(): UpdateKeyRequest {
+  return {
+    keyId: "",
+    name: undefined,
+    limits: undefined,
+    removedLimits: [],
+    expiresAt: undefined,
+    neverExpires: false,
+  };
+}
+
+export const UpdateKeyRequest: MessageFns<UpdateKeyRequest> = {
+  encode(message: UpdateKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.limits !== undefined) {
+      KeyLimits.encode(message.limits, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.removedLimits) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.expiresAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(42).fork()).join();
+    }
+    if (message.neverExpires !== false) {
+      writer.uint32(48).bool(message.neverExpires);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateKeyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateKeyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.limits = KeyLimits.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.removedLimits.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.neverExpires = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUpdateKeyResponse(): UpdateKeyResponse {
+  return { key: undefined };
+}
+
+export const UpdateKeyResponse: MessageFns<UpdateKeyResponse> = {
+  encode(message: UpdateKeyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== undefined) {
+      Key.encode(message.key, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateKeyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateKeyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = Key.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseRotateKeyRequest(): RotateKeyRequest {
   return { keyId: "", overlapSeconds: undefined };
 }
@@ -8387,6 +8563,15 @@ export const CatalogServiceService = {
     responseSerialize: (value: ListKeysResponse): Buffer => Buffer.from(ListKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListKeysResponse => ListKeysResponse.decode(value),
   },
+  updateKey: {
+    path: "/datahub.catalog.v1.CatalogService/UpdateKey" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateKeyRequest): Buffer => Buffer.from(UpdateKeyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateKeyRequest => UpdateKeyRequest.decode(value),
+    responseSerialize: (value: UpdateKeyResponse): Buffer => Buffer.from(UpdateKeyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateKeyResponse => UpdateKeyResponse.decode(value),
+  },
   rotateKey: {
     path: "/datahub.catalog.v1.CatalogService/RotateKey" as const,
     requestStream: false as const,
@@ -8506,6 +8691,7 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   resolveKey: handleUnaryCall<ResolveKeyRequest, ResolveKeyResponse>;
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
+  updateKey: handleUnaryCall<UpdateKeyRequest, UpdateKeyResponse>;
   rotateKey: handleUnaryCall<RotateKeyRequest, RotateKeyResponse>;
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
   /** Lists the audit entries of the account, newest first. They contain no values. */

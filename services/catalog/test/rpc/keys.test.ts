@@ -1,0 +1,127 @@
+import { createQuota } from '@datahub/document-store/quota';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
+import type { KeyDoc } from '../../src/documents.ts';
+import { createKeyCalls } from '../../src/rpc/keys.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+import { principalOf } from '../catalog-fixture.ts';
+
+const createId = createIdFactory({ namespace: 'dh' });
+let store: CatalogStore;
+let calls: ReturnType<typeof createKeyCalls>;
+
+beforeEach(async () => {
+  store = await openCatalogStore('sqlite::memory:');
+  const catalog = { store, createId, nowMs: () => 42, namespace: 'dh', quota: createQuota(0) };
+  calls = createKeyCalls(catalog as unknown as Catalog);
+});
+afterEach(() => store.close());
+
+const ctx = (keyId = 'operator') =>
+  createCallContext({ timeoutMs: 60_000, principal: { ...principalOf('a'), keyId } });
+const limitsOf = (ratePerMinute?: number) => ({
+  hubIds: [],
+  queryIds: [],
+  origins: [],
+  contextJson: '',
+  ratePerMinute,
+});
+async function create(ratePerMinute?: number, makerId?: string): Promise<string> {
+  const { key } = await calls.createKey(
+    { name: 'k', scopes: ['*'], limits: limitsOf(ratePerMinute) },
+    ctx(makerId),
+  );
+  return key?.keyId as string;
+}
+const setRate = (keyId: string, rate: number | undefined, by?: string) =>
+  calls.updateKey(
+    {
+      keyId,
+      limits: limitsOf(rate),
+      removedLimits: rate === undefined ? ['ratePerMinute'] : [],
+      neverExpires: false,
+    },
+    ctx(by),
+  );
+const stored = async (keyId: string) => (await store.keys.get('a', keyId)) as KeyDoc;
+const rates = async (keyId: string) => {
+  const { id, limits, budgets } = await stored(keyId);
+  return (budgets ?? [{ id, perMinute: limits.ratePerMinute }]).map(({ perMinute }) => perMinute);
+};
+
+describe('rotating a key', () => {
+  it('makes no key if the old one cannot be ended', async () => {
+    const keyId = await create();
+    const { replace } = store.keys;
+    store.keys.replace = () => Promise.reject(new HubError('UNAVAILABLE', 'The disk is full.'));
+    await expect(calls.rotateKey({ keyId }, ctx())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect((await calls.listKeys({}, ctx())).total).toBe(1);
+    store.keys.replace = replace;
+    await calls.rotateKey({ keyId }, ctx());
+    expect((await calls.listKeys({}, ctx())).total).toBe(2);
+    expect(await store.audit.count({ accountId: 'a', where: { action: 'key.rotate' } })).toBe(1);
+  });
+
+  it('makes no key if the process ends after any one of its writes', async () => {
+    const keyId = await create();
+    const writes: string[] = [];
+    for (const name of ['insert', 'replace', 'delete'] as const) {
+      const write = store.keys[name] as (...values: unknown[]) => Promise<unknown>;
+      (store.keys as unknown as Record<string, unknown>)[name] = (...values: unknown[]) => {
+        writes.push(name);
+        return write.apply(store.keys, values);
+      };
+    }
+    await calls.rotateKey({ keyId }, ctx());
+    expect(writes).toEqual(['replace']);
+  });
+});
+
+describe('the rate of a key', () => {
+  it('changes in the keys that it created, directly and indirectly', async () => {
+    const parent = await create(30);
+    const same = await create(30, parent);
+    const lower = await create(10, parent);
+    const below = await create(5, lower);
+    await setRate(parent, 60);
+    expect(await rates(parent)).toEqual([60]);
+    // It had no budget of its own, and its limit still holds.
+    expect(await rates(same)).toEqual([60, 30]);
+    expect(await rates(lower)).toEqual([60, 10]);
+    expect(await rates(below)).toEqual([60, 10, 5]);
+    await setRate(lower, 2);
+    expect(await rates(below)).toEqual([60, 2, 5]);
+    await setRate(parent, undefined);
+    expect(await rates(parent)).toEqual([undefined]);
+    expect(await rates(below)).toEqual([2, 5]);
+    expect(await rates(same)).toEqual([30]);
+  });
+
+  it('changes in the key that replaces it, and in the replaced one', async () => {
+    const old = await create(30);
+    const child = await create(20, old);
+    const { key } = await calls.rotateKey({ keyId: old }, ctx());
+    const next = key?.keyId as string;
+    await setRate(next, 40);
+    for (const id of [old, next]) {
+      expect(await rates(id)).toEqual([40]);
+      expect((await stored(id)).limits.ratePerMinute).toBe(40);
+    }
+    expect(await rates(child)).toEqual([40, 20]);
+    expect((await stored(next)).budgets).toEqual((await stored(old)).budgets);
+  });
+
+  it('is raised by a key with a rate only within its own budget', async () => {
+    const admin = await create(30);
+    const own = await create(10, admin);
+    const foreign = await create(10);
+    await setRate(own, 20, admin);
+    await setRate(foreign, 5, admin);
+    const denied = expect.objectContaining({ code: 'SCOPE_DENIED' });
+    await expect(setRate(foreign, 6, admin)).rejects.toEqual(denied);
+    expect(await rates(foreign)).toEqual([5]);
+  });
+});
