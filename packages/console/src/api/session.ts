@@ -20,11 +20,12 @@ export const key = signal<string | undefined>(sessionStorage.getItem(storedAs) ?
 /** Why the last key was refused, shown beside the form. */
 export const refusal = signal<Problem | undefined>(undefined);
 
-// Only pages of the same origin hear each other; a hub below another path is another hub.
-const channel = new BroadcastChannel(`datahub ${new URL('.', document.baseURI).pathname}`);
+let channel: BroadcastChannel | undefined;
 let isAsking = false;
 
-channel.onmessage = ({ data }: MessageEvent<Message>) => {
+const tell = (message: Message) => channel?.postMessage(message);
+
+function hear({ data }: MessageEvent<Message>): void {
   if ('ask' in data) {
     const kept = sessionStorage.getItem(storedAs);
     if (kept !== null) tell({ key: kept, keyId: sessionStorage.getItem(keyIdStoredAs) ?? undefined });
@@ -33,12 +34,13 @@ channel.onmessage = ({ data }: MessageEvent<Message>) => {
   } else if (isAsking && key.value === undefined) {
     signIn(data.key, { keep: true, keyId: data.keyId });
   }
-};
-
-const tell = (message: Message) => channel.postMessage(message);
+}
 
 /** Signs in with the key of another tab, if one has a key that it may share. */
 export async function joinTabs(): Promise<void> {
+  // Only pages of the same origin hear each other; a hub below another path is another hub.
+  channel = new BroadcastChannel(`datahub ${new URL('.', document.baseURI).pathname}`);
+  channel.onmessage = hear;
   if (key.value !== undefined) return;
   isAsking = true;
   let stop: (() => void) | undefined;

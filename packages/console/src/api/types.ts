@@ -27,6 +27,7 @@ export interface Variable {
   required?: boolean;
   enum?: unknown[];
   description?: string;
+  secret?: boolean;
 }
 
 export interface Column {
@@ -62,6 +63,10 @@ export interface Query {
     source: { sourceId: string; engine: string };
   };
   signature?: Signature | null;
+  /** The database rejects it. */
+  state?: 'broken';
+  problem?: { code?: string; detail?: string };
+  drift?: unknown[];
 }
 
 /** What a query was after a change. */

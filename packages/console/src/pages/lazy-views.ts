@@ -3,6 +3,7 @@
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { AuditPage } from './hub/audit-page.tsx';
+export { Home } from './hub/home.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';

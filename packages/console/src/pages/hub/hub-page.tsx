@@ -10,6 +10,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { nodeLink } from '../../ui/tree/tree.tsx';
+import { Later } from '../lazy.tsx';
 
 export function HubPage() {
   if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
@@ -17,6 +18,9 @@ export function HubPage() {
   const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
   const id = hubId.value ?? '';
   const ran = queries.some(({ node }) => hasRun(node.nodeId));
+  const steps = (
+    <Steps sources={sources.value.length} queries={queries.map(({ node }) => nodeLink(node))} ran={ran} />
+  );
   return (
     <div class="page">
       <PageHead
@@ -34,26 +38,7 @@ export function HubPage() {
           </a>
         )}
       </PageHead>
-      <Steps sources={sources.value.length} queries={queries.map(({ node }) => nodeLink(node))} ran={ran} />
-      {queries.length > 0 && (
-        <>
-          <h2>Queries</h2>
-          <ul class="items">
-            {queries.slice(0, 100).map(({ node, path }) => (
-              <li key={node.nodeId} class="item">
-                <Icon name="query" />
-                <a href={nodeLink(node)}>{node.label}</a>
-                <span class="note">
-                  {path
-                    .filter(({ nodeType }) => nodeType === 'folder')
-                    .map(({ label }) => label)
-                    .join(' / ')}
-                </span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+      {queries.length === 0 ? steps : <Later>{({ Home }) => <Home hubId={id}>{!ran && steps}</Home>}</Later>}
     </div>
   );
 }

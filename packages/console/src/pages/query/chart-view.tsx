@@ -3,13 +3,13 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RowStore } from '../../state/rows/row-store.ts';
-import { grouped, textOf } from '../../state/rows/scan.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
 import { chartKinds } from '../../ui/chart/protocol.ts';
 import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
 import { Choice, Tick } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
+import { BigNumber } from './big-number.tsx';
 import type { Saved } from './presentation.ts';
 import { SaveChart } from './save-chart.tsx';
 
@@ -144,29 +144,4 @@ function noteOf(
   ]
     .filter((text) => text !== '')
     .join(' ');
-}
-
-/** The value in the last row. */
-export function BigNumber({
-  store,
-  settings,
-}: {
-  store: Pick<RowStore, 'columns' | 'length' | 'cells'>;
-  settings: ChartSettings;
-}) {
-  const cells = store.length === 0 ? [] : store.cells(store.length - 1);
-  return (
-    <div class="big-numbers">
-      {settings.y.map((name) => {
-        const cell = cells[store.columns.findIndex((column) => column.name === name)];
-        return (
-          <p key={name}>
-            <b>{cell === undefined || cell === 'null' ? '–' : grouped(textOf(cell))}</b>{' '}
-            <span class="note">{name}</span>
-          </p>
-        );
-      })}
-      {store.length > 1 && <p class="hint">The last of {counted(store.length, 'row')}.</p>}
-    </div>
-  );
 }

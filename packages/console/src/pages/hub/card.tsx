@@ -1,0 +1,118 @@
+/** A pinned query: its chart, its number or its first rows. */
+
+import { useEffect, useState } from 'preact/hooks';
+import type { Query } from '../../api/types.ts';
+import { linkTo } from '../../state/route.ts';
+import { drawnText } from '../../state/rows/drawn.ts';
+import type { RowStore } from '../../state/rows/row-store.ts';
+import { textOf } from '../../state/rows/scan.ts';
+import { Chart } from '../../ui/chart/chart-host.tsx';
+import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
+import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
+import { count, counted } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { BigNumber } from '../query/big-number.tsx';
+import { readCard } from './cards.ts';
+import { ignoredBy } from './pinned.ts';
+
+const rowsShown = 6;
+const columnsShown = 4;
+
+interface CardProps {
+  query: Query;
+  values: Record<string, string>;
+  /** The card is read again when it changes. */
+  turn: number;
+}
+
+export function Card({ query, values, turn }: CardProps) {
+  const { label, hubId } = query.meta;
+  const { queryId } = query.config.query;
+  const { value, problem, loading } = useLoad(
+    (signal) => readCard(query, values, signal),
+    [queryId, JSON.stringify(values), turn],
+  );
+  const ignored = ignoredBy(query, values);
+  const notes = [
+    value?.ageS === undefined ? '' : `${counted(value.ageS, 'second')} old`,
+    value?.truncated ? `first ${count(value.store.length)} rows` : '',
+    ignored.length === 0 ? '' : `ignores ${ignored.join(', ')}`,
+  ].filter((note) => note !== '');
+  return (
+    <li class="card pinned-card" aria-busy={loading}>
+      <div class="card-head">
+        <a href={linkTo('hub', hubId, 'query', queryId)}>{label}</a>
+        <span class="note">{notes.join(' · ')}</span>
+      </div>
+      {problem !== undefined && (
+        <p class="card-problem" role="alert">
+          {problem.errors?.[0]?.detail ?? problem.detail ?? 'It could not be read.'}
+        </p>
+      )}
+      {value === undefined && problem === undefined && <p class="note">Running …</p>}
+      {value !== undefined && value.store.length === 0 && <p class="note">No rows.</p>}
+      {value !== undefined && value.store.length > 0 && (
+        <Drawn store={value.store} label={label} stored={query.config.presentation?.chart} />
+      )}
+    </li>
+  );
+}
+
+function Drawn({ store, label, stored }: { store: RowStore; label: string; stored: object | undefined }) {
+  const settings = storedChart(stored, store) ?? defaultChart(store);
+  if (settings === undefined) return <FirstRows store={store} />;
+  if (settings.kind === 'number') return <BigNumber store={store} settings={settings} />;
+  return <SmallChart store={store} label={label} settings={settings} />;
+}
+
+function SmallChart({ store, label, settings }: { store: RowStore; label: string; settings: ChartSettings }) {
+  const [shaped, setShaped] = useState<Shaped>();
+  useEffect(() => {
+    let current = true;
+    void shape(store, settings, () => current).then(
+      (made) => current && made !== undefined && setShaped(made),
+    );
+    return () => {
+      current = false;
+    };
+  }, [store]);
+  return (
+    <Chart
+      label={`${label}: ${settings.y.join(', ')} by ${settings.x}`}
+      data={shaped}
+      small
+      legend={shaped !== undefined && shaped.series.length > 1 ? 'below' : 'none'}
+    />
+  );
+}
+
+function FirstRows({ store }: { store: RowStore }) {
+  const columns = store.columns.slice(0, columnsShown);
+  const rows = Array.from({ length: Math.min(rowsShown, store.length) }, (_, row) => [...store.cells(row)]);
+  return (
+    <table class="facts card-rows">
+      <thead>
+        <tr>
+          {columns.map(({ name, numeric }) => (
+            <th key={name} scope="col" class={numeric ? 'right' : undefined}>
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells, row) => (
+          <tr key={row}>
+            {columns.map((column, i) => (
+              <td key={column.name} class={column.numeric ? 'right' : undefined}>
+                {cells[i] === undefined || cells[i] === 'null'
+                  ? '–'
+                  : drawnText(textOf(cells[i] as string), column)}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,112 @@
+/** The home of a hub: pinned queries as cards, and what is known of each query. */
+
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { callJson, callList, part } from '../../api/client.ts';
+import { toText } from '../../api/exact.ts';
+import type { Query, Variable } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import type { StatisticsList } from '../statistics/figures.ts';
+import { Card } from './card.tsx';
+import { cardsMax } from './cards.ts';
+import { commonVariables, defaultOf, isPinned } from './pinned.ts';
+import { QueryList } from './query-list.tsx';
+
+const pageSize = 200;
+
+async function readHome(hubId: string, signal: AbortSignal) {
+  const [queries, statistics] = await Promise.all([
+    callList<Query>(`v1/queries?hubId=${part(hubId)}`, { signal, pageSize }),
+    callJson<StatisticsList>('v1/stats?sort=p99&window=sinceStart&limit=100', { signal }).catch(
+      () => undefined,
+    ),
+  ]);
+  return { queries, statistics };
+}
+
+interface HomeProps {
+  hubId: string;
+  /** Shown in place of cards, if no query is pinned. */
+  children: ComponentChildren;
+}
+
+export function Home({ hubId, children }: HomeProps) {
+  const loaded = useLoad((signal) => readHome(hubId, signal), [hubId]);
+  const [turn, setTurn] = useState(0);
+  const [values, setValues] = useState<Record<string, string>>({});
+  if (!may('queries:read')) return <>{children}</>;
+  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (loaded.value === undefined) return <Loading what="the queries" />;
+  const { queries, statistics } = loaded.value;
+  const pinned = may('queries:execute') ? queries.filter(isPinned) : [];
+  const sent = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
+  return (
+    <>
+      {pinned.length === 0 && children}
+      {pinned.length > 0 && (
+        <>
+          <div class="home-bar">
+            {commonVariables(pinned).map((variable) => (
+              <CommonVariable
+                key={variable.key}
+                variable={variable}
+                value={values[variable.key] ?? ''}
+                onChange={(value) => setValues({ ...values, [variable.key]: value })}
+              />
+            ))}
+            <span class="spring" />
+            <button type="button" onClick={() => setTurn(turn + 1)}>
+              <Icon name="refresh" /> Refresh
+            </button>
+          </div>
+          <ul class="cards" aria-label="Pinned queries">
+            {pinned.slice(0, cardsMax).map((query) => (
+              <Card key={query.config.query.queryId} query={query} values={sent} turn={turn} />
+            ))}
+          </ul>
+          {pinned.length > cardsMax && (
+            <p class="hint">
+              The first {cardsMax} of {pinned.length} pinned queries. Unpin some in their charts.
+            </p>
+          )}
+        </>
+      )}
+      <QueryList queries={queries} statistics={statistics} />
+    </>
+  );
+}
+
+interface CommonVariableProps {
+  variable: Variable;
+  value: string;
+  onChange(value: string): void;
+}
+
+function CommonVariable({ variable, value, onChange }: CommonVariableProps) {
+  const { key, type = '' } = variable;
+  const usual = defaultOf(variable);
+  const change = ({ currentTarget }: { currentTarget: { value: string } }) => onChange(currentTarget.value);
+  const id = `common-${key}`;
+  const common = { id, value: value || usual, onChange: change };
+  return (
+    <span class="common">
+      <label for={id}>{key}</label>
+      {variable.enum !== undefined && (
+        <select {...common}>
+          {usual === '' && <option value="">not sent</option>}
+          {variable.enum.map(toText).map((choice) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+        </select>
+      )}
+      {variable.enum === undefined &&
+        (type === 'date' ? <input type="date" {...common} /> : <input type="text" {...common} />)}
+    </span>
+  );
+}
