@@ -62,6 +62,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
       await read(queryId, {}, '?n=2'),
       await read(queryId, { accept: 'application/x-ndjson' }),
       await read(queryId, {}, '?options.numbers=string'),
+      await read(queryId, {}, '?options.numbers=number'),
       await read(queryId, {}, '?options.maxRows=1'),
       await api.get(`/v1/queries/${queryId}/data`, { key: pinned }),
     ];

@@ -52,6 +52,9 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect((await read('?region=x&ids=9007199254740993')).body.data).toHaveLength(1);
     expect((await read('?region=x&ids=1')).body.data).toHaveLength(0);
     const { body } = await read('?region=x&options.maxRows=0&options.meta=1&options.numbers=string');
+    expect((await read('?region=x&options.numbers=long')).body.errors[0].detail).toBe(
+      'must be one of auto, string, number',
+    );
     expect(body).toMatchObject({ data: [], truncated: true, meta: { rowCount: 0 } });
   });
 

@@ -36,8 +36,8 @@ export type QueryNames =
 
 export interface ReadOptions {
   maxRows?: number;
-  /** `string`: bigint and decimal are always strings. */
-  numbers?: 'auto' | 'string';
+  /** `string`: bigint and decimal are always strings. `number`: always numbers, of which JSON.parse may lose digits. */
+  numbers?: 'auto' | 'string' | 'number';
   meta?: boolean;
   /** Fails with `VERSION_CHANGED` if the query has another version. */
   version?: number;

@@ -1,5 +1,6 @@
 import {
   ExecutorServiceService,
+  Numbers,
   type SessionRequest,
   type SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
@@ -74,7 +75,7 @@ describe('calls', () => {
     version: orNone(uint32),
     dryRun: fc.boolean(),
     meta: fc.boolean(),
-    numbersAsStrings: fc.boolean(),
+    numbers: fc.constantFrom(Numbers.NUMBERS_AUTO, Numbers.NUMBERS_STRING, Numbers.NUMBERS_NUMBER),
   });
   const execution = fc.record({
     queryId: text,

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import type { FormatName } from '@datahub/contract/formats';
+import type { Numbers } from '@datahub/contract/numbers';
 import mysql from 'mysql2/promise';
 import { createEngines } from '../src/engines/index.ts';
 import type { RowFigures } from '../src/execution/execution-state.ts';
@@ -51,7 +52,7 @@ export interface AskOptions extends Partial<RunOptions> {
   key?: string;
   comment?: string;
   format?: FormatName;
-  numbers?: 'auto' | 'string';
+  numbers?: Numbers;
 }
 
 export interface Answered {

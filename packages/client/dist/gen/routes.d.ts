@@ -963,7 +963,7 @@ export interface Routes {
                 maxAffected?: number | undefined;
                 dryRun?: boolean | undefined;
                 meta?: boolean | undefined;
-                numbers?: "auto" | "string" | undefined;
+                numbers?: "auto" | "string" | "number" | undefined;
                 strict?: boolean | undefined;
                 version?: number | undefined;
                 annotate?: ({
@@ -994,7 +994,7 @@ export interface Routes {
         };
         query?: {
             "options.maxRows"?: number | undefined;
-            "options.numbers"?: "auto" | "string" | undefined;
+            "options.numbers"?: "auto" | "string" | "number" | undefined;
             "options.meta"?: "0" | "1" | "false" | "true" | undefined;
             "options.version"?: number | undefined;
             variables?: Record<string, string | string[]> | undefined;
@@ -1021,7 +1021,7 @@ export interface Routes {
         };
         query?: {
             "options.maxRows"?: number | undefined;
-            "options.numbers"?: "auto" | "string" | undefined;
+            "options.numbers"?: "auto" | "string" | "number" | undefined;
             "options.meta"?: "0" | "1" | "false" | "true" | undefined;
             "options.version"?: number | undefined;
             variables?: Record<string, string | string[]> | undefined;
@@ -1141,7 +1141,7 @@ export interface Routes {
                 maxAffected?: number | undefined;
                 dryRun?: boolean | undefined;
                 meta?: boolean | undefined;
-                numbers?: "auto" | "string" | undefined;
+                numbers?: "auto" | "string" | "number" | undefined;
                 strict?: boolean | undefined;
                 explain?: boolean | undefined;
                 analyze?: boolean | undefined;

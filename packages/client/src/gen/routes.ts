@@ -967,7 +967,7 @@ export interface Routes {
         maxAffected?: number | undefined;
         dryRun?: boolean | undefined;
         meta?: boolean | undefined;
-        numbers?: "auto" | "string" | undefined;
+        numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
         version?: number | undefined;
         annotate?: ({
@@ -998,7 +998,7 @@ export interface Routes {
     };
     query?: {
       "options.maxRows"?: number | undefined;
-      "options.numbers"?: "auto" | "string" | undefined;
+      "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
@@ -1025,7 +1025,7 @@ export interface Routes {
     };
     query?: {
       "options.maxRows"?: number | undefined;
-      "options.numbers"?: "auto" | "string" | undefined;
+      "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
@@ -1145,7 +1145,7 @@ export interface Routes {
         maxAffected?: number | undefined;
         dryRun?: boolean | undefined;
         meta?: boolean | undefined;
-        numbers?: "auto" | "string" | undefined;
+        numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
         explain?: boolean | undefined;
         analyze?: boolean | undefined;

@@ -2,6 +2,7 @@
 
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { FormatName } from '@datahub/contract/formats';
+import type { Numbers } from '@datahub/contract/numbers';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { Param, Statement } from '../ports/engine.ts';
 
@@ -14,7 +15,7 @@ export interface CacheKeyParts {
   /** The lowest of the limits of the call, the API key and the hub. */
   maxRows: number | undefined;
   format: FormatName;
-  numbers: 'auto' | 'string';
+  numbers: Numbers;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The state of one execution. */
 
 import type { FormatName } from '@datahub/contract/formats';
+import { type Numbers, numbersForms } from '@datahub/contract/numbers';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import type { Annotation, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
@@ -29,7 +30,7 @@ export interface ResponseWriter extends RowSink {
 
 export interface ResponseOptions {
   format: FormatName;
-  numbers: 'auto' | 'string';
+  numbers: Numbers;
   meta: boolean;
   /** Further rows are dropped, and the response says so. */
   maxRows?: number | undefined;
@@ -106,8 +107,8 @@ export class Execution implements ExecutionReply, ErrorMapping {
     return this.span?.traceparent ?? this.ctx.traceparent;
   }
 
-  get numbers(): 'auto' | 'string' {
-    return this.request.options?.numbersAsStrings ? 'string' : 'auto';
+  get numbers(): Numbers {
+    return numbersForms[this.request.options?.numbers ?? 0] ?? 'auto';
   }
 
   responseOptions(maxRows: number | undefined): ResponseOptions {

@@ -11,6 +11,10 @@ import { type AskOptions, ask, dial, settingsOf } from '../fixture.ts';
 
 const deps = () => ({ dial, signal: AbortSignal.timeout(5_000) });
 
+/** Only decimals and integers of 64 bits may be digits in quotes. */
+const asNumber = ({ type, json }: ValueCase) =>
+  /^(numeric|decimal|bigint)/i.test(type) ? json.replaceAll(/"(-?\d[^"]*)"/g, '$1') : json;
+
 /** `select` gives one row of one column `v`. */
 async function expectForms(
   connection: Connection,
@@ -21,6 +25,7 @@ async function expectForms(
   const text = async (more: AskOptions) => (await ask(connection, select, { ...asked, ...more })).text;
   expect(await text({})).toBe(`{"data":[{"v":${wanted.json}}]}`);
   expect(await text({ numbers: 'string' })).toBe(`{"data":[{"v":${wanted.strings ?? wanted.json}}]}`);
+  expect(await text({ numbers: 'number' })).toBe(`{"data":[{"v":${asNumber(wanted)}}]}`);
   expect(await text({ format: 'ndjson' })).toBe(`{"v":${wanted.json}}\n`);
   expect(await text({ format: 'csv' })).toBe(`v\r\n${toCsv(wanted)}\r\n`);
 }

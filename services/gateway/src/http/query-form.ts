@@ -1,5 +1,6 @@
 /** The query string of `GET /v1/queries/:queryId/data`: values of variables, and options of the execution. */
 
+import { type Numbers, numbersForms } from '@datahub/contract/numbers';
 import type { FormValue } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
 import { flagValues } from './query-params.ts';
@@ -7,7 +8,7 @@ import { type Fault, validationError } from './request-error.ts';
 
 export interface DataOptions {
   maxRows?: number;
-  numbers?: 'auto' | 'string';
+  numbers?: Numbers;
   meta?: boolean;
   version?: number;
 }
@@ -22,8 +23,11 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
       /^\d{1,10}$/.test(text) && Number(text) <= numberMax ? { maxRows: Number(text) } : undefined,
   },
   'options.numbers': {
-    must: 'must be auto or string',
-    read: (text) => (text === 'auto' || text === 'string' ? { numbers: text } : undefined),
+    must: `must be one of ${numbersForms.join(', ')}`,
+    read: (text) => {
+      const numbers = numbersForms.find((form) => form === text);
+      return numbers === undefined ? undefined : { numbers };
+    },
   },
   'options.meta': {
     must: 'must be 1 or 0',

@@ -1,6 +1,8 @@
 /** Executes a stored query over POST, and a query that reads over GET. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
+import { numbersForms } from '@datahub/contract/numbers';
+import { Numbers } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -34,7 +36,7 @@ export const runOptions = {
   maxAffected: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
   dryRun: { type: 'boolean' },
   meta: { type: 'boolean' },
-  numbers: { type: 'string', enum: ['auto', 'string'] },
+  numbers: { type: 'string', enum: numbersForms },
   strict: { type: 'boolean' },
 } as const;
 
@@ -68,7 +70,7 @@ export const execution = answer(
   ['truncated', 'meta'],
 );
 
-const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
+const noOptions = { dryRun: false, meta: false, numbers: Numbers.NUMBERS_AUTO };
 
 function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
   const { executor, catalog } = upstreams;
@@ -160,11 +162,11 @@ function toRetryable(err: HubError): HubError {
 }
 
 export function toOptions({
-  numbers,
+  numbers = 'auto',
   dryRun = false,
   meta = false,
   annotate: _,
   ...rest
 }: NonNullable<ExecuteBody['options']>) {
-  return { ...rest, dryRun, meta, numbersAsStrings: numbers === 'string' };
+  return { ...rest, dryRun, meta, numbers: numbersForms.indexOf(numbers) as Numbers };
 }

@@ -1,6 +1,7 @@
 /** Builds the OpenAPI 3.1 document from the list of routes. */
 
 import { classifierLimits } from '@datahub/contract/limits';
+import { numbersForms } from '@datahub/contract/numbers';
 import { count, text } from '../http/json-schema.ts';
 import { anyParameter, flagWords } from '../http/query-params.ts';
 import { type Route, takesIdempotencyKey } from '../http/route.ts';
@@ -128,7 +129,7 @@ const schemas = new Map<string, object>([
   ['sort', { type: 'string', enum: statisticsSorts }],
   ['window', { type: 'string', enum: statisticsWindows }],
   ['options.maxRows', { ...count, maximum: 4_294_967_295 }],
-  ['options.numbers', { type: 'string', enum: ['auto', 'string'] }],
+  ['options.numbers', { type: 'string', enum: numbersForms }],
   ['options.meta', flag],
   ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
   ['hubId', { type: 'string', minLength: 1 }],

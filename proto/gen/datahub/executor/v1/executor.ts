@@ -39,6 +39,23 @@ export namespace Format {
   export type FORMAT_ARROW = typeof Format.FORMAT_ARROW;
 }
 
+/** How bigint and decimal values are written. */
+export const Numbers = {
+  /** NUMBERS_AUTO - As numbers if a double represents them exactly, else as strings. */
+  NUMBERS_AUTO: 0,
+  NUMBERS_STRING: 1,
+  /** NUMBERS_NUMBER - As numbers with all their digits. NaN and the infinities are strings. */
+  NUMBERS_NUMBER: 2,
+} as const;
+
+export type Numbers = typeof Numbers[keyof typeof Numbers];
+
+export namespace Numbers {
+  export type NUMBERS_AUTO = typeof Numbers.NUMBERS_AUTO;
+  export type NUMBERS_STRING = typeof Numbers.NUMBERS_STRING;
+  export type NUMBERS_NUMBER = typeof Numbers.NUMBERS_NUMBER;
+}
+
 export interface ExecuteOptions {
   /** These can only lower the limits in force. At least 1. */
   timeoutMs?: number | undefined;
@@ -49,8 +66,7 @@ export interface ExecuteOptions {
   maxAffected?: number | undefined;
   dryRun: boolean;
   meta: boolean;
-  /** Writes bigint and decimal values always as strings. */
-  numbersAsStrings: boolean;
+  numbers: Numbers;
   /** If true, an unknown name in the context is an error. */
   strict?:
     | boolean
@@ -545,7 +561,7 @@ function createBaseExecuteOptions(): ExecuteOptions {
     maxAffected: undefined,
     dryRun: false,
     meta: false,
-    numbersAsStrings: false,
+    numbers: 0,
     strict: undefined,
     version: undefined,
   };
@@ -568,8 +584,8 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     if (message.meta !== false) {
       writer.uint32(40).bool(message.meta);
     }
-    if (message.numbersAsStrings !== false) {
-      writer.uint32(48).bool(message.numbersAsStrings);
+    if (message.numbers !== 0) {
+      writer.uint32(48).int32(message.numbers);
     }
     if (message.strict !== undefined) {
       writer.uint32(56).bool(message.strict);
@@ -638,7 +654,7 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
               break;
             }
 
-            message.numbersAsStrings = reader.bool();
+            message.numbers = reader.int32() as any;
             continue;
           }
           case 7: {

@@ -68,7 +68,7 @@ export function toHubError(body: Buffer, statement: string | undefined, characte
   const state = fields.get('C') ?? '';
   const rule =
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
-  return new HubError(rule.code, rule.text ?? mask(fields.get('M') ?? '', rejectedParameter(fields)), {
+  return new HubError(rule.code, rule.text ?? mask(fields), {
     retryable: rule.retryable,
     sql: { state, ...placeOf(statement, Number(fields.get('P')) - charactersBefore) },
   });
@@ -116,13 +116,21 @@ export function isReadOnlyServer(body: Buffer): boolean {
 export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
 
 /** Quoted names come from the statement. A quoted text after a colon is a value. */
-function mask(message: string, parameter: string | undefined): string {
-  const [line = ''] = message.split('\n');
+function mask(fields: ReadonlyMap<string, string>): string {
+  const parameter = rejectedParameter(fields);
   const what = parameter === undefined ? 'the statement' : `the value of ${parameter}`;
-  return `The database rejected ${what}: ${line
+  // A hint of user code may have any value.
+  const hint = isOwn(fields) ? fields.get('H') : undefined;
+  const advice = hint === undefined ? '' : ` ${maskLine(hint)}`;
+  return `The database rejected ${what}: ${maskLine(fields.get('M') ?? '')}.${advice}`;
+}
+
+function maskLine(text: string): string {
+  const [line = ''] = text.split('\n');
+  return line
     .replace(/: ".*$/s, '')
     .replace(/(value|string|input) ".*?"/g, '$1')
-    .slice(0, 500)}.`;
+    .slice(0, 500);
 }
 
 /** The server counts characters from 1. */

@@ -22,7 +22,7 @@ import type { FormatOptions, Open, RowEncoder } from './format.ts';
 import { jsonEncoder } from './json.ts';
 
 export function createCsv(): Open<RowEncoder> {
-  const known: Encoders = { auto: new WeakMap(), string: new WeakMap() };
+  const known: Encoders = { auto: new WeakMap(), string: new WeakMap(), number: new WeakMap() };
   return (out, options) => new CsvEncoder(out, options, known);
 }
 

@@ -18,7 +18,7 @@ import {
   writeAscii,
   writeBase64,
   writeBit,
-  writeDecimal,
+  writeDigits,
   writeJson,
   writeLetter,
   writeNull,
@@ -143,6 +143,11 @@ export class JsonRows {
   }
 }
 
+const quotedBigints = { auto: 'long', string: 'all', number: 'none' } as const satisfies Record<
+  Numbers,
+  string
+>;
+
 /** The encoder of a kind's values as JSON. A kind that is missing does not compile. */
 export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
   switch (kind.is) {
@@ -152,13 +157,13 @@ export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
       if (kind.bits === 53) return writeRaw;
       if (kind.bits !== 64)
         return kind.bytes === 'digits' ? writeRaw : integerEncoder(kind.bits, kind.isUnsigned);
-      if (kind.bytes === 'digits') return numbers === 'string' ? writeQuoted : writeDecimal;
-      return bigintEncoder(kind.isUnsigned, numbers === 'string' ? 'all' : 'long');
+      if (kind.bytes === 'digits') return writeDigits[numbers];
+      return bigintEncoder(kind.isUnsigned, quotedBigints[numbers]);
     case 'float':
       if (kind.bytes === 'digits') return writeFloatDigits;
       return kind.bits === 32 ? writeFloat : writeDouble;
     case 'decimal': {
-      const write = numbers === 'string' ? writeQuoted : writeDecimal;
+      const write = writeDigits[numbers];
       return kind.isPadded ? withoutLeadingZeros(write) : write;
     }
     case 'date':
@@ -249,7 +254,11 @@ const noLayout: RowLayout = { names: [], encoders: [], prefixes: [] };
 /** Layouts by column array. */
 export type Layouts = Readonly<Record<Numbers, WeakMap<readonly SinkColumn[], RowLayout>>>;
 
-export const createLayouts = (): Layouts => ({ auto: new WeakMap(), string: new WeakMap() });
+export const createLayouts = (): Layouts => ({
+  auto: new WeakMap(),
+  string: new WeakMap(),
+  number: new WeakMap(),
+});
 
 function createLayout(columns: readonly SinkColumn[], numbers: Numbers): RowLayout {
   const names = uniqueNames(columns.map(({ name }) => name));

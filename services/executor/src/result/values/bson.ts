@@ -11,10 +11,9 @@ import {
   writeAscii,
   writeBase64,
   writeBoolean,
-  writeDecimal,
+  writeDigits,
   writeInteger,
   writeNull,
-  writeQuoted,
   writeRaw,
   writeString,
   writeText,
@@ -157,8 +156,7 @@ export class BsonWriter {
 
   #digits(text: string): void {
     const bytes = Buffer.from(text, 'latin1');
-    const isPlain = this.#form === 'plain';
-    const write = isPlain ? writeRaw : this.#numbers === 'string' ? writeQuoted : writeDecimal;
+    const write = this.#form === 'plain' ? writeRaw : writeDigits[this.#numbers];
     write(this.#out, bytes, 0, bytes.length);
   }
 

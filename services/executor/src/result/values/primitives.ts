@@ -1,5 +1,6 @@
 /** Writes the values that formats of text share, byte by byte, without JavaScript values. */
 
+import type { Numbers } from '@datahub/contract/numbers';
 import type { ByteWriter } from './byte-writer.ts';
 
 /** Appends a field that is not NULL, given in the database's bytes at `source[start, end)`, to the response. */
@@ -11,8 +12,11 @@ export type FieldEncoder = (out: ByteWriter, source: Buffer, start: number, end:
  */
 export type TextForm = 'json' | 'plain';
 
-/** A column's bigint and decimal values are always strings, or only if a double cannot represent them exactly. */
-export type Numbers = 'auto' | 'string';
+/**
+ * How bigint and decimal values are written: `number` with all digits, `string` in quotes, `auto` in quotes only if a
+ * double cannot represent them exactly. NaN and the infinities are always strings.
+ */
+export type { Numbers };
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -238,6 +242,19 @@ export function writeDecimal(out: ByteWriter, source: Buffer, start: number, end
   if (isExactNumber(out.viewFrom(source), start, end)) writeRaw(out, source, start, end);
   else writeQuoted(out, source, start, end);
 }
+
+/** Writes decimal digits as a number, and NaN and Infinity as strings. */
+function writeNumber(out: ByteWriter, source: Buffer, start: number, end: number): void {
+  const last = source[end - 1] as number;
+  if (last >= zero && last <= nine) writeRaw(out, source, start, end);
+  else writeQuoted(out, source, start, end);
+}
+
+export const writeDigits = {
+  auto: writeDecimal,
+  string: writeQuoted,
+  number: writeNumber,
+} as const satisfies Record<Numbers, FieldEncoder>;
 
 /** True for at most 15 significant digits. Leading zeros, and trailing zeros after the point, are not significant. */
 export function isExactNumber(source: DataView, start: number, end: number): boolean {

@@ -1,3 +1,4 @@
+import type { Numbers } from '@datahub/contract/numbers';
 import fc from 'fast-check';
 import {
   Binary,
@@ -19,12 +20,22 @@ import { scaled } from '../../../../../tests/support/scale.ts';
 import { BsonWriter } from '../../../src/result/values/bson.ts';
 import { ByteWriter } from '../../../src/result/values/byte-writer.ts';
 
-function write(value: unknown, numbers: 'auto' | 'string' = 'auto'): string {
+function write(value: unknown, numbers: Numbers = 'auto'): string {
   const out = new ByteWriter(1);
   const source = Buffer.from(BSON.serialize({ v: value }, { ignoreUndefined: false }));
   new BsonWriter(numbers, 'json').document(out, source, 0);
   return out.buffer.toString('utf8', 0, out.position).slice('{"v":'.length, -1);
 }
+
+it.each<[string, unknown, string]>([
+  ['long', Long.fromString('-9223372036854775808'), '-9223372036854775808'],
+  ['decimal', Decimal128.fromString('12345678901234567890.120'), '12345678901234567890.120'],
+  ['decimal', Decimal128.fromString('1E+400'), '1E+400'],
+  ['decimal', Decimal128.fromString('-Infinity'), '"-Infinity"'],
+  ['double', Number.NaN, '"NaN"'],
+])('writes a %s as a number if that is asked for', (_, value, expected) => {
+  expect(write(value, 'number')).toBe(expected);
+});
 
 it.each<[string, unknown, string, string?]>([
   ['int', new Int32(-5), '-5'],

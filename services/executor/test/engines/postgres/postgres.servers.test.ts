@@ -81,6 +81,12 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     expect(text).toBe('{"data":[{"a":0.0100,"b":1.50,"c":100,"d":{"n": 12345678901234567890.10}}]}');
     expect(await value('5::bigint', { numbers: 'string' })).toBe('5');
     expect(await value('1.5::numeric', { numbers: 'string' })).toBe('1.5');
+    const long = "12345678901234567890.10 AS a, ARRAY[9007199254740993, NULL] AS b, 'NaN'::numeric AS c";
+    const numbers = '{"a":12345678901234567890.10,"b":[9007199254740993,null],"c":"NaN"}';
+    for (const format of ['json', 'ndjson'] as const) {
+      const { text } = await ask(connection, `SELECT ${long}`, { numbers: 'number', format });
+      expect(text).toContain(numbers);
+    }
   });
 
   it('writes enums, domains and their arrays as they are', async () => {
@@ -188,6 +194,21 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     }
     expect(connection.broken).toBe(false);
     expect(await value('1')).toBe(1);
+  });
+
+  it('passes on the hint of the server, and none of user code', async () => {
+    const messageOf = async (text: string) =>
+      ((await ask(connection, text).catch((failure) => failure)) as Error).message;
+    expect(await messageOf('SELECT t.nam FROM (SELECT 1 AS name) t')).toBe(
+      'The database rejected the statement: column t.nam does not exist. Perhaps you meant to reference the column "t.name".',
+    );
+    expect(await messageOf("SELECT 1 = 'a'::text")).toContain('You might need to add explicit type casts.');
+    await ask(
+      connection,
+      "CREATE OR REPLACE FUNCTION hub_hinting() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING HINT = 'canary-4712'; END $$",
+      { kind: 'standalone' },
+    );
+    expect(await messageOf('SELECT hub_hinting()')).toBe('The database rejected the statement: no.');
   });
 
   it('tells nobody a value', async () => {
