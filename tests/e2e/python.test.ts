@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { arrowEnv, canReadArrow } from '../../tools/arrow-readers.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 /** Debian's python3-requests, or PyPI's. */
@@ -13,15 +14,23 @@ const hasRequests = await promisify(execFile)('python3', ['-c', 'import requests
   () => false,
 );
 const page = readFileSync(new URL('../../docs/python.md', import.meta.url), 'utf8');
-const [library = '', usage = ''] = [...page.matchAll(/```python\n(.*?)```/gs)].map(([, code]) => code);
+const [fetching = '', pandas = '', polars = '', duckdb = '', library = '', usage = ''] = [
+  ...page.matchAll(/```python\n(.*?)```/gs),
+].map(([, code]) => code);
 const isPostgres = engines[0] === 'postgres';
 let dir: string;
-const ids = { byRegion: '', failing: '', decimals: '' };
+const ids = { byRegion: '', failing: '', decimals: '', frame: '' };
 
 const run = async (code: string) => {
   await writeFile(join(dir, 'main.py'), code);
   const { url: HUB_URL, key: HUB_KEY } = inject('hub');
-  const env = { ...process.env, HUB_URL, HUB_KEY, PYTHONIOENCODING: 'utf-8', PYTHONDONTWRITEBYTECODE: '1' };
+  const env = {
+    ...arrowEnv(process.env),
+    HUB_URL,
+    HUB_KEY,
+    PYTHONIOENCODING: 'utf-8',
+    PYTHONDONTWRITEBYTECODE: '1',
+  };
   return (await promisify(execFile)('python3', [join(dir, 'main.py')], { env, timeout: 30_000 })).stdout;
 };
 
@@ -36,6 +45,7 @@ beforeAll(async () => {
     'SELECT id, amount FROM sales WHERE region = :region AND id IN (:ids) ORDER BY id',
   );
   ids.decimals = await store('SELECT id, amount, note FROM sales WHERE region = :region ORDER BY id');
+  ids.frame = await store('SELECT id, region, amount FROM sales WHERE region = :region ORDER BY id LIMIT 1');
   ids.failing = await store(
     isPostgres
       ? 'SELECT n, 1 / (n - 30000) AS x, repeat($$x$$, 100) AS t FROM generate_series(1, 40000) n'
@@ -53,6 +63,16 @@ it.runIf(hasRequests)('the example of the page runs as written', async () => {
     '2 10.50',
     '422 CONTEXT_INVALID /context/region is missing.',
   ]);
+});
+
+it.runIf(hasRequests && canReadArrow()).each([
+  ['pandas', pandas, 'print(list(frame["amount"]))', "[Decimal('10.50')]"],
+  ['Polars', polars, 'print(list(frame["amount"]))', "[Decimal('10.50')]"],
+  ['DuckDB', duckdb, '', "[('south', Decimal('10.50'))]"],
+])('the example for %s runs as written', async (_, example, more, wanted) => {
+  const code = `${fetching}\n${example}\n${more}\n`;
+  const asked = code.replaceAll('dh.q.…', ids.frame).replaceAll('region="north"', 'region="south"');
+  expect((await run(asked)).trim()).toBe(wanted);
 });
 
 it.runIf(hasRequests)('interrupted rows raise an error', async () => {

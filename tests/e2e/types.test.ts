@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parseExact } from '@datahub/contract/exact-json';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { arrowEnv, canReadArrow } from '../../tools/arrow-readers.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -132,6 +133,27 @@ it('datahub types writes a module that compiles only with the right names and ty
   expect(JSON.parse(ran.stdout)).toMatchObject({ count: 1, third: { id: 3 } });
 });
 
+const frameProgram = `
+from decimal import Decimal
+from hub import Hub, TruncatedError, amounts, frame_all, frame_amounts, frame_breaks_off
+
+hub = Hub("HUB_URL", "HUB_KEY")
+table = frame_amounts(hub, least="0.01")
+print([str(field.type) for field in table.schema])
+exact = [Decimal(row["amount"]) for row in amounts(hub, least="0.01")]
+print([row["amount"] for row in table.to_pylist()] == exact)
+limited = Hub("HUB_URL", "LIMITED_KEY")
+try:
+    frame_all(limited)
+except TruncatedError as err:
+    print(err)
+print(limited.frame("ALL", {}, allow_truncated=True).num_rows)
+try:
+    frame_breaks_off(hub)
+except Exception:
+    print("broke off")
+`;
+
 const pythonProgram = `
 from decimal import Decimal
 from http.client import IncompleteRead
@@ -196,4 +218,27 @@ it('datahub types finds a hub by its label, and explains failures', async () => 
   expect((await datahub('types', label)).stdout).toContain(hubId);
   expect(await failure('types', 'no such hub')).toContain('No hub has the label "no such hub"');
   expect(await failure('types', 'dh.hub.aaaaaaaaaaaaaaaaaaaaaaaa')).toContain('The hub rejected the command');
+});
+
+it.runIf(hasPython && canReadArrow())('a Python module makes data frames', async () => {
+  const { stdout } = await datahub('types', hubId, '--python');
+  const { url, key } = inject('hub');
+  const limited = await api.ok(api.post('/v1/keys', { name: 'limited', limits: { maxRows: 1 } }));
+  const all = /def all\(.*\n.*\n {4}return hub.execute\("(.*?)"/.exec(stdout)?.[1] ?? '';
+  await writeFile(join(dir, 'hub.py'), stdout);
+  const code = frameProgram
+    .replace('LIMITED_KEY', limited.key)
+    .replace('HUB_KEY', key)
+    .replace('ALL', all)
+    .replaceAll('HUB_URL', url);
+  await writeFile(join(dir, 'frames.py'), code);
+  const env = { ...arrowEnv(process.env), PYTHONDONTWRITEBYTECODE: '1', PYTHONIOENCODING: 'utf-8' };
+  const ran = await run('python3', [join(dir, 'frames.py')], { env, timeout: 60_000 });
+  expect(ran.stdout.trim().split('\n')).toEqual([
+    "['int32', 'decimal128(18, 2)']",
+    'True',
+    `${all} has more than 1 rows.`,
+    '1',
+    'broke off',
+  ]);
 });

@@ -59,6 +59,26 @@ class Hub:
         if is_last:
             raise TruncatedError(f"{query_id} has more rows.")
 
+    def frame(self, query_id: str, values: Mapping[str, object], *, allow_truncated: bool = False) -> Any:
+        """All rows of a query as a pyarrow.Table, with the types of the columns. Needs the package pyarrow."""
+        import pyarrow
+
+        with self._send(query_id, values, "application/vnd.apache.arrow.stream") as answer:
+            reader = pyarrow.ipc.open_stream(answer)
+            batches = []
+            is_truncated = False
+            while True:
+                try:
+                    batch, metadata = reader.read_next_batch_with_custom_metadata()
+                except StopIteration:
+                    break
+                batches.append(batch)
+                is_truncated = metadata[b"truncated"] == b"true"
+            table = pyarrow.Table.from_batches(batches, reader.schema)
+        if is_truncated and not allow_truncated:
+            raise TruncatedError(f"{query_id} has more than {table.num_rows} rows.")
+        return table
+
     def _send(self, query_id: str, values: Mapping[str, object], accept: str) -> Any:
         body = json.dumps({"queryId": query_id, "context": values}, default=_to_json, allow_nan=False)
         headers = {"x-service-api-key": self._key, "content-type": "application/json", "accept": accept}

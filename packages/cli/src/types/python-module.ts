@@ -19,12 +19,16 @@ export function toPython(hubId: string, pages: readonly HubDocument[]): string {
   return `${toDocstring(about)}\n\n${readFileSync(libraryUrl, 'utf8')}${parts.join('')}`;
 }
 
+/** Of the functions of a query. */
+const prefixes = ['', 'iter_', 'frame_'];
+
 /** `byRegion` → `by_region`. */
 function toFunctionName(name: string, used: Set<string>): string {
   const snake = name.replaceAll(/(?<=[^\p{Lu}_])\p{Lu}/gu, '_$&').toLowerCase();
   let unique = snake;
-  for (let count = 2; used.has(unique) || used.has(`iter_${unique}`); count++) unique = `${snake}_${count}`;
-  used.add(unique).add(`iter_${unique}`);
+  for (let count = 2; prefixes.some((prefix) => used.has(prefix + unique)); count++)
+    unique = `${snake}_${count}`;
+  for (const prefix of prefixes) used.add(prefix + unique);
   return unique;
 }
 
@@ -39,12 +43,12 @@ function toDeclarations(query: ModuleQuery, functionName: string): string {
   const parameters = ['hub: Hub', '/', ...(given === undefined ? [] : [given])].join(', ');
   const call = `${toCode(queryId)}, ${given === undefined ? '{}' : 'values'}`;
   const define = (prefix: string, type: string, method: string) =>
-    `\n\ndef ${prefix}${functionName}(${parameters}) -> ${type}[${row}]:\n    ${toDocstring(label)}\n    return hub.${method}(${call})\n`;
+    `\n\ndef ${prefix}${functionName}(${parameters}) -> ${type}:\n    ${toDocstring(label)}\n    return hub.${method}(${call})\n`;
   return [
     valuesType === undefined ? '' : toTypedDict(valuesType, values, true),
     rowType === undefined ? '' : toTypedDict(rowType, rows, false),
-    define('', 'list', 'execute'),
-    reads ? define('iter_', 'Iterator', 'rows') : '',
+    define('', `list[${row}]`, 'execute'),
+    reads ? define('iter_', `Iterator[${row}]`, 'rows') + define('frame_', 'Any', 'frame') : '',
   ].join('');
 }
 

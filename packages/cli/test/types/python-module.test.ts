@@ -74,6 +74,11 @@ def by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> list[ByRegionRow
 def iter_by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> Iterator[ByRegionRow]:
     """By region"""
     return hub.rows("dh.q.1", values)
+
+
+def frame_by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> Any:
+    """By region"""
+    return hub.frame("dh.q.1", values)
 `);
   });
 

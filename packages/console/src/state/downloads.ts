@@ -4,12 +4,13 @@ import { signal } from '@preact/signals';
 import { call, isAborted } from '../api/client.ts';
 import type { RowStore } from './rows/row-store.ts';
 
-export type DownloadFormat = 'csv' | 'json' | 'ndjson';
+export type DownloadFormat = 'csv' | 'json' | 'ndjson' | 'arrows';
 
 export const downloads: { format: DownloadFormat; name: string; accept: string }[] = [
   { format: 'csv', name: 'CSV', accept: 'text/csv' },
   { format: 'json', name: 'JSON', accept: 'application/json' },
   { format: 'ndjson', name: 'NDJSON', accept: 'application/x-ndjson' },
+  { format: 'arrows', name: 'Arrow', accept: 'application/vnd.apache.arrow.stream' },
 ];
 
 export const fileName = (label: string): string =>

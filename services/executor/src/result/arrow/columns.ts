@@ -10,16 +10,18 @@ import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/oth
 import { isZeroDate } from '../values/packed-times.ts';
 import { type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
 import { type ArrowType, types } from './messages.ts';
-import { putDecimal, putExact, putInteger, putMicros, readDouble, readShort } from './numbers.ts';
 import {
-  type Clock,
-  isoDays,
-  packedDays,
-  packedDuration,
-  readIsoClock,
-  readIsoTimestamp,
-  readPackedTimestamp,
-} from './times.ts';
+  decimalPut,
+  decimalWords,
+  type Place,
+  type Put,
+  putExact,
+  putInteger,
+  putMicros,
+  readDouble,
+  readShort,
+} from './numbers.ts';
+import { Clock, isoDays, packedDays, packedDuration } from './times.ts';
 
 export abstract class ArrowColumn {
   readonly type: ArrowType;
@@ -30,13 +32,6 @@ export abstract class ArrowColumn {
 
   constructor(type: ArrowType) {
     this.type = type;
-  }
-
-  /** The size of the values, if each has the same. */
-  abstract readonly rowBytes: number;
-  /** The size of the values of other columns. */
-  get bytes(): number {
-    return 0;
   }
 
   /** Makes room for `rows` rows. */
@@ -72,9 +67,6 @@ export abstract class ArrowColumn {
 const nothing = Buffer.alloc(0);
 const allValid = (rows: number): Buffer => Buffer.alloc(rows / 8, 0xff);
 
-/** Writes a value at an index of the array. Returns false if the type has no such value; null stands for NULL. */
-type Put<A> = (array: A, at: number, field: [source: Buffer, start: number, end: number]) => boolean | null;
-
 interface NumberArray {
   readonly buffer: ArrayBufferLike;
   readonly BYTES_PER_ELEMENT: number;
@@ -91,46 +83,46 @@ interface Fixed<A> {
 
 /** Values of one size. */
 class FixedColumn<A extends NumberArray> extends ArrowColumn {
-  readonly #fixed: Fixed<A>;
-  #array: A;
+  readonly #create: (length: number) => A;
+  /** The number of elements of a value. */
+  readonly #width: number;
+  readonly #put: Put<A>;
+  readonly #to: Place<A>;
 
-  constructor(type: ArrowType, fixed: Fixed<A>) {
+  constructor(type: ArrowType, { create, width, put }: Fixed<A>) {
     super(type);
-    this.#fixed = fixed;
-    this.#array = fixed.create(0);
-  }
-
-  get rowBytes(): number {
-    return this.#fixed.width * this.#array.BYTES_PER_ELEMENT;
+    this.#create = create;
+    this.#width = width;
+    this.#put = put;
+    this.#to = { array: create(0), at: 0 };
   }
 
   override grow(rows: number): void {
     super.grow(rows);
-    const grown = this.#fixed.create(rows * this.#fixed.width);
-    grown.set(this.#array);
-    this.#array = grown;
+    const grown = this.#create(rows * this.#width);
+    grown.set(this.#to.array);
+    this.#to.array = grown;
   }
 
   append(row: number, source: Buffer, start: number, end: number): boolean {
-    const { put, width } = this.#fixed;
-    const fits = put(this.#array, row * width, [source, start, end]);
+    this.#to.at = row * this.#width;
+    const fits = this.#put(this.#to, source, start, end);
     if (fits === null) this.appendNull(row);
     return fits !== false;
   }
 
   override appendNull(row: number): void {
     super.appendNull(row);
-    const { width } = this.#fixed;
-    this.#array.fill(0, row * width, (row + 1) * width);
+    this.#to.array.fill(0, row * this.#width, (row + 1) * this.#width);
   }
 
   protected values(rows: number): Buffer[] {
-    return [Buffer.from(this.#array.buffer as ArrayBuffer, 0, rows * this.rowBytes)];
+    const { buffer, BYTES_PER_ELEMENT: bytes } = this.#to.array;
+    return [Buffer.from(buffer as ArrayBuffer, 0, rows * this.#width * bytes)];
   }
 }
 
 class BooleanColumn extends ArrowColumn {
-  readonly rowBytes = 0.125;
   readonly #isTrue: (source: Buffer, start: number, end: number) => boolean;
   #bits = nothing;
 
@@ -161,7 +153,6 @@ class BooleanColumn extends ArrowColumn {
 
 /** Texts and bytes. */
 class VariableColumn extends ArrowColumn {
-  readonly rowBytes = 4;
   readonly #encode: FieldEncoder;
   readonly #out = new ByteWriter(1_024);
   #offsets = new Int32Array(1);
@@ -169,10 +160,6 @@ class VariableColumn extends ArrowColumn {
   constructor(type: ArrowType, encode: FieldEncoder) {
     super(type);
     this.#encode = encode;
-  }
-
-  override get bytes(): number {
-    return this.#out.position;
   }
 
   override grow(rows: number): void {
@@ -255,8 +242,9 @@ const wordsColumn = (type: ArrowType, put: Put<Int32Array>) =>
   new FixedColumn(type, { create: int32s, width: 2, put });
 
 function integerColumn({ bits, isUnsigned, bytes }: Kind<'integer'>): ArrowColumn {
-  if (bits === 53) return wordsColumn(types.int(64, true), putDigits);
-  if (bits === 64) return wordsColumn(types.int(64, !isUnsigned), bytes === 'digits' ? putDigits : copyWords);
+  if (bits === 53) return wordsColumn(types.int(64, true), putInteger);
+  if (bits === 64)
+    return wordsColumn(types.int(64, !isUnsigned), bytes === 'digits' ? putInteger : copyWords);
   const type = types.int(bits, !isUnsigned);
   const read = bytes === 'digits' ? readShort : littleEndianReader(bits, isUnsigned);
   return numberColumn(type, integerArray(bits, isUnsigned), read);
@@ -286,8 +274,8 @@ const numberColumn = (type: ArrowType, create: (length: number) => FillableArray
   new FixedColumn<FillableArray & NumberArray>(type, {
     create: create as (length: number) => FillableArray & NumberArray,
     width: 1,
-    put: (array, at, [source, start, end]) => {
-      array[at] = read(source, start, end);
+    put: (to, source, start, end) => {
+      to.array[to.at] = read(source, start, end);
       return true;
     },
   });
@@ -312,7 +300,6 @@ function floatColumn({ bits, bytes }: Kind<'float'>): ArrowColumn {
 
 /** Arrow's decimals of 256 bits have more, but neither Polars nor DuckDB reads them. */
 const decimalDigitsMax = 38;
-const decimalWords = 4;
 
 /** Decimals without bounds, or with too many digits, are text. */
 function decimalColumn({ precision, scale = 0, isPadded }: Kind<'decimal'>): ArrowColumn {
@@ -321,55 +308,53 @@ function decimalColumn({ precision, scale = 0, isPadded }: Kind<'decimal'>): Arr
     precision === undefined ? Number.POSITIVE_INFINITY : Math.max(precision - Math.min(0, scale), scale);
   if (digits > decimalDigitsMax)
     return new VariableColumn(types.utf8, isPadded ? withoutLeadingZeros(writeRaw) : writeRaw);
-  const bounds = { precision: digits, scale: Math.max(0, scale), words: decimalWords };
-  return new FixedColumn(types.decimal(digits, bounds.scale), {
+  const places = Math.max(0, scale);
+  return new FixedColumn(types.decimal(digits, places), {
     create: int32s,
     width: decimalWords,
-    put: (words, at, [source, start, end]) => putDecimal(words, at, { ...bounds, source, start, end }),
+    put: decimalPut(digits, places),
   });
 }
 
-const putDigits: Put<Int32Array> = (words, at, [source, start, end]) =>
-  putInteger(words, at, { source, start, end });
-
-const copyWords: Put<Int32Array> = (words, at, [source, start]) => {
-  words[at] = source.readInt32LE(start);
-  words[at + 1] = source.readInt32LE(start + 4);
+const copyWords: Put<Int32Array> = ({ array, at }, source, start) => {
+  array[at] = source.readInt32LE(start);
+  array[at + 1] = source.readInt32LE(start + 4);
   return true;
 };
 
-const putDays = (days: Int32Array, at: number, value: number): boolean => {
-  days[at] = value;
-  return !Number.isNaN(value);
-};
+function putDays({ array, at }: Place<Int32Array>, days: number): boolean {
+  array[at] = days;
+  return !Number.isNaN(days);
+}
 
-const putIsoDate: Put<Int32Array> = (days, at, [source, start, end]) =>
-  putDays(days, at, isoDays(source, start, end));
+const putIsoDate: Put<Int32Array> = (to, source, start, end) => putDays(to, isoDays(source, start, end));
 
-const putPackedDate: Put<Int32Array> = (days, at, [source, start, end]) =>
-  isZeroDate(source, start, end) ? null : putDays(days, at, packedDays(source, start));
+const putPackedDate: Put<Int32Array> = (to, source, start, end) =>
+  isZeroDate(source, start, end) ? null : putDays(to, packedDays(source, start));
 
-const putDuration: Put<Int32Array> = (words, at, [source, start, end]) => {
-  putExact(words, at, packedDuration(source, start, end));
+const putDuration: Put<Int32Array> = (to, source, start, end) => {
+  putExact(to, packedDuration(source, start, end));
   return true;
 };
 
 function putIsoTime(): Put<Int32Array> {
-  const clock: Clock = [0, 0];
-  return (words, at, [source, start, end]) =>
-    readIsoClock(source, [start, end], clock) && putMicros(words, at, clock);
+  const clock = new Clock();
+  return (to, source, start, end) =>
+    clock.readIso(source, start, end) && putMicros(to, clock.seconds, clock.micros);
 }
 
 function putIsoTimestamp(hasZone: boolean): Put<Int32Array> {
-  const clock: Clock = [0, 0];
-  return (words, at, [source, start, end]) =>
-    readIsoTimestamp(source, { start, end, hasZone }, clock) && putMicros(words, at, clock);
+  const clock = new Clock();
+  // The session's time zone is UTC, so a timestamptz ends with +00.
+  const zoneBytes = hasZone ? 3 : 0;
+  return (to, source, start, end) =>
+    clock.readIsoTimestamp(source, start, end - zoneBytes) && putMicros(to, clock.seconds, clock.micros);
 }
 
 function putPackedTimestamp(): Put<Int32Array> {
-  const clock: Clock = [0, 0];
-  return (words, at, [source, start, end]) => {
+  const clock = new Clock();
+  return (to, source, start, end) => {
     if (isZeroDate(source, start, end)) return null;
-    return readPackedTimestamp(source, [start, end], clock) && putMicros(words, at, clock);
+    return clock.readPacked(source, start, end) && putMicros(to, clock.seconds, clock.micros);
   };
 }

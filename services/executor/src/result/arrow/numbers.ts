@@ -20,71 +20,79 @@ export function readShort(source: Buffer, start: number, end: number): number {
   const isNegative = source[start] === minus;
   for (let i = isNegative ? start + 1 : start; i < end; i++)
     value = value * 10 + (source[i] as number) - zero;
-  return isNegative ? -value : value;
+  return isNegative ? 0 - value : value;
 }
 
-/** Writes a whole number that a double represents exactly as two words at `at`. */
-export function putExact(words: Int32Array, at: number, value: number): void {
-  words[at] = value;
-  words[at + 1] = Math.floor(value / wordValues);
+/** Where a value goes: words of an array, from an index on. */
+export interface Place<A> {
+  array: A;
+  at: number;
+}
+
+/** Writes a field's value at a place. Returns false if the type has no such value; null stands for NULL. */
+export type Put<A> = (to: Place<A>, source: Buffer, start: number, end: number) => boolean | null;
+
+/** Writes a whole number that a double represents exactly as two words. */
+export function putExact({ array, at }: Place<Int32Array>, value: number): void {
+  array[at] = value;
+  array[at + 1] = Math.floor(value / wordValues);
 }
 
 /** Writes `seconds` and `micros`, which is not negative, as microseconds. */
-export function putMicros(words: Int32Array, at: number, [seconds, micros]: [number, number]): boolean {
+export function putMicros({ array, at }: Place<Int32Array>, seconds: number, micros: number): boolean {
   // A year of 64-bit microseconds does not fit a double. Each part of this product does.
   const low = (seconds >>> 0) * 1_000_000 + micros;
   const high = Math.floor(seconds / wordValues) * 1_000_000 + Math.floor(low / wordValues);
-  words[at] = low;
-  words[at + 1] = high;
+  array[at] = low;
+  array[at + 1] = high;
   return high >= -2_147_483_648 && high < 2_147_483_648;
 }
 
-export function putInteger(words: Int32Array, at: number, digits: Digits): boolean {
-  const { source, start, end } = digits;
-  if (end - start > exactDigitsMax) return putLong(words.subarray(at, at + 2), digits, 0);
-  putExact(words, at, readShort(source, start, end));
+export const putInteger: Put<Int32Array> = (to, source, start, end) => {
+  if (end - start > exactDigitsMax)
+    return putLong(to.array.subarray(to.at, to.at + 2), { source, start, end }, 0);
+  putExact(to, readShort(source, start, end));
   return true;
-}
+};
 
-export interface Digits {
+interface Digits {
   source: Buffer;
   start: number;
   end: number;
 }
 
-export interface DecimalBounds {
-  precision: number;
-  scale: number;
-  /** The number of words of a value. */
-  words: number;
-}
+/** The number of words of a decimal. */
+export const decimalWords = 4;
 
 /** Reads digits, perhaps with a sign and a point, as a multiple of 10^-scale. */
-export function putDecimal(words: Int32Array, at: number, digits: Digits & DecimalBounds): boolean {
-  const { source, start, end, precision, scale } = digits;
-  let value = 0;
-  let count = 0;
-  let afterPoint = -1;
-  const isNegative = source[start] === minus;
-  for (let i = isNegative ? start + 1 : start; i < end; i++) {
-    const byte = source[i] as number;
-    if (byte === point) {
-      afterPoint = end - i - 1;
-      continue;
+export const decimalPut =
+  (precision: number, scale: number): Put<Int32Array> =>
+  (to, source, start, end) => {
+    const { array, at } = to;
+    let value = 0;
+    let count = 0;
+    let fraction = 0;
+    const isNegative = source[start] === minus;
+    for (let i = isNegative ? start + 1 : start; i < end; i++) {
+      const byte = source[i] as number;
+      if (byte === point) {
+        fraction = end - i - 1;
+        continue;
+      }
+      if (byte < zero || byte > nine) return false;
+      if (count > 0 || byte > zero) count++;
+      value = value * 10 + byte - zero;
     }
-    if (byte < zero || byte > nine) return false;
-    if (count > 0 || byte > zero) count++;
-    value = value * 10 + byte - zero;
-  }
-  const missing = scale - Math.max(0, afterPoint);
-  if (missing < 0 || count + missing > precision) return false;
-  if (count + missing > exactDigitsMax)
-    return putLong(words.subarray(at, at + digits.words), digits, missing);
-  value *= powers[missing] as number;
-  putExact(words, at, isNegative ? -value : value);
-  words.fill(isNegative && value > 0 ? -1 : 0, at + 2, at + digits.words);
-  return true;
-}
+    const missing = scale - fraction;
+    if (missing < 0 || count + missing > precision) return false;
+    if (count + missing > exactDigitsMax)
+      return putLong(array.subarray(at, at + decimalWords), { source, start, end }, missing);
+    value *= powers[missing] as number;
+    putExact(to, isNegative ? 0 - value : value);
+    array[at + 2] = isNegative && value > 0 ? -1 : 0;
+    array[at + 3] = array[at + 2] as number;
+    return true;
+  };
 
 /** A product of a word and a million, with a carry, is exact in a double. */
 const groupDigits = 6;
@@ -155,7 +163,8 @@ export function readDouble(source: Buffer, start: number, end: number): number {
     if (value > 0) digits++;
     if (isFraction) fraction++;
   }
-  let exponent = -fraction;
+  // Not `-fraction`, because an index of -0 makes V8 compile this again and again.
+  let exponent = 0 - fraction;
   if (i < end) {
     if (source[i] !== letterE || end - i > 5) return Number(source.toString('latin1', start, end));
     const isBelow = source[i + 1] === minus;

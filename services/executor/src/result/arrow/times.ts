@@ -21,12 +21,14 @@ function daysOf(year: number, month: number, day: number): number {
   return era * 146_097 + ofEra * 365 + Math.trunc(ofEra / 4) - Math.trunc(ofEra / 100) + ofYear - 719_468;
 }
 
-/** Two digits; NaN if they are none. */
+/** Makes each date and time with it invalid. */
+const noDigits = -1_000_000;
+
+/** Two digits. */
 function pair(source: Buffer, at: number): number {
-  const [tens, ones] = [source[at] as number, source[at + 1] as number];
-  return tens >= zero && tens <= nine && ones >= zero && ones <= nine
-    ? (tens - zero) * 10 + ones - zero
-    : Number.NaN;
+  const tens = (source[at] as number) - zero;
+  const ones = (source[at + 1] as number) - zero;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : noDigits;
 }
 
 /** Days of `2026-11-20`; years have four digits or more. */
@@ -43,50 +45,59 @@ export function isoDays(source: Buffer, start: number, end: number): number {
     : Number.NaN;
 }
 
-/** Seconds of a day and its microseconds. */
-export type Clock = [seconds: number, micros: number];
-
+/** The shortest date. */
+const dateBytes = 10;
 const clockBytes = 8;
 
-/** Reads `13:04:05` with perhaps a fraction into `clock`, and returns whether it is a time of a day. */
-export function readIsoClock(source: Buffer, [start, end]: [number, number], clock: Clock): boolean {
-  if (end - start < clockBytes || source[start + 2] !== colon) return false;
-  clock[0] = pair(source, start) * 3_600 + pair(source, start + 3) * 60 + pair(source, start + 6);
-  clock[1] = 0;
-  const digits = end - start - clockBytes - 1;
-  if (digits >= 0 && (source[start + clockBytes] !== point || digits > 6)) return false;
-  for (let i = start + clockBytes + 1, unit = 100_000; i < end; i++, unit /= 10)
-    clock[1] += ((source[i] as number) - zero) * unit;
-  return clock[0] >= 0 && clock[0] < daySeconds;
-}
+/** A reader of times, which keeps the last one. */
+export class Clock {
+  /** Of the day, or from 1970-01-01. */
+  seconds = 0;
+  micros = 0;
 
-/** Reads `2026-11-20 13:04:05.123456` with perhaps `+00` into seconds from 1970-01-01 and microseconds. */
-export function readIsoTimestamp(
-  source: Buffer,
-  { start, end, hasZone }: { start: number; end: number; hasZone: boolean },
-  clock: Clock,
-): boolean {
-  let at = start;
-  while (at < end && source[at] !== space) at++;
-  const days = isoDays(source, start, at);
-  // The session's time zone is UTC, so a timestamptz ends with +00.
-  if (!readIsoClock(source, [at + 1, hasZone ? end - 3 : end], clock)) return false;
-  clock[0] += days * daySeconds;
-  return !Number.isNaN(clock[0]);
+  /** Reads `13:04:05` with perhaps a fraction. Returns whether it is a time of a day. */
+  readIso(source: Buffer, start: number, end: number): boolean {
+    if (end - start < clockBytes || source[start + 2] !== colon) return false;
+    const seconds = pair(source, start) * 3_600 + pair(source, start + 3) * 60 + pair(source, start + 6);
+    let micros = 0;
+    const digits = end - start - clockBytes - 1;
+    if (digits >= 0 && (source[start + clockBytes] !== point || digits > 6)) return false;
+    for (let i = start + clockBytes + 1, unit = 100_000; i < end; i++, unit /= 10)
+      micros += ((source[i] as number) - zero) * unit;
+    this.seconds = seconds;
+    this.micros = micros;
+    return seconds >= 0 && seconds < daySeconds;
+  }
+
+  /** Reads `2026-11-20 13:04:05.123456`. */
+  readIsoTimestamp(source: Buffer, start: number, end: number): boolean {
+    let at = start + dateBytes;
+    while (at < end && source[at] !== space) at++;
+    const days = isoDays(source, start, at);
+    if (Number.isNaN(days) || !this.readIso(source, at + 1, end)) return false;
+    this.seconds += days * daySeconds;
+    return true;
+  }
+
+  /** Reads a DATETIME of MySQL's binary protocol. */
+  readPacked(source: Buffer, start: number, end: number): boolean {
+    const length = end - start;
+    const days = packedDays(source, start);
+    const clock =
+      length < 7
+        ? 0
+        : (source[start + 4] as number) * 3_600 +
+          (source[start + 5] as number) * 60 +
+          (source[start + 6] as number);
+    this.seconds = days * daySeconds + clock;
+    this.micros = length >= 11 ? source.readUInt32LE(start + 7) : 0;
+    return !Number.isNaN(days);
+  }
 }
 
 /** Days of a date of MySQL's binary protocol. */
 export const packedDays = (source: Buffer, start: number): number =>
   daysOf(source.readUInt16LE(start), source[start + 2] as number, source[start + 3] as number);
-
-/** Reads a DATETIME of MySQL's binary protocol into seconds from 1970-01-01 and microseconds. */
-export function readPackedTimestamp(source: Buffer, [start, end]: [number, number], clock: Clock): boolean {
-  const length = end - start;
-  const part = (offset: number) => (length >= 7 ? (source[start + offset] as number) : 0);
-  clock[0] = packedDays(source, start) * daySeconds + part(4) * 3_600 + part(5) * 60 + part(6);
-  clock[1] = length >= 11 ? source.readUInt32LE(start + 7) : 0;
-  return !Number.isNaN(clock[0]);
-}
 
 /** Microseconds of a TIME of MySQL's binary protocol, which can be negative or longer than a day. */
 export function packedDuration(source: Buffer, start: number, end: number): number {

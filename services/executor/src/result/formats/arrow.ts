@@ -23,7 +23,7 @@ import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
 
 export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEncoder(out, options);
 
-/** A batch ends with the row that reaches one of these. It does not depend on time, so equal rows are equal bytes. */
+/** A batch ends with the row that reaches one of these, in the database's bytes. It does not depend on time, so equal rows are equal bytes. */
 const batch = { rowsMax: 65_536, bytesMax: 4 * 1_048_576 };
 const rowsAtFirst = 64;
 /** `apache-arrow` takes the end of the bytes for the end of the rows until it has read the first bytes of metadata. */
@@ -36,7 +36,7 @@ class ArrowEncoder implements RowEncoder {
   #columns: ArrowColumn[] = [];
   #rows = 0;
   #rowsMax = 0;
-  #rowBytes = 0;
+  #bytes = 0;
   /** The bytes with which each batch begins. */
   #head: Buffer[] = [];
 
@@ -53,7 +53,6 @@ class ArrowEncoder implements RowEncoder {
       const name = names[i] as string;
       return { name, type, nullable: !notNull.includes(name) };
     });
-    this.#rowBytes = this.#columns.reduce((sum, { rowBytes }) => sum + rowBytes, 0);
     this.#grow();
     const metadata = this.#metadata(this.#buffers(), false);
     this.#head = [prefix(metadata.length), metadata.subarray(0, sentMetadataBytes)];
@@ -64,16 +63,18 @@ class ArrowEncoder implements RowEncoder {
   row(source: Buffer, offsets: Int32Array): void {
     if (this.#rows === this.#rowsMax) this.#grow();
     const columns = this.#columns;
+    const row = this.#rows++;
     let bytes = 0;
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i] as ArrowColumn;
       const start = offsets[2 * i] as number;
-      if (start < 0) column.appendNull(this.#rows);
-      else if (!column.append(this.#rows, source, start, offsets[2 * i + 1] as number)) this.#fail(i);
-      bytes += column.bytes;
+      const end = offsets[2 * i + 1] as number;
+      if (start < 0) column.appendNull(row);
+      else if (column.append(row, source, start, end)) bytes += end - start;
+      else this.#fail(i);
     }
-    this.#rows++;
-    if (this.#rows < batch.rowsMax && bytes + this.#rows * this.#rowBytes < batch.bytesMax) return;
+    this.#bytes += bytes;
+    if (this.#rows < batch.rowsMax && this.#bytes < batch.bytesMax) return;
     this.#writeBatch(false);
     this.#write(this.#head);
   }
@@ -109,6 +110,7 @@ class ArrowEncoder implements RowEncoder {
     this.#write([metadata.subarray(sentMetadataBytes), ...buffers]);
     for (const column of this.#columns) column.clear();
     this.#rows = 0;
+    this.#bytes = 0;
   }
 
   /** Writes each part, and zeros up to a multiple of eight bytes. */

@@ -194,7 +194,7 @@ function Pager({ from, to, total, onBack, onNext }: PagerProps) {
   );
 }
 
-const files = downloads.filter(({ format }) => format !== 'json');
+const files = downloads.filter(({ format }) => format === 'csv' || format === 'ndjson');
 
 interface DownloadsProps {
   classifier: Classifier;
