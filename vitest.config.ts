@@ -43,7 +43,7 @@ const distributedFiles = process.env.TEST_EXTENT === 'quick' ? dependOnForm : ['
  * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
  * say that they work there.
  */
-const once = ['console-*', 'client-runtimes', 'types', 'python', 'cli'].map(
+const once = ['console-*', 'client-runtimes', 'types', 'python', 'cli', 'hub-files'].map(
   (name) => `tests/e2e/${name}.test.ts`,
 );
 

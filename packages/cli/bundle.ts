@@ -32,6 +32,12 @@ export async function bundle(): Promise<Uint8Array> {
     charset: 'utf8',
     legalComments: 'inline',
     logLevel: 'error',
+    // Its modules for browsers are ES modules; those for Node are not, and load `process`.
+    alias: {
+      yaml: fileURLToPath(
+        import.meta.resolve('yaml/package.json').replace('package.json', 'browser/index.js'),
+      ),
+    },
     plugins: [pythonLibrary],
   });
   return outputFiles[0]?.contents as Uint8Array;

@@ -154,7 +154,8 @@ describe.each(engines)('a check of a query on %s', (engine) => {
         expect([status, body.code]).toEqual([403, 'SCOPE_DENIED']);
     }
     expect((await check('SELECT 1', {}, await keyWith(['queries:read']))).status).toBe(403);
-    expect((await check('SELECT 1', {}, await keyWith(['queries:write']))).status).toBe(200);
+    for (const scope of ['queries:check', 'queries:write'])
+      expect((await check('SELECT 1', {}, await keyWith([scope]))).status).toBe(200);
     expect((await check('SELECT 1', { sourceId: 'dh.src.unknown' })).status).toBe(404);
   });
 });

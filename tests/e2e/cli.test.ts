@@ -1,68 +1,26 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { bundle } from '../../packages/cli/bundle.ts';
+import { createDatahub, type Given } from '../support/datahub.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const { url, key } = inject('hub');
 const repository = fileURLToPath(new URL('../../packages/cli/bin/datahub.mjs', import.meta.url));
 const suffix = randomBytes(4).toString('hex');
 const hubPath = `cli-${suffix}`;
-let dir: string;
-let packed: string;
 let sourceId: string;
-const children: ChildProcess[] = [];
-
-interface Ran {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
-
-interface Given {
-  env?: Record<string, string>;
-  stdin?: string;
-  program?: string;
-}
 
 const hubEnv = { DATAHUB_URL: url, DATAHUB_API_KEY: key };
-
-function datahub(args: string[], { env = hubEnv, stdin = '', program = packed }: Given = {}): Promise<Ran> {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [program, ...args], {
-    cwd: dir,
-    env: { PATH, HOME: dir, DATAHUB_DATA_DIR: join(dir, 'data'), ...env },
-  });
-  children.push(child);
-  return new Promise((resolve, reject) => {
-    const ran: Ran = { code: null, stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const)
-      child[name].setEncoding('utf8').on('data', (text) => {
-        ran[name] += text;
-      });
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ ...ran, code }));
-    child.stdin.end(stdin);
-  });
-}
-
-const ok = async (args: string[], given?: Given): Promise<string> => {
-  const { code, stdout, stderr } = await datahub(args, given);
-  if (code !== 0) throw new Error(`datahub ${args.join(' ')}: ${code}\n${stdout}\n${stderr}`);
-  return stdout;
-};
+const program = await createDatahub(hubEnv);
+const { run: datahub, ok, dir, packed } = program;
 
 beforeAll(async () => {
-  dir = await mkdtemp(join(tmpdir(), 'datahub-cli-'));
-  packed = join(dir, 'datahub.mjs');
-  await writeFile(packed, await bundle());
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: `Cli ${suffix}`, path: hubPath }));
   sourceId = await createSource(hubId);
   const store = (path: string, query: string, change: object = {}) =>
@@ -79,10 +37,7 @@ beforeAll(async () => {
   });
   await store('gone', 'SELECT id FROM a_table_that_is_not_there');
 });
-afterAll(async () => {
-  for (const child of children) child.kill();
-  await rm(dir, { recursive: true, force: true });
-});
+afterAll(() => program.close());
 
 describe('datahub login', () => {
   it('stores a key that only the user can read, and the other commands use it', async () => {

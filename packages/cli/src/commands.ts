@@ -1,11 +1,15 @@
 /** The table of commands, in the order of the help. */
 
 import type { Command } from './command.ts';
+import { apply } from './commands/apply.ts';
+import { check } from './commands/check.ts';
 import { completion } from './commands/completion.ts';
+import { exportHub } from './commands/export.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
 import { backup, sealingKeys } from './commands/operators.ts';
+import { plan } from './commands/plan.ts';
 import { predict } from './commands/predict.ts';
 import { run } from './commands/run.ts';
 import { summarize } from './commands/summarize.ts';
@@ -17,6 +21,10 @@ export const commands: readonly Command[] = [
   login,
   whoami,
   run,
+  exportHub,
+  plan,
+  apply,
+  check,
   types,
   train,
   predict,

@@ -5,6 +5,7 @@ export const scopes = [
   'sources:read',
   'sources:write',
   'queries:read',
+  'queries:check',
   'queries:write',
   'queries:execute',
   'queries:execute:write',
@@ -23,6 +24,13 @@ export const grantableScopes = ['*', ...scopes] as const;
 
 export type GrantableScope = (typeof grantableScopes)[number];
 
+/** Scopes that are part of others. */
+const parts: Partial<Record<Scope, Scope>> = { 'queries:check': 'queries:write' };
+
 /** Whether a key with the scopes `granted` may do `wanted`. */
-export const isGranted = (granted: readonly string[], wanted: Scope): boolean =>
-  granted.includes('*') || granted.includes(wanted);
+export const isGranted = (granted: readonly string[], wanted: Scope): boolean => {
+  const whole = parts[wanted];
+  return (
+    granted.includes('*') || granted.includes(wanted) || (whole !== undefined && granted.includes(whole))
+  );
+};

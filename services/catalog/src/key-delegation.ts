@@ -8,14 +8,18 @@ import {
   keyLimitNames,
   keyLimits,
 } from '@datahub/contract/key-limits';
+import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
+const mayGrant = (granted: readonly string[], scope: string): boolean =>
+  scope === '*' ? granted.includes('*') : isGranted(granted, scope as Scope);
+
 /** Throws SCOPE_DENIED if the new key would be able to do more, or last longer, than the key that makes it. */
 export function requireNoMore(maker: KeyReach, made: KeyReach): void {
-  const beyond = made.scopes.find((scope) => !maker.scopes.includes('*') && !maker.scopes.includes(scope));
+  const beyond = made.scopes.find((scope) => !mayGrant(maker.scopes, scope));
   if (beyond !== undefined)
     throw refused(`A key cannot hand on the scope ${beyond}, which it does not have.`);
   for (const limit of keyLimitNames) {

@@ -61,7 +61,14 @@ describe('a key', () => {
     expect([...grantableScopes].sort()).toEqual(
       [
         ...['*', 'ai:summarize', 'keys:admin', 'hubs:read', 'hubs:write', 'sources:read', 'sources:write'],
-        ...['queries:read', 'queries:write', 'queries:execute', 'queries:execute:write', 'classifiers:read'],
+        ...[
+          'queries:read',
+          'queries:check',
+          'queries:write',
+          'queries:execute',
+          'queries:execute:write',
+          'classifiers:read',
+        ],
         ...['classifiers:write', 'classifiers:train', 'classifiers:predict'],
       ].sort(),
     );

@@ -19,6 +19,7 @@ const scopeCheckedBy = {
   'sources:read': 'route',
   'sources:write': 'route',
   'queries:read': 'route',
+  'queries:check': 'route',
   'queries:write': 'route',
   'queries:execute': 'route',
   'queries:execute:write': 'executor',

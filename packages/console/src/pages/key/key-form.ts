@@ -17,6 +17,7 @@ const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: str
   'classifiers:read': ['See', 'See classifiers'],
   'hubs:write': ['Change', 'Change hubs and folders'],
   'sources:write': ['Change', 'Change sources'],
+  'queries:check': ['See', 'Check queries that are not stored'],
   'queries:write': ['Change', 'Change queries'],
   'classifiers:write': ['Change', 'Create and delete classifiers'],
   'classifiers:train': ['Change', 'Train classifiers'],

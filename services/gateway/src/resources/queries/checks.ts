@@ -20,7 +20,7 @@ import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
 export function queryCheckRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/queries/check', scope: 'queries:write', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: checkBody, pointers: draftPointers, answer: checked, handler: createCheckHandler(deps) },
+    { method: 'POST', path: '/v1/queries/check', scope: 'queries:check', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: checkBody, pointers: draftPointers, answer: checked, handler: createCheckHandler(deps) },
   ];
 }
 

@@ -1,0 +1,13 @@
+-- ---
+-- label: Change the quantity of an order
+-- source: Orders
+-- command: UPDATE
+-- context:
+--   - key: id
+--     type: bigint
+--     required: true
+--   - key: quantity
+--     type: integer
+--     required: true
+-- ---
+UPDATE orders SET quantity = :quantity WHERE id = :id

@@ -1,0 +1,25 @@
+import { type Command, isSet } from '../command.ts';
+import { exitCodes } from '../failure.ts';
+import { openPlan, planOptions } from '../files/open-plan.ts';
+import { addEffects } from '../files/plan.ts';
+import { toJson, toMarkdown, toText } from '../files/report.ts';
+import { createPaint, print, printJson } from '../output.ts';
+
+export const plan: Command = {
+  name: 'plan',
+  arguments: 'DIR',
+  summary: 'Shows what apply would change: texts, contracts, and the callers of the last 30 days.',
+  options: {
+    ...planOptions,
+    markdown: { type: 'boolean', help: 'Write Markdown, for a comment on a pull request.' },
+  },
+  completes: 'files',
+  run: async (input, context) => {
+    const { hub, plan } = await openPlan(input, context);
+    await addEffects(hub, plan);
+    if (context.json) printJson(context, toJson(plan));
+    else if (isSet(input, 'markdown')) print(context, toMarkdown(plan));
+    else print(context, toText(plan, createPaint(context.stdout, context.env)));
+    return plan.steps.length > 0 ? exitCodes.changes : exitCodes.done;
+  },
+};

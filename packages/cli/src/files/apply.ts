@@ -1,0 +1,296 @@
+/**
+ * Applies a plan, one step after the other. Each step can be repeated, so an interrupted apply is finished by the next
+ * one. A query that somebody else changed since the plan is not overwritten.
+ */
+
+import { ProblemError } from '@datahub/client';
+import { CommandError, exitCodes } from '../failure.ts';
+import { findHub, type Hub, listAll } from '../hub.ts';
+import { hubFileName } from './hub-file.ts';
+import { type Fault, folderKey, type QueryModel, toLine } from './model.ts';
+import { changedMembers, type Plan, type QueryUpdate, type Step } from './plan.ts';
+import type { QueryFile } from './query-file.ts';
+import { findFolder, type RemoteHub, readFolders, readRemote, toModel } from './remote.ts';
+
+export interface ApplyOptions {
+  hub: Hub;
+  plan: Plan;
+  onStep(step: Step): void;
+}
+
+export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<void> {
+  const { model } = plan.directory.hub;
+  let { remote } = plan;
+  for (const step of plan.steps) {
+    try {
+      if (step.kind === 'hub') remote = await applyHub(hub, { model, remote });
+      else if (step.kind === 'classifier') await applyClassifier(hub, step);
+      else if (remote !== undefined) await applyInHub(hub, { step, remote });
+    } catch (err) {
+      throw explain(err, step);
+    }
+    onStep(step);
+  }
+}
+
+async function applyHub(
+  hub: Hub,
+  {
+    model: { path, label },
+    remote,
+  }: { model: { path: string; label: string }; remote: RemoteHub | undefined },
+): Promise<RemoteHub> {
+  if (remote === undefined) {
+    await hub.call('POST /v1/hubs', { body: { label, path } });
+    return readRemote(hub, await findHub(hub, path));
+  }
+  const { hubId } = remote;
+  const ifMatch = await readETag(hub, 'GET /v1/hubs/{hubId}', { hubId });
+  await hub.call('PUT /v1/hubs/{hubId}', { path: { hubId }, body: { label, path }, ifMatch });
+  return { ...remote, label, path };
+}
+
+async function readETag(
+  hub: Hub,
+  route: 'GET /v1/hubs/{hubId}' | 'GET /v1/sources/{sourceId}',
+  path: object,
+): Promise<string> {
+  let etag = '';
+  await hub.call(route, {
+    path: path as never,
+    onResponse: ({ headers }) => {
+      etag = headers.get('etag') ?? '';
+    },
+  });
+  return etag;
+}
+
+async function applyClassifier(hub: Hub, step: Extract<Step, { kind: 'classifier' }>): Promise<void> {
+  const { name } = step;
+  if (step.action === 'create') await hub.call('POST /v1/classifiers', { body: { name } });
+  else
+    await hub.call('PUT /v1/classifiers/{classifierId}', {
+      path: { classifierId: step.classifierId },
+      body: { name },
+    });
+}
+
+async function applyInHub(
+  hub: Hub,
+  { step, remote }: { step: Exclude<Step, { kind: 'hub' | 'classifier' }>; remote: RemoteHub },
+): Promise<void> {
+  if (step.kind === 'folder') {
+    if (step.action === 'create') await createFolder(hub, { labels: step.labels, remote });
+    else await hub.call('DELETE /v1/folders/{nodeId}', { path: { nodeId: step.nodeId } });
+  } else if (step.kind === 'source') {
+    if (step.action === 'create') await createSource(hub, { step, remote });
+    else await updateSource(hub, { step, remote });
+  } else if (step.action === 'create') await createQuery(hub, { file: step.file, remote });
+  else if (step.action === 'update') await updateQuery(hub, { step, remote });
+  else await deleteQuery(hub, { step, remote });
+}
+
+const besides = (what: string) =>
+  new CommandError(`Another apply created the ${what} at the same time. Run this again.`, exitCodes.conflict);
+
+/**
+ * Labels of folders and sources are not unique, so two applies could create the same one. The one that was created
+ * later is removed.
+ */
+async function createFolder(
+  hub: Hub,
+  { labels, remote }: { labels: string[]; remote: RemoteHub },
+): Promise<void> {
+  const { hubId } = remote;
+  const parentNodeId = findFolder(remote, labels.slice(0, -1));
+  const { nodeId } = await hub.call('POST /v1/hubs/{hubId}/folders', {
+    path: { hubId },
+    body: { label: labels.at(-1) ?? '', parentNodeId },
+  });
+  const tree: unknown = await hub.call('GET /v1/hubs/{hubId}/contents', { path: { hubId } });
+  const twins = readFolders(tree as never).folders.filter(
+    (one) => folderKey(one.labels) === folderKey(labels),
+  );
+  if (twins[0]?.nodeId !== nodeId) {
+    await hub.call('DELETE /v1/folders/{nodeId}', { path: { nodeId } });
+    throw besides(`folder ${labels.join('/')}`);
+  }
+  remote.folders.push({ nodeId, labels });
+}
+
+type SourceStep<A> = Extract<Step, { kind: 'source'; action: A }>;
+
+async function createSource(
+  hub: Hub,
+  { step: { source }, remote }: { step: SourceStep<'create'>; remote: RemoteHub },
+): Promise<void> {
+  const { hubId } = remote;
+  const body = { hubId, ...source } as never;
+  const { sourceId } = await hub.call('POST /v1/sources', { body });
+  const sources = await listAll<{ sourceId: string; label: string }>(hub, 'GET /v1/sources', { hubId });
+  if (sources.find(({ label }) => label === source.label)?.sourceId !== sourceId) {
+    await hub.call('DELETE /v1/sources/{sourceId}', { path: { sourceId } });
+    throw besides(`source ${source.label}`);
+  }
+  remote.sources.push({ ...source, sourceId });
+}
+
+async function updateSource(
+  hub: Hub,
+  { step: { source, sourceId }, remote }: { step: SourceStep<'update'>; remote: RemoteHub },
+): Promise<void> {
+  const known = remote.sources.find((one) => one.sourceId === sourceId)?.connectionSettings ?? {};
+  // An optional setting that the file does not have is removed.
+  const kept = new Set([
+    'host',
+    'port',
+    'database',
+    'user',
+    'password',
+    ...Object.keys(source.connectionSettings),
+  ]);
+  const removed = Object.keys(known).filter((name) => !kept.has(name));
+  const connectionSettings = {
+    ...source.connectionSettings,
+    ...Object.fromEntries(removed.map((name) => [name, null])),
+  };
+  const ifMatch = await readETag(hub, 'GET /v1/sources/{sourceId}', { sourceId });
+  const body = { engine: source.engine, connectionSettings } as never;
+  await hub.call('PUT /v1/sources/{sourceId}', { path: { sourceId }, body, ifMatch });
+}
+
+function toReferences({ model }: QueryFile, remote: RemoteHub): { sourceId: string; parentNodeId: string } {
+  const source = remote.sources.find(({ label }) => label === model.source);
+  const parentNodeId = findFolder(remote, model.folder);
+  if (source === undefined || parentNodeId === undefined)
+    throw new CommandError('The hub changed. Run this again.', exitCodes.conflict);
+  return { sourceId: source.sourceId, parentNodeId };
+}
+
+async function createQuery(
+  hub: Hub,
+  { file, remote }: { file: QueryFile; remote: RemoteHub },
+): Promise<void> {
+  const { text: query, source: _, folder: __, ...members } = file.model;
+  const body = { hubId: remote.hubId, query, ...members, ...toReferences(file, remote) } as never;
+  await hub.call('POST /v1/queries', { body });
+}
+
+async function updateQuery(
+  hub: Hub,
+  { step, remote }: { step: QueryUpdate; remote: RemoteHub },
+): Promise<void> {
+  const { file } = step;
+  const {
+    label,
+    path,
+    text,
+    command,
+    context,
+    notNull,
+    cache = null,
+    tool = null,
+    presentation = null,
+  } = file.model;
+  const { sourceId, parentNodeId } = toReferences(file, remote);
+  const ifMatch = await requireUnchanged(hub, { step, remote });
+  const body = {
+    meta: { label, path, parentNodeId },
+    config: {
+      query: { query: text },
+      source: { sourceId },
+      command,
+      context,
+      notNull,
+      cache,
+      tool,
+      presentation,
+    },
+  } as never;
+  const { queryId } = step.remote;
+  await hub.call('PUT /v1/queries/{queryId}', { path: { queryId }, body, ifMatch });
+}
+
+async function deleteQuery(
+  hub: Hub,
+  { step, remote }: { step: Extract<Step, { kind: 'query'; action: 'delete' }>; remote: RemoteHub },
+): Promise<void> {
+  const ifMatch = await requireUnchanged(hub, { step, remote });
+  const { queryId } = step.remote;
+  await hub.call('DELETE /v1/queries/{queryId}', { path: { queryId }, ifMatch });
+}
+
+/** Returns the ETag of a query that is still what the plan compared with. */
+async function requireUnchanged(
+  hub: Hub,
+  {
+    step,
+    remote,
+  }: { step: Extract<Step, { kind: 'query'; action: 'update' | 'delete' }>; remote: RemoteHub },
+): Promise<string> {
+  const { queryId, model } = step.remote;
+  let etag = '';
+  const now: unknown = await hub.call('GET /v1/queries/{queryId}', {
+    path: { queryId },
+    onResponse: ({ headers }) => {
+      etag = headers.get('etag') ?? '';
+    },
+  });
+  const { meta, config } = now as Parameters<typeof toModel>[0];
+  const folder = remote.folders.find(({ nodeId }) => nodeId === meta.parentNodeId)?.labels ?? [];
+  const source = remote.sources.find(({ sourceId }) => sourceId === config.source.sourceId)?.label ?? '';
+  const present: QueryModel = toModel({ meta, config }, { source, folder, path: model.path });
+  if (meta.path === step.remote.path && changedMembers(present, model).length === 0) return etag;
+  throw new CommandError(
+    `Somebody changed the query ${model.path} since the plan. Look at it with plan, and run this again.`,
+    exitCodes.conflict,
+  );
+}
+
+/** Names of members in bodies that files call otherwise. */
+const renamed: Readonly<Record<string, string>> = {
+  parentNodeId: 'folder',
+  sourceId: 'source',
+  query: 'text',
+};
+
+/** Points a rejected member to its place in a file. */
+function explain(err: unknown, step: Step): unknown {
+  if (!(err instanceof ProblemError)) return err;
+  const name = `${step.kind} ${step.name}`;
+  if (err.status === 412 || err.code === 'PATH_TAKEN' || err.status === 404)
+    return new CommandError(
+      `Somebody changed the ${name} at the same time: ${err.message} Run this again.`,
+      exitCodes.conflict,
+    );
+  // Nothing in the files causes these.
+  if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
+  const file = 'file' in step ? step.file : undefined;
+  const errors = (err.problem.errors ?? []) as { pointer?: string; detail?: string }[];
+  if (file === undefined)
+    return step.kind === 'source' || step.kind === 'hub'
+      ? new CommandError(
+          `${hubFileName}: ${name}: ${err.message} ${errors.map((one) => `${one.pointer} ${one.detail}`).join('; ')}`,
+        )
+      : err;
+  const faults = errors.map(({ pointer = '', detail = '' }): Fault => {
+    const words = pointer
+      .split('/')
+      .slice(1)
+      .filter((word) => word !== 'meta' && word !== 'config');
+    const path = words.map((word) => (/^\d+$/.test(word) ? Number(word) : (renamed[word] ?? word)));
+    const place = path[0] === 'text' ? { line: file.textLine, column: 1 } : file.place(path);
+    return { file: file.file, ...place, detail: `${path.join('.')} ${detail}` };
+  });
+  if (faults.length > 0) return new RejectedError(faults);
+  return new CommandError(`${file.file}:${file.textLine}:1: ${err.message}`);
+}
+
+/** The steps before the rejected one are done. */
+class RejectedError extends CommandError {
+  constructor(faults: readonly Fault[]) {
+    super(
+      `${faults.map(toLine).join('\n')}\nThe steps before it are done; correct the file and run this again.`,
+    );
+  }
+}

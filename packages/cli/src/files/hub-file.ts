@@ -1,0 +1,148 @@
+/** hub.yaml: the label of a hub, its sources, folders and classifiers. It contains no secret. */
+
+import { type Fault, type HubModel, type SourceModel, toPath } from './model.ts';
+import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
+
+export const hubFileName = 'hub.yaml';
+
+const shape: Shape = {
+  members: {
+    hub: 'text',
+    label: 'text',
+    sources: {
+      list: {
+        members: { label: 'text', engine: 'text', connectionSettings: 'object' },
+        required: ['label', 'engine', 'connectionSettings'],
+      },
+    },
+    folders: { list: 'any' },
+    classifiers: { list: { members: { name: 'text', formerly: 'text' }, required: ['name'] } },
+  },
+  required: ['hub', 'label'],
+};
+
+type Content = Omit<HubModel, 'path' | 'queries' | 'folders'> & {
+  hub: string;
+  folders: (string | string[])[];
+};
+
+export interface HubFile {
+  model: Omit<HubModel, 'queries'>;
+  place: Located<unknown>['place'];
+}
+
+/** An expression for a value that is not in the file. */
+const expression = /^\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
+export const envName = (value: unknown): string | undefined =>
+  typeof value === 'string' ? expression.exec(value)?.[1] : undefined;
+
+/** The settings that the hub never shows. */
+export const secretPaths = [['password'], ['tls', 'key']] as const;
+export const maskedPaths = [['user'], ...secretPaths] as const;
+
+export function memberOf(settings: Record<string, unknown>, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, name) => (value as Record<string, unknown> | undefined)?.[name],
+    settings,
+  );
+}
+
+export function readHubFile(
+  text: string,
+  { file, faults }: { file: string; faults: Fault[] },
+): HubFile | undefined {
+  const located = readYaml<Content>(text, { origin: { file, line: 1, column: 1 }, shape, faults });
+  if (located === undefined) return undefined;
+  const { hub: path, label, sources, folders, classifiers } = located.value;
+  const { place } = located;
+  const report = (at: (string | number)[], detail: string) => faults.push({ file, ...place(at), detail });
+  if (!/^[a-z0-9_-]{1,200}$/.test(path)) report(['hub'], 'hub may have the characters a-z, 0-9, - and _');
+  (sources ?? []).forEach(({ connectionSettings, label: name }, i) => {
+    for (const secret of secretPaths) {
+      const value = memberOf(connectionSettings, secret);
+      if (value !== undefined && value !== null && envName(value) === undefined)
+        report(
+          ['sources', i, 'connectionSettings', ...secret],
+          `${secret.join('.')} is a secret and must not be in the file; write \${env:NAME}`,
+        );
+    }
+    if (sources.findIndex((one) => one.label === name) < i)
+      report(['sources', i, 'label'], `Another source has the label ${name}`);
+  });
+  const read = (folders ?? []).map((folder, i) => {
+    const labels = typeof folder === 'string' ? folder.split('/') : folder;
+    const isPath = Array.isArray(labels) && labels.every((one) => typeof one === 'string' && one !== '');
+    if (!isPath) report(['folders', i], 'must be a text such as Reports/Monthly, or a list of labels');
+    return isPath ? labels : [];
+  });
+  return {
+    model: { path, label, sources: sources ?? [], folders: read, classifiers: classifiers ?? [] },
+    place,
+  };
+}
+
+export function writeHubFile({
+  path,
+  label,
+  sources,
+  folders,
+  classifiers,
+}: Omit<HubModel, 'queries'>): string {
+  const isPlain = (labels: string[]) => labels.every((one) => !one.includes('/'));
+  return writeYaml({
+    hub: path,
+    label,
+    sources,
+    folders: folders.map((labels) => (isPlain(labels) ? labels.join('/') : labels)),
+    ...(classifiers.length === 0 ? {} : { classifiers }),
+  });
+}
+
+/**
+ * The settings of a source as they may be in a file: what the hub masks becomes `${env:NAME}`. Expressions that the
+ * file had before stay, and so does its user.
+ */
+export function toFileSettings(
+  { label, connectionSettings }: SourceModel,
+  { hub, before = {} }: { hub: string; before?: Record<string, unknown> | undefined },
+): Record<string, unknown> {
+  const settings = structuredClone(connectionSettings);
+  const prefix = toPath(`${hub}_${label}`).replaceAll('-', '_').toUpperCase();
+  for (const masked of maskedPaths) {
+    const value = memberOf(settings, masked);
+    if (value === undefined || value === '') continue;
+    if (masked[0] === 'password' && settings.passwordFrom !== undefined) delete settings.password;
+    else setMember(settings, masked, `\${env:${prefix}_${masked.join('_').toUpperCase()}}`);
+  }
+  return keepExpressions(settings, before);
+}
+
+function keepExpressions(
+  settings: Record<string, unknown>,
+  before: Record<string, unknown>,
+): Record<string, unknown> {
+  // The order of the file stays, so that an export changes no line that says the same.
+  const names = [
+    ...new Set([...Object.keys(before).filter((name) => name in settings), ...Object.keys(settings)]),
+  ];
+  return Object.fromEntries(
+    names.map((name) => {
+      const [value, old] = [settings[name], before[name]];
+      if (old !== undefined && (envName(old) !== undefined || name === 'user')) return [name, old];
+      const isInner = isObject(value) && isObject(old);
+      return [name, isInner ? keepExpressions(value, old) : value];
+    }),
+  );
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function setMember(
+  settings: Record<string, unknown>,
+  [first = '', ...rest]: readonly string[],
+  value: string,
+): void {
+  if (rest.length === 0) settings[first] = value;
+  else setMember(settings[first] as Record<string, unknown>, rest, value);
+}

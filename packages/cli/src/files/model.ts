@@ -1,0 +1,65 @@
+/** A hub as files: what the files say and what the hub has, in one form that can be compared. */
+
+export interface HubModel {
+  path: string;
+  label: string;
+  sources: SourceModel[];
+  /** The labels from the category down to each folder; parents come first. */
+  folders: string[][];
+  classifiers: ClassifierModel[];
+  queries: QueryModel[];
+}
+
+export interface SourceModel {
+  label: string;
+  engine: string;
+  connectionSettings: Record<string, unknown>;
+}
+
+export interface ClassifierModel {
+  name: string;
+  /** The name before, if the file renames it. */
+  formerly?: string;
+}
+
+export interface QueryModel {
+  path: string;
+  label: string;
+  /** The label of the source. */
+  source: string;
+  folder: string[];
+  /** Undefined: the default of the engine. */
+  command?: string;
+  context: object[];
+  notNull: string[];
+  cache?: object;
+  tool?: object;
+  presentation?: object;
+  text: string;
+}
+
+export interface Fault {
+  file: string;
+  line: number;
+  column: number;
+  detail: string;
+}
+
+export const toLine = ({ file, line, column, detail }: Fault): string =>
+  `${file}:${line}:${column}: ${detail}`;
+
+/** Folder labels as a key of maps. */
+export const folderKey = (labels: readonly string[]): string => JSON.stringify(labels);
+
+/** Returns a path for a label, which no other of `taken` has. */
+export function toPath(label: string, taken: ReadonlySet<string> = new Set()): string {
+  const plain = label.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const slug =
+    plain
+      .replaceAll(/[^a-z0-9_]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '')
+      .slice(0, 100) || 'unnamed';
+  let path = slug;
+  for (let count = 2; taken.has(path); count++) path = `${slug}-${count}`;
+  return path;
+}

@@ -1,0 +1,293 @@
+/** Compares the files with the hub: what an apply would change, in the order in which it would. */
+
+import { ProblemError } from '@datahub/client';
+import type { Environment } from '../access.ts';
+import { writeExact } from '../exact-numbers.ts';
+import type { Hub } from '../hub.ts';
+import { type Directory, FaultsError } from './directory.ts';
+import { envName, hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
+import { type Fault, folderKey, type QueryModel, type SourceModel } from './model.ts';
+import { inParallel } from './parallel.ts';
+import type { QueryFile } from './query-file.ts';
+import { type RemoteHub, type RemoteQuery, readClassifiers } from './remote.ts';
+
+export interface ContractChange {
+  kind: string;
+  name: string;
+  change: string;
+  breaking: boolean;
+  member?: string;
+  from?: string;
+  to?: string;
+}
+
+export type Step =
+  | { kind: 'hub'; action: 'create' | 'update'; name: string }
+  | { kind: 'classifier'; action: 'create'; name: string }
+  | { kind: 'classifier'; action: 'rename'; name: string; from: string; classifierId: string }
+  | { kind: 'folder'; action: 'create'; name: string; labels: string[] }
+  | { kind: 'folder'; action: 'delete'; name: string; nodeId: string }
+  | { kind: 'source'; action: 'create'; name: string; source: SourceModel; at: number }
+  | {
+      kind: 'source';
+      action: 'update';
+      name: string;
+      source: SourceModel;
+      sourceId: string;
+      members: string[];
+    }
+  | { kind: 'query'; action: 'create'; name: string; file: QueryFile }
+  | QueryUpdate
+  | { kind: 'query'; action: 'delete'; name: string; remote: RemoteQuery; callers?: Callers };
+
+export interface QueryUpdate {
+  kind: 'query';
+  action: 'update';
+  name: string;
+  file: QueryFile;
+  remote: RemoteQuery;
+  members: string[];
+  /** Undefined if the key may not check queries, or if the source did not answer. */
+  contract?: ContractChange[];
+  callers?: Callers;
+}
+
+/** Of the last 30 days. */
+export interface Callers {
+  calls: number;
+  keys: number;
+}
+
+export interface Plan {
+  directory: Directory;
+  remote: RemoteHub | undefined;
+  steps: Step[];
+  /** Queries of the hub that the files do not have. */
+  unmanaged: string[];
+}
+
+export interface PlanOptions {
+  directory: Directory;
+  remote: RemoteHub | undefined;
+  env: Environment;
+  prune: boolean;
+  adopt: boolean;
+  /** Send the credentials of all sources again. */
+  credentials: boolean;
+}
+
+export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
+  const { directory, remote, prune, adopt } = options;
+  const { model } = directory.hub;
+  const steps: Step[] = [];
+  if (remote === undefined) steps.push({ kind: 'hub', action: 'create', name: model.path });
+  else if (remote.label !== model.label || remote.path !== model.path)
+    steps.push({ kind: 'hub', action: 'update', name: model.path });
+  steps.push(...(await classifierSteps(hub, directory)));
+  const present = new Set(remote?.folders.map(({ labels }) => folderKey(labels)));
+  const wanted = new Map(model.folders.flatMap(withParents).map((labels) => [folderKey(labels), labels]));
+  for (const [key, labels] of wanted)
+    if (!present.has(key)) steps.push({ kind: 'folder', action: 'create', name: labels.join('/'), labels });
+  steps.push(...sourceSteps(options));
+  const { changes, left } = querySteps(directory, { remote, adopt });
+  steps.push(...changes);
+  if (prune && remote !== undefined) {
+    for (const query of left)
+      steps.push({ kind: 'query', action: 'delete', name: query.model.path, remote: query });
+    // Children before parents.
+    for (const { nodeId, labels } of remote.folders.toReversed())
+      if (!wanted.has(folderKey(labels)))
+        steps.push({ kind: 'folder', action: 'delete', name: labels.join('/'), nodeId });
+  }
+  return {
+    directory,
+    remote,
+    steps,
+    unmanaged: prune ? [] : left.map((query) => query.path ?? query.model.label),
+  };
+}
+
+const withParents = (labels: string[]): string[][] => labels.map((_, i) => labels.slice(0, i + 1));
+
+async function classifierSteps(hub: Hub, { hub: { model, place } }: Directory): Promise<Step[]> {
+  if (model.classifiers.length === 0) return [];
+  const present = await readClassifiers(hub);
+  const faults: Fault[] = [];
+  const steps = model.classifiers.flatMap(({ name, formerly }, i): Step[] => {
+    if (present.some((one) => one.name === name)) return [];
+    const old = present.filter((one) => one.name === formerly);
+    const [first] = old;
+    if (first === undefined) return [{ kind: 'classifier', action: 'create', name }];
+    if (old.length > 1)
+      faults.push({
+        file: hubFileName,
+        ...place(['classifiers', i, 'formerly']),
+        detail: `Several classifiers have the name ${formerly}`,
+      });
+    return [
+      { kind: 'classifier', action: 'rename', name, from: first.name, classifierId: first.classifierId },
+    ];
+  });
+  if (faults.length > 0) throw new FaultsError(faults);
+  return steps;
+}
+
+function sourceSteps({ directory: { hub }, remote, env, credentials }: PlanOptions): Step[] {
+  const faults: Fault[] = [];
+  const steps = hub.model.sources.flatMap((source, at): Step[] => {
+    const { label: name } = source;
+    const known = remote?.sources.find(({ label }) => label === name);
+    const resolve = (isSecretNeeded: boolean) =>
+      resolveSettings(source, {
+        env,
+        isSecretNeeded,
+        report: (path, detail) =>
+          faults.push({
+            file: hubFileName,
+            ...hub.place(['sources', at, 'connectionSettings', ...path]),
+            detail,
+          }),
+      });
+    if (known === undefined) return [{ kind: 'source', action: 'create', name, source: resolve(true), at }];
+    const members = changedSettings(resolve(false), known);
+    if (members.length === 0 && !credentials) return [];
+    if (members.length === 0) members.push('credentials');
+    return [
+      { kind: 'source', action: 'update', name, source: resolve(true), sourceId: known.sourceId, members },
+    ];
+  });
+  // A setting that is missing is reported once, although it is looked up twice.
+  const once = [...new Map(faults.map((fault) => [JSON.stringify(fault), fault])).values()];
+  if (once.length > 0) throw new FaultsError(once);
+  return steps;
+}
+
+/** Replaces the expressions of a source; without `isSecretNeeded`, only those that can be compared. */
+function resolveSettings(
+  source: SourceModel,
+  {
+    env,
+    isSecretNeeded,
+    report,
+  }: { env: Environment; isSecretNeeded: boolean; report(path: string[], detail: string): void },
+): SourceModel {
+  const masked = new Set(maskedPaths.map((path) => path.join('.')));
+  const resolve = (value: unknown, path: string[]): unknown => {
+    if (isObject(value))
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, resolve(member, [...path, name])]),
+      );
+    const name = envName(value);
+    if (name === undefined) return value;
+    if (!isSecretNeeded && masked.has(path.join('.'))) return value;
+    const text = env[name];
+    if (text === undefined) report(path, `The environment has no ${name}`);
+    return path.at(-1) === 'port' && /^\d+$/.test(text ?? '') ? Number(text) : (text ?? '');
+  };
+  return { ...source, connectionSettings: resolve(source.connectionSettings, []) as Record<string, unknown> };
+}
+
+/** Names the settings that differ, apart from those that the hub masks. */
+function changedSettings(source: SourceModel, known: SourceModel): string[] {
+  const [mine, theirs] = [source, known].map(({ connectionSettings }) => withoutDefaults(connectionSettings));
+  const names = new Set([...Object.keys(mine ?? {}), ...Object.keys(theirs ?? {})]);
+  const changed = [...names].filter(
+    (name) => writeCanonical(mine?.[name]) !== writeCanonical(theirs?.[name]),
+  );
+  return source.engine === known.engine ? changed : ['engine', ...changed];
+}
+
+function withoutDefaults(settings: Record<string, unknown>): Record<string, unknown> {
+  const copy = structuredClone(settings);
+  for (const path of maskedPaths) {
+    const parent = path.length === 1 ? copy : memberOf(copy, path.slice(0, -1));
+    if (isObject(parent)) delete parent[path.at(-1) ?? ''];
+  }
+  const { tls } = copy;
+  if (isObject(tls) && tls.mode === 'prefer') delete tls.mode;
+  return Object.fromEntries(Object.entries(copy).filter(([, value]) => !isDefault(value)));
+}
+
+const isDefault = (value: unknown): boolean =>
+  value === null ||
+  value === '' ||
+  value === false ||
+  value === 0 ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.values(value).every(isDefault));
+
+/** The same for objects whose members are in another order. */
+const writeCanonical = (value: unknown): string => writeExact(sorted(value) ?? null);
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value) || 'digits' in value) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((name) => [name, sorted(value[name])]),
+  );
+};
+
+const comparedMembers = [
+  ...['label', 'source', 'folder', 'command', 'context', 'notNull', 'cache', 'tool', 'presentation', 'text'],
+] as (keyof QueryModel)[];
+
+export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =>
+  comparedMembers.filter(
+    (name) =>
+      !(name === 'command' && mine.command === undefined) &&
+      writeCanonical(mine[name]) !== writeCanonical(theirs[name]),
+  );
+
+function querySteps(
+  { queries }: Directory,
+  { remote, adopt }: { remote: RemoteHub | undefined; adopt: boolean },
+): { changes: Step[]; left: RemoteQuery[] } {
+  const known = new Map(
+    (remote?.queries ?? [])
+      .filter(({ path }) => path !== undefined || adopt)
+      .map((query) => [query.model.path, query]),
+  );
+  const changes = queries.flatMap((file): Step[] => {
+    const name = file.model.path;
+    const stored = known.get(name);
+    if (stored === undefined) return [{ kind: 'query', action: 'create', name, file }];
+    const members = changedMembers(file.model, stored.model);
+    if (stored.path === undefined) members.push('path');
+    return members.length === 0
+      ? []
+      : [{ kind: 'query', action: 'update', name, file, remote: stored, members }];
+  });
+  const paths = new Set(queries.map(({ model }) => model.path));
+  const left = (remote?.queries ?? []).filter(
+    (query) => known.get(query.model.path) !== query || !paths.has(query.model.path),
+  );
+  return { changes, left };
+}
+
+const contractMembers = ['text', 'context', 'notNull', 'command', 'source'];
+
+/** Adds what callers notice of each change: the contract, and who called the query. */
+export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<void> {
+  const sourceIds = new Map(remote?.sources.map(({ label, sourceId }) => [label, sourceId]));
+  await inParallel(steps, async (step) => {
+    if (step.kind !== 'query' || step.action === 'create') return;
+    const { queryId } = step.remote;
+    const usage = await hub.call('GET /v1/queries/{queryId}/usage', { path: { queryId } });
+    step.callers = { calls: usage.count, keys: usage.totalKeys };
+    if (step.action !== 'update' || !step.members.some((name) => contractMembers.includes(name))) return;
+    const { text: query, command, context, notNull, source } = step.file.model;
+    const sourceId = sourceIds.get(source);
+    if (sourceId === undefined) return;
+    const body = { sourceId, query, command, context, notNull, compareTo: queryId } as never;
+    const checked = await hub.call('POST /v1/queries/check', { body }).catch(unlessForbidden);
+    if (checked?.changes !== undefined) step.contract = checked.changes as ContractChange[];
+  });
+}
+
+/** A plan needs no right to check queries. */
+function unlessForbidden(err: unknown): undefined {
+  if (err instanceof ProblemError && (err.status === 403 || err.status === 503)) return undefined;
+  throw err;
+}

@@ -1,0 +1,117 @@
+/** The file of a query: its settings in comments, then its text. */
+
+import type { Fault, QueryModel } from './model.ts';
+import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
+
+const fence = '-- ---';
+
+const shape: Shape = {
+  members: {
+    label: 'text',
+    source: 'text',
+    folder: 'any',
+    command: 'text',
+    context: {
+      list: {
+        members: {
+          key: 'text',
+          type: 'text',
+          value: 'any',
+          required: 'any',
+          enum: { list: 'any' },
+          description: 'text',
+          secret: 'any',
+        },
+        required: ['key'],
+      },
+    },
+    notNull: { list: 'text' },
+    cache: { members: { maxAgeS: 'any', staleS: 'any', validate: 'text' }, required: ['maxAgeS'] },
+    tool: { members: { name: 'text', description: 'text' }, required: ['description'] },
+    presentation: 'object',
+  },
+  required: ['label', 'source'],
+};
+
+type Front = Omit<QueryModel, 'path' | 'text' | 'folder' | 'context' | 'notNull'> & {
+  folder?: string | string[];
+  context?: object[];
+  notNull?: string[];
+};
+
+export interface QueryFile {
+  file: string;
+  model: QueryModel;
+  /** The place of a setting. */
+  place: Located<unknown>['place'];
+  /** The line of the file in which the text begins. */
+  textLine: number;
+}
+
+export function writeQueryFile(query: QueryModel): string {
+  const { folder, context, notNull } = query;
+  const isPlain = folder.every((label) => !label.includes('/'));
+  const front = {
+    label: query.label,
+    source: query.source,
+    folder: folder.length === 0 ? undefined : isPlain ? folder.join('/') : folder,
+    command: query.command === 'SELECT' ? undefined : query.command,
+    context: context.length === 0 ? undefined : context,
+    notNull: notNull.length === 0 ? undefined : notNull,
+    cache: query.cache,
+    tool: query.tool,
+    presentation: query.presentation,
+  };
+  const known = Object.fromEntries(Object.entries(front).filter(([, value]) => value !== undefined));
+  const comments = writeYaml(known)
+    .trimEnd()
+    .split('\n')
+    .map((line) => (line === '' ? '--' : `-- ${line}`));
+  return [fence, ...comments, fence, query.text, ''].join('\n');
+}
+
+export function readQueryFile(
+  text: string,
+  { file, path, isSql, faults }: { file: string; path: string; isSql: boolean; faults: Fault[] },
+): QueryFile | undefined {
+  const lines = text.split('\n');
+  const isFence = (line: string) => line.trimEnd() === fence;
+  const end = lines.findIndex((line, i) => i > 0 && isFence(line));
+  if (!isFence(lines[0] ?? '') || end === -1) {
+    const detail = `The file must begin with ${fence}, settings in comments, and ${fence}.`;
+    faults.push({ file, line: 1, column: 1, detail });
+    return undefined;
+  }
+  const front = lines.slice(1, end);
+  const odd = front.findIndex((line) => !/^--( |\r?$)/.test(line));
+  if (odd !== -1) {
+    faults.push({ file, line: odd + 2, column: 1, detail: 'The line must begin with "-- ".' });
+    return undefined;
+  }
+  const yaml = front.map((line) => line.slice(3)).join('\n');
+  const located = readYaml<Front>(yaml, { origin: { file, line: 2, column: 4 }, shape, faults });
+  if (located === undefined) return undefined;
+  const { folder, ...rest } = located.value;
+  const folders = typeof folder === 'string' ? folder.split('/') : (folder ?? []);
+  if (!Array.isArray(folders) || !folders.every((label) => typeof label === 'string' && label !== '')) {
+    faults.push({ file, ...located.place(['folder']), detail: 'folder must be a text or a list of texts' });
+    return undefined;
+  }
+  // Editors end the last line of a file, so one line feed is not part of the text.
+  const body = lines
+    .slice(end + 1)
+    .join('\n')
+    .replace(/\n$/, '');
+  if (body.trim() === '') {
+    faults.push({ file, line: end + 2, column: 1, detail: 'The query has no text.' });
+    return undefined;
+  }
+  const model: QueryModel = {
+    ...{ context: [], notNull: [], ...rest },
+    ...(isSql ? { command: rest.command ?? 'SELECT' } : {}),
+    path,
+    folder: folders,
+    text: body,
+  };
+  return { file, model, place: located.place, textLine: end + 2 };
+}

@@ -1,0 +1,112 @@
+/** Writes a plan for people, for a comment on a pull request, and for programs. */
+
+import type { Paint } from '../output.ts';
+import type { Callers, ContractChange, Plan, Step } from './plan.ts';
+
+const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
+const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
+
+export function toText({ steps, unmanaged }: Plan, paint: Paint): string {
+  const lines = steps.flatMap((step) => [
+    paint(colours[step.action], `${signs[step.action]} ${titleOf(step)}`),
+    ...detailsOf(step).map((line) => `    ${line}`),
+    ...diffOf(step).map((line) => paint(line.startsWith('+') ? 'green' : 'red', `    ${line}`)),
+  ]);
+  return [...lines, summaryOf(steps), ...noteOf(unmanaged), ''].join('\n');
+}
+
+export function toMarkdown({ steps, unmanaged }: Plan): string {
+  const rows = steps.flatMap((step) => {
+    const details = detailsOf(step).map((line) => `  - ${escapeMarkdown(line)}\n`);
+    const diff = diffOf(step);
+    // A text can contain fences of its own.
+    const fence = '`'.repeat(Math.max(3, ...diff.map((line) => longestRun(line) + 1)));
+    const block =
+      diff.length === 0
+        ? []
+        : [`\n  ${fence}diff\n${diff.map((line) => `  ${line}\n`).join('')}  ${fence}\n`];
+    return [`- **${step.action}** ${escapeMarkdown(titleOf(step))}\n`, ...details, ...block];
+  });
+  return [
+    `### Data Hub: ${summaryOf(steps)}\n\n`,
+    ...rows,
+    ...noteOf(unmanaged).map((line) => `\n${escapeMarkdown(line)}\n`),
+  ].join('');
+}
+
+/** Without the contents of files and credentials. */
+export function toJson({ steps, unmanaged }: Plan): object {
+  return {
+    changes: steps.map((step) => ({
+      kind: step.kind,
+      action: step.action,
+      name: step.name,
+      file: 'file' in step ? step.file.file : undefined,
+      from: 'from' in step ? step.from : undefined,
+      members: 'members' in step ? step.members : undefined,
+      contract: 'contract' in step ? step.contract : undefined,
+      breaking: isBreaking(step),
+      callers: 'callers' in step ? step.callers : undefined,
+    })),
+    unmanaged,
+  };
+}
+
+const longestRun = (text: string): number =>
+  Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+
+/** Labels of people must not become links, images or mentions in a comment. */
+const escapeMarkdown = (text: string): string =>
+  text.replaceAll(/[\\`*_{}[\]()#+!|<>@~-]/g, '\\$&').replaceAll(/\s+/g, ' ');
+
+const titleOf = (step: Step): string =>
+  `${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`;
+
+function isBreaking(step: Step): boolean | undefined {
+  if (step.kind !== 'query' || step.action === 'create') return undefined;
+  return step.action === 'delete' || step.contract?.some(({ breaking }) => breaking);
+}
+
+function detailsOf(step: Step): string[] {
+  const members = 'members' in step ? [`changes ${step.members.join(', ')}`] : [];
+  const contract = 'contract' in step ? (step.contract ?? []).map(describeChange) : [];
+  const callers = 'callers' in step && step.callers !== undefined ? [describeCallers(step.callers)] : [];
+  return [...members, ...contract, ...callers];
+}
+
+const describeChange = ({ kind, name, change, breaking, member, from, to }: ContractChange): string =>
+  `${breaking ? 'BREAKING: ' : ''}${kind} ${name} ${change}${member === undefined ? '' : `: ${member} ${from ?? ''} → ${to ?? ''}`}`;
+
+const describeCallers = ({ calls, keys }: Callers): string =>
+  calls === 0
+    ? 'nobody ran it in 30 days'
+    : `${calls} calls by ${keys} ${keys === 1 ? 'key' : 'keys'} in 30 days`;
+
+/** The lines between those that both texts begin and end with. */
+function diffOf(step: Step): string[] {
+  if (step.kind !== 'query' || step.action !== 'update' || !step.members.includes('text')) return [];
+  const [before, after] = [step.remote.model.text, step.file.model.text].map((text) => text.split('\n'));
+  if (before === undefined || after === undefined) return [];
+  const most = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < most && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < most - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  const middle = (lines: string[]) => lines.slice(head, lines.length - tail);
+  return [...middle(before).map((line) => `- ${line}`), ...middle(after).map((line) => `+ ${line}`)];
+}
+
+function summaryOf(steps: readonly Step[]): string {
+  if (steps.length === 0) return 'No changes.';
+  const count = (actions: string[]) => steps.filter(({ action }) => actions.includes(action)).length;
+  return `${count(['create'])} to create, ${count(['update', 'rename'])} to change, ${count(['delete'])} to delete.`;
+}
+
+function noteOf(unmanaged: readonly string[]): string[] {
+  if (unmanaged.length === 0) return [];
+  const shown = unmanaged.slice(0, 10).join(', ');
+  const more = unmanaged.length > 10 ? ` and ${unmanaged.length - 10} more` : '';
+  return [
+    `The files do not have these queries of the hub, which stay (--prune deletes them): ${shown}${more}`,
+  ];
+}
