@@ -94,6 +94,8 @@ describe('the examples of a classifier', () => {
     const { text } = await api.get(`${path}/examples`, { headers: { accept: 'text/csv' } });
     expect(text.split('\r\n').slice(0, 1)).toEqual(['exampleId,classId,label,context,trainedAt']);
     expect(text.trimEnd().split('\r\n')).toHaveLength(2_306);
+    const arrow = 'application/vnd.apache.arrow.stream';
+    expect((await api.get(`${path}/examples`, { headers: { accept: arrow } })).status).toBe(406);
     const head = await api.call('HEAD', `${path}/examples`, { headers: { accept: 'text/csv' } });
     expect([head.status, head.headers.get('x-total-count')]).toEqual([200, '2305']);
   });

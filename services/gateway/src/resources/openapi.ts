@@ -5,7 +5,7 @@ import { numbersForms } from '@datahub/contract/numbers';
 import { count, text } from '../http/json-schema.ts';
 import { anyParameter, flagWords } from '../http/query-params.ts';
 import { type Route, takesIdempotencyKey } from '../http/route.ts';
-import { inAllFormats } from '../response/format.ts';
+import { inAllFormats, inTextFormats } from '../response/format.ts';
 import { importMediaTypes } from './classifiers/import.ts';
 import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
@@ -97,7 +97,8 @@ function contentOf({ answer, imports }: Route): Record<string, object> {
   const content = { 'application/json': { schema: answer } };
   const rows = { schema: text };
   if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
-  return answer === execution || answer === trainedExamples ? { ...inAllFormats(rows), ...content } : content;
+  if (answer === trainedExamples) return { ...inTextFormats(rows), ...content };
+  return answer === execution ? { ...inAllFormats(rows), ...content } : content;
 }
 
 function operationId({ method, path }: Route): string {

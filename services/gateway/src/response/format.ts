@@ -25,12 +25,23 @@ interface Wish {
   place: number;
 }
 
-const mediaTypes = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(byMediaType.keys());
+const list = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+const mediaTypes = list.format(byMediaType.keys());
+const textTypes = formatNames.filter((name) => formats[name].isText).map((name) => formats[name].mediaType);
+const textMediaTypes = list.format(textTypes);
 
 /** As `preferredFormat`. Throws NOT_ACCEPTABLE if `Accept` has none of the formats. */
 export function chooseFormat(accept: string | undefined): OutputFormat {
-  const format = preferredFormat(accept);
-  if (format !== undefined) return format;
+  return preferredFormat(accept) ?? refuse(mediaTypes);
+}
+
+/** As `chooseFormat`, for texts that the gateway writes itself. */
+export function chooseTextFormat(accept: string | undefined): OutputFormat {
+  const format = chooseFormat(accept);
+  return formats[format.name].isText ? format : refuse(textMediaTypes);
+}
+
+function refuse(mediaTypes: string): never {
   throw new HubError('NOT_ACCEPTABLE', `Answers come as ${mediaTypes}.`);
 }
 
@@ -58,6 +69,10 @@ export function preferredFormat(accept: string | undefined): OutputFormat | unde
 
 const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
   best !== undefined && wish.weight === best.weight && wish.place < best.place;
+
+/** The content of a response in OpenAPI that comes in all formats of texts. */
+export const inTextFormats = (content: object): Record<string, object> =>
+  Object.fromEntries(textTypes.map((type) => [type, content]));
 
 /** The content of a response in OpenAPI that comes in all formats. */
 export const inAllFormats = (content: object): Record<string, object> =>

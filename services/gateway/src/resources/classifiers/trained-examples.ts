@@ -24,7 +24,7 @@ import { readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, type Route, required } from '../../http/route.ts';
-import { chooseFormat } from '../../response/format.ts';
+import { chooseTextFormat } from '../../response/format.ts';
 import { createLoopYield } from '../../rows/yield-to-loop.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 
@@ -69,7 +69,7 @@ function createTrainedExampleHandlers({ upstreams: { ml } }: ResourceDeps) {
     /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV; with `label` only those with this label. */
     list: async (request, reply) => {
       const { classifierId } = idsOf(request);
-      const { format, contentType } = chooseFormat(request.headers.accept);
+      const { format, contentType } = chooseTextFormat(request.headers.accept);
       const isPage = format === Format.FORMAT_JSON;
       const limit = isPage ? (readPage(request, paging).limit ?? paging.limitDefault) : paging.limitMax;
       const label = readText(request, 'label');
