@@ -1,4 +1,7 @@
-/** `npm run bench [-- name …]`: runs all benches in sequence, or the named ones, with database servers of its own. */
+/**
+ * `npm run bench [-- name … [--option …]]`: runs all benches in sequence, or the named ones, with database servers of its
+ * own. The benches get the options.
+ */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,6 +22,7 @@ const all = [
   'annotate',
   'console',
   'tenants',
+  'ledger',
   'ml/classify',
   'ml/service',
   'ml/summaries',
@@ -34,9 +38,13 @@ const needServers = new Set([
   'annotate',
   'console',
   'tenants',
+  'ledger',
 ]);
 
-const asked = process.argv.slice(2);
+const args = process.argv.slice(2);
+const firstOption = args.findIndex((arg) => arg.startsWith('--'));
+const asked = firstOption < 0 ? args : args.slice(0, firstOption);
+const options = firstOption < 0 ? [] : args.slice(firstOption);
 const unknown = asked.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${all.join(', ')}.\n`);
@@ -51,7 +59,7 @@ try {
     say(`${name} (${i + 1} of ${names.length})`);
     const path = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
     const env = { ...process.env, ...databases?.env };
-    const child = spawn(process.execPath, [path], { stdio: 'inherit', env });
+    const child = spawn(process.execPath, [path, ...options], { stdio: 'inherit', env });
     const [code] = await once(child, 'close');
     if (code !== 0) process.exitCode = 1;
   }

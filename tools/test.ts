@@ -5,7 +5,7 @@
  *
  *     node tools/test.ts                 each behaviour once
  *     node tools/test.ts --distributed   every test over HTTP also against four processes (CI runs this)
- *     node tools/test.ts --all           every test over HTTP also against every form of the hub
+ *     node tools/test.ts --all           every test over HTTP also against every form of the hub, and the cost of requests
  */
 
 import { spawn } from 'node:child_process';
@@ -61,6 +61,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
 const readers = fileURLToPath(new URL('arrow-readers.ts', import.meta.url));
+const ledger = fileURLToPath(new URL('../bench/ledger.ts', import.meta.url));
 const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
@@ -164,6 +165,22 @@ async function runTool(args: string[], interrupted: AbortSignal): Promise<void> 
   if (problem !== '') say(problem.trim().split('\n').at(-1) ?? '');
 }
 
+/** Compares the instructions of requests with the last record in bench/ledger. Growth counts as one failed test. */
+async function checkLedger(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Promise<Counts> {
+  const child = spawn(process.execPath, [ledger, '--check'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env,
+  });
+  const stop = () => child.kill('SIGTERM');
+  interrupted.addEventListener('abort', stop);
+  const [code] = await once(child, 'close');
+  interrupted.removeEventListener('abort', stop);
+  const failures =
+    code === 0 ? [] : ['bench/ledger.ts: a request needs more instructions than in the last record'];
+  return { passed: code === 0 ? 1 : 0, failed: failures.length, skipped: 0, failures, times: [] };
+}
+
 async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal): Promise<Counts[]> {
   const starting = startDatabases({ say });
   const installing = installTools(interrupted);
@@ -186,6 +203,7 @@ async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal)
     const projects = [...projectsFor(databases.env, extent), ...(withTools ? ['tools'] : [])];
     const env = { ...process.env, ...databases.env, TEST_EXTENT: extent };
     counts.push(await runVitest({ projects, extra, env, interrupted }));
+    if (extent === 'all' && !interrupted.aborted) counts.push(await checkLedger(env, interrupted));
     for (const line of databases.missing) say(`skipped: ${line}`);
     await installing;
     if (interrupted.aborted || withTools) return counts;
