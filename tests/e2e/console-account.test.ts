@@ -184,6 +184,6 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.keyboard.press('Enter');
     await page.locator('h1', { hasText: label }).waitFor();
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
-    await page.locator('td', { hasText: 'query.create' }).first().waitFor();
+    await page.locator('td', { hasText: 'Created a query' }).first().waitFor();
   });
 });

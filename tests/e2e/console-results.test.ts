@@ -77,6 +77,17 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       expect(await list.count()).toBe(0);
     });
 
+    it('stand beside the plan of the statement in the editor, with measured times', async () => {
+      const { page } = await open('SELECT n FROM generate_series(1, 1000) AS n ORDER BY 1 DESC');
+      await button('Explain').click();
+      const plan = page.getByRole('region', { name: 'Plan', exact: true });
+      await plan.getByRole('row', { name: /^Sort/ }).waitFor();
+      await plan
+        .getByRole('row', { name: /^Function Scan/ })
+        .getByText('→ 1,000')
+        .waitFor();
+    });
+
     it('name who executes a query before it is deleted', async () => {
       const { page, queryId } = await open('SELECT 1 AS a');
       await api.ok(api.post('/v1/queries/execute', { queryId }));

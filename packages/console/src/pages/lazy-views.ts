@@ -6,6 +6,7 @@ export { AuditPage } from './hub/audit-page.tsx';
 export { Home } from './hub/home.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';
+export { ExplainView } from './query/explain/explain-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
 export { NewSource } from './source/new-source.tsx';
 export { SourcePage } from './source/source-page.tsx';

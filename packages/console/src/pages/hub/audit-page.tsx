@@ -11,6 +11,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { auditActions, auditWords } from './audit-words.ts';
 
 const pageSize = 100;
 
@@ -40,17 +41,22 @@ export function AuditPage() {
   return (
     <div class="page">
       <PageHead title="Audit" tags={[`${count(total)} entries`]}>
-        <input
-          class="filter"
-          type="search"
+        <select
+          class="audit-action"
           aria-label="Action"
-          placeholder="Action, such as query.execute"
           value={action}
           onChange={({ currentTarget }) => {
-            setAction(currentTarget.value.trim());
+            setAction(currentTarget.value);
             setOffset(0);
           }}
-        />
+        >
+          <option value="">All actions</option>
+          {auditActions.map(([name, text]) => (
+            <option key={name} value={name}>
+              {text}
+            </option>
+          ))}
+        </select>
         <button type="button" onClick={loaded.refresh}>
           <Icon name="refresh" /> Refresh
         </button>
@@ -92,7 +98,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
           {entries.map((entry) => (
             <tr key={entry.entryId}>
               <td>{moment(entry.at)}</td>
-              <td class="mono">{entry.action}</td>
+              <td title={entry.action}>{auditWords(entry.action)}</td>
               <td class="cut-text" title={entry.resourceId}>
                 {nameOf(entry.resourceId)}
               </td>

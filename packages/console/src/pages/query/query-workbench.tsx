@@ -13,6 +13,7 @@ import type { Fault } from '../../ui/editor/protocol.ts';
 import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
+import { Later } from '../lazy.tsx';
 import { type Checked, faultsIn, useCheck, wordsOf } from './check.ts';
 import { Results } from './results.tsx';
 import { checkedText, type RunActions } from './run-actions.tsx';
@@ -57,6 +58,11 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
           presentation: work.stored.value?.config.presentation ?? {},
           save: (change) => work.present(change),
         }}
+        explain={
+          mayExplain(work)
+            ? () => <Later>{({ ExplainView }) => <ExplainView work={work} />}</Later>
+            : undefined
+        }
         onDownload={reads(draft.command) ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
         hint={`Run it to see its rows (${modifier}Enter).`}
@@ -64,6 +70,13 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
     </>
   );
 }
+
+/** The plan is that of the draft, which needs both scopes. */
+const mayExplain = ({ draft, engine }: QueryWork): boolean =>
+  engine.value !== 'mongodb' &&
+  /^(SELECT|VALUES|TABLE)$/i.test(draft.value?.command ?? '') &&
+  may('queries:write') &&
+  may('queries:execute');
 
 function useDraftCheck(work: QueryWork): Checked | undefined {
   const { value } = work.draft;

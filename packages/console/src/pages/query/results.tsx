@@ -1,7 +1,9 @@
 /** The results of a run: its figures, its rows as a table, a chart or JSON, and downloads. */
 
+import type { ComponentChild } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { type DownloadFormat, downloads } from '../../state/downloads.ts';
+import type { RowStore } from '../../state/rows/row-store.ts';
 import { type RunState, shownRowsMax } from '../../state/run.ts';
 import { count, counted, duration } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
@@ -17,6 +19,8 @@ interface ResultsProps {
   /** Runs the query again and saves the rows in a file; undefined if the query writes. */
   onDownload: ((format: DownloadFormat) => void) | undefined;
   onSaveShown(): void;
+  /** Draws the plan of the statement; undefined if the database or the key gives none. */
+  explain?: (() => ComponentChild) | undefined;
   /** What the query draws; undefined for rows without a stored query. */
   saved?: Saved;
   /** Runs the query even if the hub has a cached result. */
@@ -26,15 +30,25 @@ interface ResultsProps {
 
 /** The rows that the table shows, or what it is still doing. */
 type InSight = number | 'filter' | 'sort';
-type Shown = 'table' | 'chart' | 'json';
+type Shown = 'table' | 'chart' | 'json' | 'explain';
 const views: [Shown, string][] = [
   ['table', 'Table'],
   ['chart', 'Chart'],
   ['json', 'JSON'],
+  ['explain', 'Explain'],
 ];
 const jsonLinesMax = 500;
 
-export function Results({ state, label, onDownload, onSaveShown, saved, onFresh, hint }: ResultsProps) {
+export function Results({
+  state,
+  label,
+  onDownload,
+  onSaveShown,
+  explain,
+  saved,
+  onFresh,
+  hint,
+}: ResultsProps) {
   const [shown, setShown] = useState<Shown>('table');
   const [filter, setFilter] = useState('');
   const [inSight, setInSight] = useState<InSight>(0);
@@ -42,6 +56,7 @@ export function Results({ state, label, onDownload, onSaveShown, saved, onFresh,
   const hasRows = store !== undefined && rows > 0 && affected === undefined;
   const onShown = useCallback((shownRows: InSight) => setInSight(shownRows), []);
   const isTable = hasRows && shown === 'table';
+  const explained = shown === 'explain' && explain !== undefined;
   const isEmpty = isTable && filter.trim() !== '' && inSight === 0;
   return (
     <section class="results" aria-label="Result">
@@ -52,24 +67,21 @@ export function Results({ state, label, onDownload, onSaveShown, saved, onFresh,
             <Icon name="refresh" /> Run without the cache
           </button>
         )}
-        {hasRows && (
+        {(hasRows || explain !== undefined) && (
           <div class="result-tools">
-            {shown === 'table' && (
-              <input
-                class="filter"
-                type="search"
-                placeholder="Filter rows"
-                aria-label="Filter rows"
-                value={filter}
-                onInput={({ currentTarget }) => setFilter(currentTarget.value)}
-              />
-            )}
-            <Segments value={shown} onChange={setShown} />
-            <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />
+            {isTable && <Filter value={filter} onInput={setFilter} />}
+            <Segments
+              value={shown}
+              views={views.filter(([name]) =>
+                name === 'explain' ? explain !== undefined : hasRows || explained,
+              )}
+              onChange={setShown}
+            />
+            {hasRows && <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />}
           </div>
         )}
       </div>
-      <Outcome state={state} hint={hint} />
+      {explained ? explain?.() : <Outcome state={state} hint={hint} />}
       {isEmpty && <NoMatch state={state} filter={filter} onClear={() => setFilter('')} />}
       {isTable && (
         <GridView
@@ -81,29 +93,50 @@ export function Results({ state, label, onDownload, onSaveShown, saved, onFresh,
           onShown={onShown}
         />
       )}
-      {hasRows && shown === 'chart' && (
-        <Later>
-          {({ ChartView }) => (
-            <ChartView
-              key={String(store.isTyped)}
-              store={store}
-              rows={rows}
-              truncated={state.truncated === true}
-              saved={saved}
-            />
-          )}
-        </Later>
-      )}
-      {hasRows && shown === 'json' && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
-        <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
-          {store.lines.slice(0, jsonLinesMax).join('\n')}
-          {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
-        </pre>
-      )}
+      {hasRows && shown === 'chart' && <ResultChart state={state} store={store} saved={saved} />}
+      {hasRows && shown === 'json' && <Json lines={store.lines} rows={rows} />}
     </section>
   );
 }
+
+interface ResultChartProps {
+  state: RunState;
+  store: RowStore;
+  saved: Saved | undefined;
+}
+
+const ResultChart = ({ state: { rows, truncated }, store, saved }: ResultChartProps) => (
+  <Later>
+    {({ ChartView }) => (
+      <ChartView
+        key={String(store.isTyped)}
+        store={store}
+        rows={rows}
+        truncated={truncated === true}
+        saved={saved}
+      />
+    )}
+  </Later>
+);
+
+const Filter = ({ value, onInput }: { value: string; onInput(value: string): void }) => (
+  <input
+    class="filter"
+    type="search"
+    placeholder="Filter rows"
+    aria-label="Filter rows"
+    value={value}
+    onInput={({ currentTarget }) => onInput(currentTarget.value)}
+  />
+);
+
+const Json = ({ lines, rows }: { lines: string[]; rows: number }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+  <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
+    {lines.slice(0, jsonLinesMax).join('\n')}
+    {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
+  </pre>
+);
 
 /** Says what was searched, so that nobody takes a filter for an empty result. */
 function NoMatch({ state, filter, onClear }: { state: RunState; filter: string; onClear(): void }) {
@@ -219,7 +252,13 @@ function useClock(runs: boolean): number {
   return now;
 }
 
-function Segments({ value, onChange }: { value: Shown; onChange(value: Shown): void }) {
+interface SegmentsProps {
+  value: Shown;
+  views: [Shown, string][];
+  onChange(value: Shown): void;
+}
+
+function Segments({ value, views, onChange }: SegmentsProps) {
   return (
     <div class="segments" role="group" aria-label="Show rows as">
       {views.map(([name, text]) => (

@@ -4,6 +4,7 @@ import { isEngine } from '@datahub/contract/engines';
 import type { ComponentChildren } from 'preact';
 import { Choice, Field } from '../../ui/field.tsx';
 import { engineNames } from '../../ui/format.ts';
+import { formOfAddress } from './address.ts';
 import { ServerFields, SrvTick } from './server-fields.tsx';
 import { defaultPorts, type SourceForm } from './settings.ts';
 
@@ -23,6 +24,7 @@ const tlsModes = [
 
 export function SourceFields({ form, onChange, existing = false, children }: SourceFieldsProps) {
   const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
+  const setHost = (text: string) => onChange(formOfAddress(text, form) ?? { ...form, host: text });
   const setEngine = (engine: string) => {
     const isDefault = Object.values(defaultPorts).includes(form.port) || form.port === '';
     onChange({ ...form, engine, port: isDefault && isEngine(engine) ? defaultPorts[engine] : form.port });
@@ -48,10 +50,10 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
         <Field
           label="Host"
           value={form.host}
-          onInput={set('host')}
+          onInput={setHost}
           required
           placeholder="db.example.com"
-          hint="The address as seen from the hub, not from your browser."
+          hint="As seen from the hub, not from your browser. A pasted postgres:// or mysql:// address fills the form."
         />
         <Field label="Port" value={form.port} onInput={set('port')} required />
       </div>

@@ -1,0 +1,142 @@
+/** The plan of the database for the statement in the editor, as a tree with times. */
+
+import { callJson } from '../../../api/client.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import { CopyBlock } from '../../../ui/copy.tsx';
+import { count, duration } from '../../../ui/format.ts';
+import { Icon } from '../../../ui/icons.tsx';
+import { useLoad } from '../../../ui/load.tsx';
+import { Loading, Scrolling } from '../../../ui/page.tsx';
+import { ProblemBox } from '../../../ui/problem.tsx';
+import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
+
+/** MySQL measures only in a form that is no JSON. */
+const measures = (engine: string): boolean => engine === 'postgres' || engine === 'mariadb';
+
+async function explain(work: QueryWork, signal: AbortSignal): Promise<unknown> {
+  const { text = '', command, context, sourceId } = work.draft.value ?? {};
+  const draft = { sourceId, query: text, command, context };
+  const options = { explain: true, analyze: measures(work.engine.value) ? true : undefined };
+  // The values keep their digits.
+  const body = `${JSON.stringify({ ...draft, options }).slice(0, -1)},"values":${work.sent.value.context}}`;
+  return (await callJson<{ plan: unknown }>('v1/queries/try', { body, signal })).plan;
+}
+
+export function ExplainView({ work }: { work: QueryWork }) {
+  const loaded = useLoad((signal) => explain(work, signal), [work]);
+  const tree = loaded.value === undefined ? undefined : readPlan(loaded.value);
+  const engine = work.engine.value;
+  return (
+    <div class="explain">
+      <div class="explain-head">
+        <p class="hint">
+          {measures(engine)
+            ? 'The statement of the editor ran once, read-only and for at most 10 s, to measure its plan.'
+            : 'The plan that the database intends. MySQL estimates it without running the statement.'}
+        </p>
+        <span class="spring" />
+        <button type="button" onClick={loaded.refresh} disabled={loaded.loading}>
+          <Icon name="refresh" /> Explain again
+        </button>
+      </div>
+      {loaded.loading && <Loading what="the plan" />}
+      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {tree !== undefined && <PlanTable tree={tree} engine={engine} />}
+      {loaded.value !== undefined && tree === undefined && (
+        <CopyBlock label="Plan" text={JSON.stringify(loaded.value, null, 2)} />
+      )}
+    </div>
+  );
+}
+
+function PlanTable({ tree, engine }: { tree: PlanStep; engine: string }) {
+  const steps = [...stepsOf(tree)];
+  const total = steps.reduce((sum, { step }) => sum + (step.ownMs ?? 0), 0);
+  const slowest = steps.reduce(
+    (most, { step }) => ((step.ownMs ?? 0) > (most.ownMs ?? 0) ? step : most),
+    tree,
+  );
+  const measured = steps.some(({ step }) => step.ownMs !== undefined);
+  return (
+    <>
+      <Scrolling label="Plan">
+        <table class="facts plan">
+          <thead>
+            <tr>
+              <th scope="col">Step</th>
+              {measured && <th scope="col">Own time, of {duration(total)}</th>}
+              <th scope="col" class="right">
+                {measured ? 'Rows: expected → met' : 'Rows expected'}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {steps.map(({ step, depth }, i) => (
+              <tr key={i} data-slowest={measured && step === slowest}>
+                <th scope="row" ref={(row) => row?.style.setProperty('--depth', String(depth))}>
+                  {step.name}
+                  {step.detail !== '' && <span class="plan-detail">{step.detail}</span>}
+                </th>
+                {measured && <OwnTime step={step} total={total} isSlowest={step === slowest} />}
+                <td class="right">
+                  {step.estimated === undefined ? '–' : count(Math.round(step.estimated))}
+                  {step.actual !== undefined && ` → ${count(Math.round(step.actual))}`}
+                  <Judgement step={step} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      <Advice steps={steps.map(({ step }) => step)} slowest={slowest} engine={engine} />
+    </>
+  );
+}
+
+function OwnTime({ step, total, isSlowest }: { step: PlanStep; total: number; isSlowest: boolean }) {
+  if (step.ownMs === undefined) return <td>–</td>;
+  return (
+    <td class="own-time">
+      <meter
+        class="share"
+        min={0}
+        max={Math.max(total, 0.001)}
+        value={step.ownMs}
+        aria-label="Share of the time"
+      />{' '}
+      {duration(step.ownMs)}
+      {isSlowest && <span class="plan-mark">most of the time</span>}
+    </td>
+  );
+}
+
+function Judgement({ step }: { step: PlanStep }) {
+  const wrong = misjudged(step);
+  if (wrong === undefined) return null;
+  return (
+    <span class="plan-mark">
+      {count(wrong.times)} × {wrong.more ? 'more' : 'fewer'}
+    </span>
+  );
+}
+
+/** One hint: what happened, and what to do. */
+function Advice({ steps, slowest, engine }: { steps: PlanStep[]; slowest: PlanStep; engine: string }) {
+  const wrong = steps.filter((step) => step.table !== undefined && misjudged(step)?.more === true);
+  const step = wrong.includes(slowest) ? slowest : wrong[0];
+  if (step === undefined) return null;
+  const statement = engine === 'postgres' ? `ANALYZE ${step.table};` : `ANALYZE TABLE ${step.table};`;
+  return (
+    <div class="banner plan-advice">
+      <p>
+        <strong>
+          The database expected {count(Math.round(step.estimated ?? 0))} rows of {step.table} and met{' '}
+          {count(Math.round(step.actual ?? 0))}.
+        </strong>{' '}
+        Its figures about the table may be old, so it chose a plan that suits few rows. New figures change no
+        data:
+      </p>
+      <CopyBlock label="Statement" text={statement} />
+    </div>
+  );
+}
