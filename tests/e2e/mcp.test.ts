@@ -87,6 +87,8 @@ describe('POST /mcp', () => {
     expect(texts[0]).toContain('data');
     expect((await call(client, name, { regoin: 'x', region: 'y' })).body).toMatchObject({
       code: 'CONTEXT_INVALID',
+      detail: expect.stringMatching(/^\/regoin /),
+      errors: [{ pointer: '/regoin' }],
     });
     expect((await call(client, 'nothing')).body.code).toBe('NOT_FOUND');
   });

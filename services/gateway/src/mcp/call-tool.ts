@@ -52,14 +52,21 @@ export function callTool(tool: AgentTool, call: ToolCall): Promise<ToolResult> {
   return tool.kind === 'classifier' ? predict(tool.classifierId, call) : summarize(call);
 }
 
-/** Reports the failure as a result, which the model reads, with the code and the detail of the problem. */
-export function toFailure(err: unknown, request: FastifyRequest, settings: AnswerSettings): ToolResult {
+/**
+ * Reports the failure as a result, which the model reads, with the code and the detail of the problem. Its pointers lead
+ * to the arguments of the tool, which begin at `argumentsAt`, and not to the `context` of an execution.
+ */
+export function toFailure(
+  err: unknown,
+  request: FastifyRequest,
+  { settings, argumentsAt }: { settings: AnswerSettings; argumentsAt: string },
+): ToolResult {
   if (isRefused(toHubError(err))) request.use = undefined;
   const { code, detail, errors, retryable, sql } = settings.failMidway(err, request);
-  return {
-    content: [{ type: 'text', text: JSON.stringify({ code, detail, errors, retryable, sql }) }],
-    isError: true,
-  };
+  const toArgument = (text: string) => text.replace(/^\/context(?=\/)/, argumentsAt);
+  const pointed = errors?.map(({ pointer, ...error }) => ({ pointer: toArgument(pointer), ...error }));
+  const body = { code, detail: toArgument(detail), errors: pointed, retryable, sql };
+  return { content: [{ type: 'text', text: JSON.stringify(body) }], isError: true };
 }
 
 async function runQuery(

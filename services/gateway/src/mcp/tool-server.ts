@@ -49,7 +49,8 @@ export function createToolServer(sdk: Sdk, options: ToolServerOptions): Server {
     try {
       return await call(params.name, params.arguments ?? {}, options);
     } catch (err) {
-      return toFailure(err, request, settings);
+      const argumentsAt = params.name === metaNames.run ? '/arguments' : '';
+      return toFailure(err, request, { settings, argumentsAt });
     }
   });
   return server;
