@@ -118,9 +118,9 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
         await look('fault');
       }
       await button('Create query').click();
-      await button('Save anyway').waitFor();
+      await button('Create anyway').waitFor();
       await look('confirmation');
-      await button('Save anyway').click();
+      await button('Create anyway').click();
       await button(/^Run/).click();
       await ended(page, 'failed');
       await page.locator('.results .problem', { hasText: '<img' }).waitFor();

@@ -18,7 +18,6 @@ describe.skipIf(executablePath === undefined)(
     const { shared, goTo } = useConsole();
     const title = (words: string) => shared.page.locator('h1', { hasText: words }).waitFor();
     const dialogGone = () => shared.page.locator('dialog').waitFor({ state: 'detached' });
-    const saved = () => shared.page.getByText('not saved').waitFor({ state: 'detached' });
 
     /** Opens a page of a new query. */
     async function openQuery(query: string, ...view: string[]): Promise<string> {
@@ -37,7 +36,7 @@ describe.skipIf(executablePath === undefined)(
 
     it('declares variables with types, lists and choices, and fills them', async () => {
       const { page } = shared;
-      const { press, type, use, write, tabTo } = keyboardOf(page);
+      const { press, type, use, write, tabTo, publish } = keyboardOf(page);
       const queryId = await openQuery(
         'SELECT id, region FROM sales WHERE id IN (:ids) AND region = :region AND :flag = :flag',
       );
@@ -64,8 +63,7 @@ describe.skipIf(executablePath === undefined)(
       await press('Space');
       await use('Apply');
       await dialogGone();
-      await press('Control+s');
-      await saved();
+      await publish(/^Publish although/);
       expect((await configOf(queryId)).context).toEqual([
         { key: 'ids', type: 'bigint[]' },
         { key: 'region', type: 'string', enum: ['north', 'south'], description: 'where it was sold' },

@@ -64,7 +64,7 @@ describe.skipIf(executablePath === undefined)(
     });
 
     it('runs it, and shows, sorts, filters, draws and saves its rows', async () => {
-      const { press, use, write, tabTo, show } = keys;
+      const { press, use, write, tabTo, show, publish } = keys;
       await write('region', 'south');
       await press('Control+Enter');
       await ended(page, 'done');
@@ -89,8 +89,7 @@ describe.skipIf(executablePath === undefined)(
       await use('Declare region');
       await write('Default', 'north');
       await use('Apply');
-      await press('Control+s');
-      await page.getByText('not saved').waitFor({ state: 'detached' });
+      await publish();
       await use('Use it');
       await show('curl', 'Python');
       await page.locator('.copy-block pre', { hasText: 'import' }).waitFor();
@@ -98,15 +97,14 @@ describe.skipIf(executablePath === undefined)(
       await page.locator('dialog').waitFor({ state: 'detached' });
       await show('Query', 'Contract');
       await write('Cache results for, seconds', '60');
-      await press('Control+s');
-      await page.getByText('not saved').waitFor({ state: 'detached' });
+      await publish();
       await show('Contract', 'Runs');
       await use('Use these values');
       await page.locator('.editor').waitFor();
     });
 
     it('cancels a run, and asks before it writes', async () => {
-      const { press, type, use, tabTo } = keys;
+      const { press, type, use, tabTo, publish } = keys;
       const rewrite = async (text: string) => {
         await tabTo('Statement');
         await press('Control+a');
@@ -118,8 +116,11 @@ describe.skipIf(executablePath === undefined)(
       await use('Cancel');
       await ended(page, 'cancelled');
       await rewrite('UPDATE sales SET note = note WHERE id = 1');
-      await press('Control+s');
       await page.getByText(/writes: UPDATE/).waitFor();
+      await use(/^Dry run …/);
+      await use('Dry run');
+      await page.getByText('Nothing was changed').waitFor();
+      await publish(/^Publish although/);
       await use(/^Run …/);
       await use('Dry run');
       await page.getByText('Nothing was changed').waitFor();
@@ -127,9 +128,8 @@ describe.skipIf(executablePath === undefined)(
       await use('Run UPDATE');
       await page.getByText(/rows? affected\./).waitFor();
       await rewrite("SELECT id, region AS label, CONCAT('the text of ', region) AS text FROM sales");
-      await press('Control+s');
       await page.getByText(/reads/).waitFor();
-      await page.getByText('not saved').waitFor({ state: 'detached' });
+      await publish();
     });
 
     it('makes a folder, and moves, renames and finds a query', async () => {

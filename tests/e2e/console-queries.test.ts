@@ -38,7 +38,7 @@ const barsOnCanvas = `(() => {
 })()`;
 
 describe.skipIf(executablePath === undefined)('queries in the console (needs Chromium)', () => {
-  const { shared, goTo, button } = useConsole();
+  const { shared, goTo, button, publish } = useConsole();
 
   it.each(sqlEngines)('leads from a new hub to a snippet, on %s', async (engine) => {
     const { page } = shared;
@@ -84,7 +84,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
   });
 
   it.each(bothEngines)(
-    'completes tables and columns, saves and runs the edited text, on %s',
+    'completes tables and columns, runs the draft, and publishes it, on %s',
     async (engine) => {
       const { page, hubId } = shared;
       const sourceId = await createSource(hubId, engine);
@@ -96,27 +96,25 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
       await page.keyboard.press('Control+a');
       await page.keyboard.type('SELECT note FROM sal');
       await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sales' }).waitFor();
-      // The editor accepts a completion only some time after it appeared.
-      await page.waitForTimeout(150);
       await page.keyboard.press('Tab');
       await page.keyboard.type(' WHERE reg');
       await page.locator('.cm-tooltip-autocomplete li', { hasText: 'region' }).waitFor();
-      await page.waitForTimeout(150);
       await page.keyboard.press('Tab');
       await page.keyboard.type(' = :region');
-      await button(/^Save and run/).waitFor();
+      await button(/^Run draft/).waitFor();
       await page.getByLabel('region', { exact: true }).fill('south');
       await page.keyboard.press('Control+Enter');
       await ended(page, 'done');
-      const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
-      expect(stored).toBe('SELECT note FROM sales WHERE region = :region');
+      await page.locator('.figures', { hasText: 'of the draft' }).waitFor();
+      const stored = async () => (await api.get(`/v1/queries/${config.query.queryId}`)).body.config;
+      expect((await stored()).query.query).toBe('SELECT 1 AS one');
       await button('Declare region').click();
       await page.getByLabel('Type').selectOption('string');
       await page.getByLabel('Default').fill('north');
       await button('Apply').click();
-      await button('Save').click();
-      await page.getByText('not saved').waitFor({ state: 'detached' });
-      const { context } = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config;
+      await publish('Publish although one goes');
+      const { query, context } = await stored();
+      expect(query.query).toBe('SELECT note FROM sales WHERE region = :region');
       expect(context).toEqual([{ key: 'region', type: 'string', value: 'north' }]);
       await page.getByRole('tab', { name: 'Runs' }).click();
       await page.getByRole('button', { name: 'Use these values' }).first().waitFor();
@@ -143,10 +141,10 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
       await write('SELECT id, no_such_column FROM sales');
       await page.locator('.cm-lintRange-error', { hasText: 'no_such_column' }).waitFor();
       await write('SELECT region FROM sales');
-      await page.getByText('Saving can break callers: the column id is removed.').waitFor();
+      await page.getByText('Publishing can break callers: the column id is removed.').waitFor();
       expect(await page.locator('.cm-lintRange-error').count()).toBe(0);
       await button('Discard changes').click();
-      await page.getByText('Saving can break callers').waitFor({ state: 'detached' });
+      await page.getByText('Publishing can break callers').waitFor({ state: 'detached' });
       const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
       expect(stored).toBe(query);
     },
@@ -162,8 +160,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('Cache results for, seconds').fill('600');
     await page.getByLabel('Columns that are never null').fill('region');
     await page.keyboard.press('Enter');
-    await button('Save').click();
-    await page.getByText('not saved').waitFor({ state: 'detached' });
+    await publish();
     expect((await api.get(`/v1/queries/${queryId}`)).body.config).toMatchObject({
       cache: { maxAgeS: 600 },
       notNull: ['region'],
@@ -186,9 +183,8 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     const cache = { maxAgeS: 60, validate };
     const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'kept', query, cache }));
     const { queryId } = stored.config.query;
-    const cacheAfterSave = async () => {
-      await button('Save').click();
-      await page.getByText('not saved').waitFor({ state: 'detached' });
+    const cacheAfterPublishing = async () => {
+      await publish();
       return (await api.get(`/v1/queries/${queryId}`)).body.config.cache;
     };
     await goTo('query', queryId, 'contract');
@@ -199,17 +195,17 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await age.fill('');
     await age.fill('120');
     await page.getByLabel('Then refresh in the background for, seconds').fill('300');
-    expect(await cacheAfterSave()).toEqual({ maxAgeS: 120, staleS: 300, validate });
+    expect(await cacheAfterPublishing()).toEqual({ maxAgeS: 120, staleS: 300, validate });
     await page.getByLabel('Check for changes with').fill('SELECT count(*) FROM sales');
-    expect(await cacheAfterSave()).toEqual({
+    expect(await cacheAfterPublishing()).toEqual({
       maxAgeS: 120,
       staleS: 300,
       validate: 'SELECT count(*) FROM sales',
     });
     await page.getByLabel('Check for changes with').fill('');
-    expect(await cacheAfterSave()).toEqual({ maxAgeS: 120, staleS: 300 });
+    expect(await cacheAfterPublishing()).toEqual({ maxAgeS: 120, staleS: 300 });
     await age.fill('');
-    expect(await cacheAfterSave()).toBeUndefined();
+    expect(await cacheAfterPublishing()).toBeUndefined();
   });
 
   it.each(bothEngines)('asks before it writes, and marks a dry run, on %s', async (engine) => {

@@ -4,7 +4,7 @@ import { cells, ended, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('what is shown in the console runs (needs Chromium)', () => {
-  const { shared, goTo, button } = useConsole();
+  const { shared, goTo, button, publish } = useConsole();
 
   async function open(query: string, command = 'SELECT'): Promise<string> {
     const { hubId, page } = shared;
@@ -21,11 +21,16 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     api.ok(api.put(`/v1/queries/${queryId}`, { config: { query: { query } } }));
   const write = async (text: string) => {
     const { page } = shared;
-    await page.locator('.code').click();
+    await page.locator('.editor').click();
     await page.locator('.editor[data-state=open]').waitFor();
     await page.keyboard.press('Control+a');
     await page.keyboard.type(text);
     await page.keyboard.press('Escape');
+  };
+  const tryToPublish = async (agreeTo: string) => {
+    await button('Publish …').click();
+    await shared.page.getByLabel(agreeTo, { exact: true }).check();
+    await button('Publish').click();
   };
   const textIn = (name: string) => shared.page.getByRole('region', { name }).locator('pre').textContent();
 
@@ -58,8 +63,7 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await page.getByText('changed elsewhere').waitFor();
     expect(await textIn('On this page')).toBe('SELECT 3 AS three');
     await button('Keep my changes').click();
-    await button('Save').click();
-    await page.getByText('not saved').waitFor({ state: 'detached' });
+    await publish('Publish although four goes');
     expect(await storedText(queryId)).toBe('SELECT 3 AS three');
   });
 
@@ -68,7 +72,7 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     const queryId = await open('SELECT 1 AS one');
     await write('SELECT 2 AS two');
     await changeElsewhere(queryId, 'SELECT 3 AS three');
-    await page.keyboard.press('Control+s');
+    await tryToPublish('Publish although three goes');
     await page.getByText('changed elsewhere').waitFor();
     expect(await textIn('Present, version 2')).toBe('SELECT 3 AS three');
     await button('Discard changes').click();
@@ -77,13 +81,11 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     expect(await storedText(queryId)).toBe('SELECT 3 AS three');
   });
 
-  it('saves in spite of a new name', async () => {
-    const { page } = shared;
+  it('publishes in spite of a new name', async () => {
     const queryId = await open('SELECT 1 AS one');
     await write('SELECT 2 AS two');
     await api.ok(api.put(`/v1/queries/${queryId}`, { meta: { label: 'renamed' } }));
-    await page.keyboard.press('Control+s');
-    await page.getByText('not saved').waitFor({ state: 'detached' });
+    await publish('Publish although one goes');
     expect(await storedText(queryId)).toBe('SELECT 2 AS two');
   });
 
@@ -99,37 +101,82 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await button('Cancel').click();
   });
 
-  it('saves a broken statement only if it is confirmed', async () => {
+  it('runs a draft and publishes nothing, also by Ctrl+S', async () => {
+    const { page } = shared;
+    const queryId = await open('SELECT region FROM sales WHERE id = 1');
+    await write('SELECT region, id FROM sales WHERE id < 3 ORDER BY id');
+    await page.keyboard.press('Control+Enter');
+    await ended(page, 'done');
+    expect(await cells(page)).toEqual([
+      ['north', '1'],
+      ['south', '2'],
+    ]);
+    await page.locator('.figures', { hasText: 'of the draft' }).waitFor();
+    await page.keyboard.press('Control+s');
+    await page.getByRole('heading', { name: /^Publish/ }).waitFor();
+    const fact = (name: string) => page.getByRole('region', { name, exact: true });
+    await fact('Text').getByText('Lines: 1 added, 1 removed').waitFor();
+    await fact('Contract').getByText('1 harmless').waitFor();
+    await fact('Rows')
+      .getByText(/1 → 2 in all/)
+      .waitFor();
+    await fact('Callers, 30 days').getByText('nobody called it').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await storedText(queryId)).toBe('SELECT region FROM sales WHERE id = 1');
+    await publish();
+    expect(await storedText(queryId)).toBe('SELECT region, id FROM sales WHERE id < 3 ORDER BY id');
+    await button(/^Run/).click();
+    await page.locator('.of-draft').waitFor({ state: 'detached' });
+    await ended(page, 'done');
+  });
+
+  it('runs a draft that writes only as a dry run', async () => {
+    const { page } = shared;
+    await open('SELECT id FROM sales');
+    await write("UPDATE sales SET note = 'tried' WHERE id = 1");
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Publish it to run it.').waitFor();
+    expect(await button('Run UPDATE').count()).toBe(0);
+    await button('Dry run').click();
+    await page.getByText('would be affected.').waitFor();
+    await write("SELECT note FROM sales WHERE note = 'tried'");
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.figures', { hasText: '0 rows' }).waitFor();
+  });
+
+  it('publishes a broken statement only if it is confirmed', async () => {
     const { page } = shared;
     const queryId = await open('SELECT id FROM sales');
     await write('SELECT id FROM sales LIMT 9 x');
-    // At once, before the text is marked.
-    await page.keyboard.press('Control+Enter');
-    await page.getByRole('heading', { name: 'Save a broken statement?' }).waitFor();
-    await page.keyboard.press('Enter');
-    await page.locator('dialog').waitFor({ state: 'detached' });
-    await button('Save').click();
-    await page.getByRole('heading', { name: 'Save a broken statement?' }).waitFor();
-    await button('Keep editing').click();
+    await button('Publish …').click();
+    await page.getByText('The database rejects it').waitFor();
+    expect(await button('Publish').isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
     expect(await storedText(queryId)).toBe('SELECT id FROM sales');
-    await button('Save').click();
-    await button('Save anyway').click();
-    await page.getByText('not saved').waitFor({ state: 'detached' });
+    await publish('Publish although callers would get an error');
     expect(await storedText(queryId)).toBe('SELECT id FROM sales LIMT 9 x');
   });
 
-  it('creates a query with a broken statement only if it is confirmed', async () => {
+  it('runs a query before it exists, and creates a broken one only if that is confirmed', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     await goTo('new-query', 'on', sourceId);
+    // The tab does not know the source yet.
+    await page.reload();
     await page.getByLabel('Name', { exact: true }).fill('broken');
-    await write('SELECT no_such_column FROM sales');
+    await write('SELECT region FROM sales WHERE id = :id');
+    await page.getByLabel('id', { exact: true }).fill('2');
     await page.keyboard.press('Control+Enter');
-    await page.getByRole('heading', { name: 'Save a broken statement?' }).waitFor();
+    await ended(page, 'done');
+    expect(await cells(page)).toEqual([['south']]);
+    await write('SELECT no_such_column FROM sales WHERE id = :id');
+    await button('Create query').click();
+    await page.getByRole('heading', { name: 'Create a broken query?' }).waitFor();
     await button('Keep editing').click();
     expect(await page.getByRole('treeitem', { name: 'broken' }).count()).toBe(0);
     await button('Create query').click();
-    await button('Save anyway').click();
+    await button('Create anyway').click();
     await page.locator('h1', { hasText: 'broken' }).waitFor();
+    expect(await page.getByLabel('id', { exact: true }).inputValue()).toBe('2');
   });
 });

@@ -96,16 +96,16 @@ describe.skipIf(executablePath === undefined)(
       await list().getByRole('button').nth(3).click();
       await api.ok(api.put(`/v1/queries/${queryId}`, { meta: { label: 'changed by another' } }));
       await button('Restore …').click();
-      await page.getByText('Your unsaved changes are lost.').waitFor();
+      await page.getByText('Your draft is lost.').waitFor();
       await button('Restore version 1').click();
       await page.locator('.problem', { hasText: 'VERSION_MISMATCH' }).waitFor();
       await button('Cancel').click();
       await list().getByRole('button', { name: '5 name' }).waitFor();
-      await page.getByText('not saved').waitFor();
+      await page.getByText('not published').waitFor();
       await button('Restore …').click();
       await button('Restore version 1').click();
       await list().getByRole('button', { name: '6 restored version 1' }).waitFor();
-      expect(await page.getByText('not saved').count()).toBe(0);
+      expect(await page.getByText('not published').count()).toBe(0);
       expect((await stored(queryId)).query.query).toBe(first);
     });
 

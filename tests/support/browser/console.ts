@@ -159,6 +159,13 @@ export function useConsole() {
   return {
     shared,
     button,
+    /** Publishes the draft of the page. `agreeTo` is what the person must agree to. */
+    publish: async (agreeTo?: string) => {
+      await button('Publish …').click();
+      if (agreeTo !== undefined) await shared.page.getByLabel(agreeTo, { exact: true }).check();
+      await button('Publish').click();
+      await shared.page.getByText('not published').waitFor({ state: 'detached' });
+    },
     /** Selects an item of the menu that the button opens. */
     act: async (name: string, item: string) => {
       await button(name).click();

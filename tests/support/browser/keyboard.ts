@@ -55,6 +55,19 @@ export function keyboardOf(page: Page) {
       expect(await page.evaluate(focusedName)).toBe(item);
       await press('Enter');
     },
+    /** Publishes a draft. `agreeTo` is what the person must agree to. */
+    publish: async (agreeTo?: RegExp | string) => {
+      await press('Control+s');
+      if (agreeTo !== undefined) {
+        await tabTo(agreeTo);
+        await press('Space');
+        await tabTo('Publish');
+      }
+      // The button takes the focus once the draft is checked.
+      await expect.poll(() => page.evaluate(focusedName)).toBe('Publish');
+      await press('Enter');
+      await page.getByText('not published').waitFor({ state: 'detached' });
+    },
     /** Goes to a tab of the page. */
     show: async (from: string, to: string) => {
       await tabTo(from);

@@ -27,6 +27,7 @@ export interface Variable {
   required?: boolean;
   enum?: unknown[];
   description?: string;
+  /** Its value stays out of addresses, versions and logs. */
   secret?: boolean;
 }
 

@@ -11,7 +11,7 @@ import { NewQuery } from '../pages/query/new-query.tsx';
 import { QueryPage } from '../pages/query/query-page.tsx';
 import { RunById } from '../pages/query/run-by-id.tsx';
 import { loadPermissions } from '../state/permissions.ts';
-import { goInstead, route } from '../state/route.ts';
+import { goInstead, linkTo, route } from '../state/route.ts';
 import { Connection, Notice, RunningDownloads } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
@@ -124,13 +124,18 @@ function Frame() {
   );
 }
 
-const NoPage = () => <p class="loading">There is no such page.</p>;
+const NoPage = () => (
+  <p class="loading">
+    There is no such page. <a href={linkTo('hubs')}>Show all hubs</a>
+  </p>
+);
 
 function View() {
   const [area, hub, page, id] = route.value;
   if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
   if (area === 'hubs') return <HubsPage />;
-  if (area !== 'hub' || hub === undefined) {
+  if (area !== undefined && (area !== 'hub' || hub === undefined)) return <NoPage />;
+  if (hub === undefined) {
     return hubsProblem.value === undefined ? (
       <Loading what="hubs" />
     ) : (

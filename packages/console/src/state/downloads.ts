@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals';
 import { call, isAborted } from '../api/client.ts';
 import type { RowStore } from './rows/row-store.ts';
+import { type RunTarget, toCall } from './run-call.ts';
 
 export type DownloadFormat = 'csv' | 'json' | 'ndjson' | 'arrows';
 
@@ -26,8 +27,7 @@ export function saveBlob(blob: Blob, name: string): void {
 }
 
 interface DownloadRequest {
-  queryId: string;
-  version: number | undefined;
+  target: RunTarget;
   context: string;
   label: string;
   format: DownloadFormat;
@@ -66,15 +66,11 @@ export async function download(request: DownloadRequest): Promise<number | undef
   }
 }
 
-function requestRows(
-  { queryId, version, context, format }: DownloadRequest,
-  signal: AbortSignal,
-): Promise<Response> {
+function requestRows(request: DownloadRequest, signal: AbortSignal): Promise<Response> {
+  const { target, context, format } = request;
   const accept = downloads.find((one) => one.format === format)?.accept ?? 'text/csv';
-  // Options that are undefined are left out.
-  const options = JSON.stringify({ version });
-  const body = `{"queryId":${JSON.stringify(queryId)},"context":${context},"options":${options}}`;
-  return call('v1/queries/execute', { body, accept, signal });
+  const { path, body } = toCall(target, context, {});
+  return call(path, { body, accept, signal });
 }
 
 const shownAfterMs = 100;

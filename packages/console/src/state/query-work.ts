@@ -3,20 +3,11 @@
 import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { CachePolicy, Presentation, Query, QueryVersion, Signature, Variable } from '../api/types.ts';
-import { commandOf, reads } from './commands.ts';
-import { Runner } from './run.ts';
-import { fieldsOf, sentOf, type Values } from './variables.ts';
-
-export interface Draft {
-  text: string;
-  command: string;
-  sourceId: string;
-  context: Variable[];
-  cache: CachePolicy | null;
-  /** Columns that must not be null in any row. */
-  notNull: string[];
-}
+import type { Presentation, Query, QueryVersion, Signature } from '../api/types.ts';
+import type { CheckedText } from './check.ts';
+import { reads } from './commands.ts';
+import { type Draft, DraftWork, type RunOptions } from './draft-work.ts';
+import type { RunTarget } from './run-call.ts';
 
 /** Open queries by id. Values and runs outlive the view, so that the user finds them again. */
 const works = new Map<string, QueryWork>();
@@ -52,8 +43,8 @@ const draftOf = ({ config }: Query): Draft => ({
 interface StoredQuery {
   query: Query;
   etag: string | null;
-  /** Undefined if the key may not read versions. */
-  number: number | undefined;
+  /** The number and the time of the version; undefined if the key may not read versions. */
+  version: { number: number; at: string } | undefined;
 }
 
 interface LoadOptions {
@@ -73,30 +64,33 @@ const partNames: Record<keyof Draft, string> = {
   notNull: 'the columns that are never null',
 };
 
-export class QueryWork {
+export class QueryWork extends DraftWork {
   readonly queryId: string;
   /** The version that the draft began with. */
   readonly #base = signal<StoredQuery | undefined>(undefined);
   /** The version of the hub, if it differs from what this page shows or began with. */
   readonly #newer = signal<StoredQuery | undefined>(undefined);
-  readonly signature = signal<Signature | null | undefined>(undefined);
+  /** Of the stored query. */
+  override readonly signature = signal<Signature | null | undefined>(undefined);
   #describing: Promise<void> | undefined;
-  readonly draft = signal<Draft | undefined>(undefined);
-  readonly values = signal<Values>({});
-  readonly runner = new Runner();
 
   constructor(queryId: string) {
+    super();
     this.queryId = queryId;
   }
 
   readonly stored = computed(() => this.#base.value?.query);
-  /** The number of the version that a run of this page means. */
-  readonly number = computed(() => this.#base.value?.number);
+  /** The version that the draft began with. */
+  readonly version = computed(() => this.#base.value?.version);
+  /** What is published, in the form of a draft. */
+  readonly published = computed(() => this.stored.value && draftOf(this.stored.value));
+  readonly label = computed(() => this.stored.value?.meta.label ?? 'rows');
   readonly engine = computed(() => this.stored.value?.meta.engine ?? '');
   readonly dirty = computed(() => {
-    const [stored, draft] = [this.stored.value, this.draft.value];
-    return stored !== undefined && draft !== undefined && !sameDraft(draftOf(stored), draft);
+    const [published, draft] = [this.published.value, this.draft.value];
+    return published !== undefined && draft !== undefined && !sameDraft(published, draft);
   });
+  readonly isDraft = this.dirty;
   /** What another key or tab saved meanwhile, and the names of the parts that differ from this page. */
   readonly conflict = computed(() => {
     const [newer, draft] = [this.#newer.value, this.draft.value];
@@ -105,25 +99,45 @@ export class QueryWork {
     const parts = (Object.keys(partNames) as (keyof Draft)[]).filter(
       (name) => JSON.stringify(present[name]) !== JSON.stringify(draft[name]),
     );
-    return { text: present.text, number: newer.number, parts: parts.map((name) => partNames[name]) };
+    return { text: present.text, number: newer.version?.number, parts: parts.map((name) => partNames[name]) };
   });
-  readonly fields = computed(() => {
-    const { text = '', context = [] } = this.draft.value ?? {};
-    return fieldsOf({ text, context, engine: this.engine.value, signature: this.signature.value });
-  });
-  readonly sent = computed(() => sentOf(this.fields.value, this.values.value));
+  override get target(): RunTarget | undefined {
+    if (this.dirty.value) return super.target;
+    return { queryId: this.queryId, version: this.version.value?.number };
+  }
+
+  override checkedText(draft: Draft): CheckedText {
+    return { ...super.checkedText(draft), compareTo: this.queryId };
+  }
+
+  protected override columns() {
+    return this.dirty.value ? super.columns() : (this.signature.value?.columns ?? []);
+  }
+
+  override outdated(): Promise<void> {
+    return this.load({ adopt: 'never' });
+  }
+
+  /** Runs what the page shows: the draft, or the stored query if it is not edited. */
+  override async run(options: RunOptions = {}): Promise<void> {
+    // The types of the columns decide how the rows are drawn.
+    if (!this.dirty.value) await this.described();
+    await super.run(options);
+    // A source that was too slow to describe the query before may answer now.
+    if (this.signature.value === null) void this.describe();
+  }
 
   /** Reads the stored query. */
   async load({ stop, adopt = 'unless edited' }: LoadOptions = {}): Promise<void> {
     const path = `v1/queries/${part(this.queryId)}`;
     // The number first: if the query changes between the requests, the hub refuses to run it instead of running another text.
-    const number = await callJson<QueryVersion[]>(`${path}/versions?limit=1`, { signal: stop }).then(
-      ([latest]) => latest?.number,
+    const version = await callJson<QueryVersion[]>(`${path}/versions?limit=1`, { signal: stop }).then(
+      ([latest]) => latest && { number: latest.number, at: latest.at },
       (err) => (isAborted(err) ? Promise.reject(err) : undefined),
     );
     const response = await call(path, { signal: stop });
     const query = parseExact<Query>(await response.text());
-    this.#take({ query, number, etag: response.headers.get('etag') }, adopt);
+    this.#take({ query, version, etag: response.headers.get('etag') }, adopt);
   }
 
   #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {
@@ -155,15 +169,7 @@ export class QueryWork {
     // A description that was read before is still shown if the next one fails.
     if (described !== undefined || this.signature.value === undefined)
       this.signature.value = described?.signature ?? null;
-    this.runner.setTypes(described?.signature?.columns ?? []);
-  }
-
-  edit(change: Partial<Draft>): void {
-    const draft = this.draft.value;
-    if (draft === undefined) return;
-    const next = { ...draft, ...change };
-    if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
-    this.draft.value = next;
+    if (!this.runner.state.value.isDraft) this.runner.setTypes(described?.signature?.columns ?? []);
   }
 
   /** Shows what the hub has. */
@@ -180,8 +186,8 @@ export class QueryWork {
     });
   }
 
-  /** Saves the draft. Rejects if the hub has a version that this page did not read; then `conflict` has it. */
-  async save(): Promise<void> {
+  /** Publishes the draft. Rejects if the hub has a version that this page did not read; then `conflict` has it. */
+  async publish(): Promise<void> {
     try {
       await this.#put();
     } catch (err) {
@@ -210,7 +216,7 @@ export class QueryWork {
       if (this.draft.value === draft) this.draft.value = { ...draft, cache, notNull };
       this.#base.value = {
         query: { meta, config: { ...config, query, source: { sourceId, engine: meta.engine } } },
-        number: base.number,
+        version: base.version,
         etag: response.headers.get('etag'),
       };
     });

@@ -1,10 +1,11 @@
-/** Runs a stored query and stores its rows as they arrive. */
+/** Runs a stored query or a draft, and stores the rows as they arrive. */
 
 import { signal } from '@preact/signals';
 import { call, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { RowStore } from './rows/row-store.ts';
 import { readLines } from './rows/stream.ts';
+import { type RunTarget, toCall } from './run-call.ts';
 import type { Values } from './variables.ts';
 
 /** The most rows that the page stores. A download has no such limit. */
@@ -26,6 +27,8 @@ export interface RunState {
   /** True if a limit of this page, of the key or of the hub cut the rows. */
   truncated?: boolean;
   dryRun?: boolean;
+  /** True if a draft ran instead of a stored query. */
+  isDraft?: boolean;
   /** The age of a cached result in seconds. */
   keptAgeS?: number;
   /** The number of affected rows of a statement without a row set. */
@@ -42,13 +45,12 @@ export interface PastRun {
   rows: number;
   totalMs: number;
   dryRun: boolean;
+  isDraft: boolean;
   code?: string;
 }
 
 export interface RunRequest {
-  queryId: string;
-  /** The number of the version that is shown. The hub runs no other one. */
-  version?: number | undefined;
+  target: RunTarget;
   /** The values as JSON text. */
   context: string;
   values: Values;
@@ -79,8 +81,9 @@ export class Runner {
     this.#stop = stop;
     const startedAt = performance.now();
     const { dryRun = false } = request;
+    const isDraft = 'draft' in request.target;
     const store = new RowStore(request.writes ? [] : request.columns);
-    this.state.value = { status: 'running', store, rows: 0, dryRun, startedAt };
+    this.state.value = { status: 'running', store, rows: 0, dryRun, isDraft, startedAt };
     const set = (change: Partial<RunState>) => {
       if (this.#stop === stop) this.state.value = { ...this.state.value, ...change };
     };
@@ -112,8 +115,9 @@ export class Runner {
       startedAt,
     }: { store: RowStore; stop: AbortController; set(change: Partial<RunState>): void; startedAt: number },
   ): Promise<void> {
-    const response = await call('v1/queries/execute', {
-      body: bodyOf(request),
+    const { path, body } = callOf(request);
+    const response = await call(path, {
+      body,
       accept: 'application/x-ndjson',
       signal: stop.signal,
       // By default the hub may answer with a cached result, as it does for callers.
@@ -160,6 +164,7 @@ export class Runner {
       rows: affected === undefined ? rows : Number(affected),
       totalMs,
       dryRun: request.dryRun === true,
+      isDraft: 'draft' in request.target,
       ...(problem?.code === undefined ? {} : { code: problem.code }),
     };
     this.past.value = [one, ...this.past.value].slice(0, pastMax);
@@ -188,15 +193,11 @@ function affectedIn(store: RowStore): string | undefined {
   return store.lines.length === 1 ? /^\{"affectedRows":(\d+)[,}]/.exec(store.lines[0] ?? '')?.[1] : undefined;
 }
 
-/** Returns the body as JSON text. `context` keeps its digits. */
-export function bodyOf(request: RunRequest): string {
-  const { queryId, version, context, writes, dryRun, maxAffected } = request;
-  const options = {
-    ...(version === undefined ? {} : { version }),
-    ...(writes ? {} : { maxRows: shownRowsMax }),
-    ...(dryRun ? { dryRun: true } : {}),
-    ...(maxAffected === undefined ? {} : { maxAffected }),
-  };
-  const tail = Object.keys(options).length === 0 ? '' : `,"options":${JSON.stringify(options)}`;
-  return `{"queryId":${JSON.stringify(queryId)},"context":${context}${tail}}`;
+/** The path and the JSON text of a run. The values keep their digits. */
+function callOf({ target, context, writes, dryRun, maxAffected }: RunRequest) {
+  return toCall(target, context, {
+    maxRows: writes ? undefined : shownRowsMax,
+    dryRun: dryRun || undefined,
+    maxAffected,
+  });
 }

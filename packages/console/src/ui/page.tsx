@@ -5,10 +5,12 @@ import type { ComponentChildren } from 'preact';
 interface PageHeadProps {
   title: ComponentChildren;
   tags?: (string | undefined)[];
+  /** A state that must be seen. */
+  warning?: string | undefined;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, tags = [], children }: PageHeadProps) {
+export function PageHead({ title, tags = [], warning, children }: PageHeadProps) {
   return (
     <div class="head">
       <h1>{title}</h1>
@@ -19,6 +21,7 @@ export function PageHead({ title, tags = [], children }: PageHeadProps) {
             {tag}
           </span>
         ))}
+      {warning !== undefined && <span class="tag warning">{warning}</span>}
       <span class="spring" />
       {children}
     </div>

@@ -1,8 +1,8 @@
-/** Asks before a statement is saved that the database rejects. */
+/** Asks before a query is created that the database rejects. */
 
 import { useState } from 'preact/hooks';
+import { type Checked, type CheckedText, errorsIn } from '../../state/check.ts';
 import { Dialog } from '../../ui/dialog.tsx';
-import { type Checked, type CheckedText, errorsIn } from './check.ts';
 
 interface Pending {
   errors: Checked['problems'];
@@ -19,9 +19,9 @@ export function useBrokenCheck() {
   };
   const close = () => setPending(undefined);
   const dialog = pending && (
-    <Dialog title="Save a broken statement?" onClose={close}>
+    <Dialog title="Create a broken query?" onClose={close}>
       <div class="form">
-        <p>It was not saved, because callers of the query would get an error:</p>
+        <p>It was not created, because callers would get an error:</p>
         <ul>
           {pending.errors.map(({ code, detail, sql }) => (
             <li key={code + detail}>
@@ -42,7 +42,7 @@ export function useBrokenCheck() {
               void pending.save();
             }}
           >
-            Save anyway
+            Create anyway
           </button>
         </div>
       </div>

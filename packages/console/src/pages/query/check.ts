@@ -1,55 +1,36 @@
-/** The hub's check of an edited text: its faults, and the changes that break callers. */
+/** The hub's check of an edited text while it is edited, and the words for what it finds. */
 
 import { useEffect, useState } from 'preact/hooks';
-import { callJson } from '../../api/client.ts';
-import type { Problem, Signature, Variable } from '../../api/types.ts';
+import type { Problem } from '../../api/types.ts';
+import { type Checked, type ContractChange, check } from '../../state/check.ts';
+import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
 import type { Fault } from '../../ui/editor/protocol.ts';
-
-export interface ContractChange {
-  kind: 'column' | 'variable';
-  name: string;
-  change: 'added' | 'removed' | 'changed';
-  breaking: boolean;
-  member?: string;
-  from?: string;
-  to?: string;
-}
-
-export interface Checked {
-  signature: Signature | null;
-  problems: { severity: 'error' | 'warning'; code: string; detail: string; sql?: Problem['sql'] }[];
-  changes?: ContractChange[];
-}
-
-export interface CheckedText {
-  sourceId: string;
-  query: string;
-  command?: string;
-  context: Variable[];
-  /** The stored query whose callers would get the new text. */
-  compareTo?: string;
-}
 
 /** The pause after the last key before the check. */
 const pauseMs = 500;
 
 /**
- * The result of the last check, which may be older than the text; undefined if there is no text or the check failed.
+ * Checks the draft while it is edited. Returns the result of the last check, which may be older than the text; undefined
+ * if there is no draft or the check failed.
  */
-export function useCheck(text: CheckedText | undefined): Checked | undefined {
+export function useDraftCheck(work: DraftWork, isOn = true): Checked | undefined {
   const [checked, setChecked] = useState<Checked>();
-  const body =
-    text === undefined || text.query.trim() === '' || text.sourceId === '' || !may('queries:write')
-      ? undefined
-      : JSON.stringify(text);
+  const { value } = work.draft;
+  const draft = isOn && work.isDraft.value && may('queries:write') ? value : undefined;
+  const isEmpty = draft === undefined || draft.text.trim() === '' || draft.sourceId === '';
+  const body = isEmpty ? undefined : JSON.stringify(work.checkedText(draft));
   useEffect(() => {
-    if (body === undefined) return setChecked(undefined);
+    if (body === undefined || draft === undefined) return setChecked(undefined);
     const stop = new AbortController();
     const timer = setTimeout(() => {
-      callJson<Checked>('v1/queries/check', { body, signal: stop.signal }).then(
-        (answer) => !stop.signal.aborted && setChecked(answer),
-        // If the source is unreachable, or the key may not check, saving reports it.
+      check(body, stop.signal).then(
+        (answer) => {
+          if (stop.signal.aborted) return;
+          setChecked(answer);
+          work.setChecked(draft, answer);
+        },
+        // If the source is unreachable, or the key may not check, a run reports it.
         () => !stop.signal.aborted && setChecked(undefined),
       );
     }, pauseMs);
@@ -59,18 +40,6 @@ export function useCheck(text: CheckedText | undefined): Checked | undefined {
     };
   }, [body]);
   return body === undefined ? undefined : checked;
-}
-
-const errorsMs = 10_000;
-
-/**
- * The errors of a text that is about to be saved. Resolves to none if the hub cannot tell in time, because the source is
- * unreachable or the key may not check.
- */
-export async function errorsIn(text: CheckedText): Promise<Checked['problems']> {
-  const signal = AbortSignal.timeout(errorsMs);
-  const checked = await callJson<Checked>('v1/queries/check', { body: text, signal }).catch(() => undefined);
-  return checked?.problems.filter(({ severity }) => severity === 'error') ?? [];
 }
 
 /** Describes a change, such as `the column total is removed`. */

@@ -9,7 +9,7 @@ export function ConflictNote({ work }: { work: QueryWork }) {
   return (
     <div class="conflict" role="alert">
       <p>
-        <strong>This query was changed elsewhere, so nothing was saved or run.</strong>{' '}
+        <strong>This query was changed elsewhere, so nothing was published or run.</strong>{' '}
         {parts.length > 0 && `What differs: ${parts.join(', ')}.`}
       </p>
       <div class="conflict-texts">

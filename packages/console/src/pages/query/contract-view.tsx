@@ -3,8 +3,9 @@
 import { useRef } from 'preact/hooks';
 import type { CachePolicy, Signature } from '../../api/types.ts';
 import { commands, reads } from '../../state/commands.ts';
+import type { Draft } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
-import type { Draft, QueryWork } from '../../state/query-work.ts';
+import type { QueryWork } from '../../state/query-work.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Scrolling, TableHead } from '../../ui/page.tsx';

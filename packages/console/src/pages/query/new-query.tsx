@@ -1,24 +1,27 @@
-/** The form of a new query: a name, a source, a text. The query opens when it is stored. */
+/** A new query: a name, a source, a text, which can be run before it is stored. The query opens when it is stored. */
 
 import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Query, Variable } from '../../api/types.ts';
-import { commandOf } from '../../state/commands.ts';
+import type { Draft } from '../../state/draft-work.ts';
+import { NewWork } from '../../state/new-work.ts';
 import { needs } from '../../state/permissions.ts';
+import { workOf } from '../../state/query-work.ts';
 import { go, linkTo, route } from '../../state/route.ts';
 import { namesIn } from '../../state/variables.ts';
 import { category, hubId, loadTree, sources, walk } from '../../state/workspace.ts';
-import { CodeEditor } from '../../ui/editor/code-editor.tsx';
-import type { Fault } from '../../ui/editor/protocol.ts';
 import { Choice, Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { useBrokenCheck } from './broken-dialog.tsx';
-import { type CheckedText, faultsIn, useCheck } from './check.ts';
 import { firstQuery } from './first-query.ts';
+import { QueryWorkbench } from './query-workbench.tsx';
+import { useRun, useShortcuts } from './run-actions.tsx';
+import { RunButton } from './run-button.tsx';
 import { SourceChoice } from './source-choice.tsx';
 
+/** What the form begins with. */
 interface Start {
   label: string;
   text: string;
@@ -74,36 +77,23 @@ function NoSource() {
   );
 }
 
-function useNewFaults(
-  { text, sourceId, engine, edited }: { text: string; sourceId: string; engine: string; edited: boolean },
-  problem: Problem | undefined,
-): Fault[] {
-  // The text that the form begins with may be a part of a statement.
-  const checked = useCheck(edited ? checkedText({ text, sourceId, context: [] }, engine) : undefined);
-  return useMemo(
-    () => faultsIn(problem === undefined ? (checked?.problems ?? []) : [problem]),
-    [problem, checked],
-  );
-}
-
-function checkedText(
-  { text, sourceId, context }: Pick<Start, 'text' | 'sourceId' | 'context'>,
-  engine: string,
-): CheckedText {
-  const command = commandOf(text, engine);
-  return { query: text, sourceId, context, ...(command === undefined ? {} : { command }) };
+interface Place {
+  label: string;
+  parentNodeId: string;
 }
 
 /** `create` stores the query and opens it. A statement with errors is stored only if the user confirms. */
-function useCreate(query: Start, engine: string) {
+function useCreate(work: NewWork, place: Place) {
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
   const broken = useBrokenCheck();
-  const store = async () => {
+  const store = async (draft: Draft) => {
     setBusy(true);
     try {
-      const queryId = await storeQuery(query, engine);
+      const queryId = await storeQuery(draft, place, work.engine.value);
       await loadTree();
+      // The values that were tried, and their rows, belong to the query from now on.
+      workOf(queryId).values.value = work.values.value;
       go('hub', hubId.value ?? '', 'query', queryId);
     } catch (err) {
       setProblem(problemOf(err));
@@ -111,65 +101,52 @@ function useCreate(query: Start, engine: string) {
     }
   };
   const create = async () => {
-    if (busy) return;
+    const draft = work.draft.value;
+    if (busy || draft === undefined || draft.text.trim() === '') return;
     setBusy(true);
     setProblem(undefined);
-    if (await broken.check(checkedText(query, engine), store)) await store();
+    if (await broken.check(work.checkedText(draft), () => store(draft))) await store(draft);
     else setBusy(false);
   };
   return { busy, problem, create, dialog: broken.dialog };
 }
 
 function NewQueryForm({ start }: { start: Start }) {
+  const work = useMemo(() => new NewWork(start), []);
   const [label, setLabel] = useState(start.label);
-  const [text, setText] = useState(start.text);
-  const [sourceId, setSourceId] = useState(start.sourceId);
   const root = category('queries');
   const [parent, setParent] = useState(start.parentNodeId || root?.nodeId || '');
-  const engine = sources.value.find((one) => one.sourceId === sourceId)?.engine ?? '';
-  const { busy, problem, create, dialog } = useCreate(
-    { label, text, sourceId, context: start.context, parentNodeId: parent },
-    engine,
-  );
-  const faults = useNewFaults({ text, sourceId, engine, edited: text !== start.text }, problem);
+  const { busy, problem, create, dialog } = useCreate(work, { label, parentNodeId: parent });
+  const run = useRun(work);
+  useShortcuts(run.ask, create);
+  const draft = work.draft.value;
   return (
-    <form
-      class="new-query"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void create();
-      }}
-    >
+    <div class="query-page">
       <PageHead title="New query">
-        <button type="submit" class="primary" {...needs('queries:write', busy || text.trim() === '')}>
+        <button
+          type="button"
+          onClick={() => void create()}
+          {...needs('queries:write', busy || draft?.text.trim() === '')}
+        >
           Create query
         </button>
+        <RunButton work={work} run={run} isNext />
       </PageHead>
-      <div class="page columns-3">
+      <div class="new-place columns-3">
         <Field label="Name" value={label} onInput={setLabel} placeholder="Untitled query" autofocus />
-        <SourceChoice value={sourceId} onChange={setSourceId} />
+        <SourceChoice value={draft?.sourceId ?? ''} onChange={(sourceId) => work.edit({ sourceId })} />
         <FolderChoice value={parent} onChange={setParent} />
       </div>
       {problem !== undefined && <ProblemBox problem={problem} />}
-      <div class="new-editor">
-        <CodeEditor
-          text={text}
-          engine={engine}
-          sourceId={sourceId}
-          label="Statement"
-          faults={faults}
-          variables={() => namesIn(text, engine)}
-          onChange={setText}
-          onRun={() => void create()}
-          onSave={() => void create()}
-        />
-      </div>
-      {dialog}
-      <p class="hint page">
-        Write <code>:name</code> in place of a value. Creating the query does not run it: the hub stores the
-        text and opens it, ready to run.
-      </p>
-    </form>
+      <QueryWorkbench
+        work={work}
+        run={run}
+        // The text that the form begins with may be a part of a statement.
+        isChecked={draft?.text !== start.text}
+        onSave={() => void create()}
+      />
+      {run.dialog || dialog}
+    </div>
   );
 }
 
@@ -190,11 +167,8 @@ function FolderChoice({ value, onChange }: { value: string; onChange(nodeId: str
 }
 
 /** Stores the query and resolves to its id. */
-async function storeQuery(
-  { label, text, sourceId, context, parentNodeId }: Start,
-  engine: string,
-): Promise<string> {
-  const command = commandOf(text, engine);
+async function storeQuery(draft: Draft, { label, parentNodeId }: Place, engine: string): Promise<string> {
+  const { text, command, sourceId, context } = draft;
   const names = namesIn(text, engine);
   const kept = context.filter(({ key }) => names.includes(key));
   const body = {
@@ -202,9 +176,10 @@ async function storeQuery(
     label: label.trim() || 'Untitled query',
     sourceId,
     query: text,
-    ...(command === undefined ? {} : { command }),
-    ...(kept.length === 0 ? {} : { context: kept }),
-    ...(parentNodeId === '' ? {} : { parentNodeId }),
+    // Members that are undefined are left out.
+    command: command === '' ? undefined : command,
+    context: kept.length === 0 ? undefined : kept,
+    parentNodeId: parentNodeId === '' ? undefined : parentNodeId,
   };
   return (await callJson<Query>('v1/queries', { body })).config.query.queryId;
 }

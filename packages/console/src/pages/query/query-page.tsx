@@ -1,7 +1,7 @@
 /** One stored query: its text, its variables, its rows. */
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../../api/client.ts';
 import { restored } from '../../api/connection.ts';
 import type { Problem, TreeNode } from '../../api/types.ts';
@@ -11,19 +11,17 @@ import { type QueryWork, workOf } from '../../state/query-work.ts';
 import { go, route } from '../../state/route.ts';
 import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
 import { engineName } from '../../ui/format.ts';
-import { Icon } from '../../ui/icons.tsx';
-import { modifier } from '../../ui/keyboard.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { Later } from '../lazy.tsx';
 import { ConflictNote } from './conflict-note.tsx';
-import { ContractView } from './contract-view.tsx';
+import type { Saved } from './presentation.ts';
 import { QueryWorkbench } from './query-workbench.tsx';
-import { type RunActions, useRun } from './run-actions.tsx';
+import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
+import { RunButton } from './run-button.tsx';
 import { RunById } from './run-by-id.tsx';
-import { RunsView } from './runs-view.tsx';
 import { UseDialog } from './use-dialog.tsx';
 
 export function QueryPage({ queryId }: { queryId: string }) {
@@ -72,7 +70,9 @@ function LoadedQuery({ work }: { work: QueryWork }) {
     go('hub', hubId.value ?? '', 'query', work.queryId, ...(name === 'query' ? [] : [name]));
   const run = useRun(work);
   const stored = work.stored.value;
-  const dirty = work.dirty.value;
+  const publishing = usePublishing(work);
+  useReread(work, run.asking);
+  useShortcuts(run.ask, publishing.open);
   useUnsavedWarning(work);
   const node = findNode(work.queryId)?.node;
   const command = work.draft.value?.command ?? '';
@@ -80,34 +80,63 @@ function LoadedQuery({ work }: { work: QueryWork }) {
     asked.value = next;
   });
   return (
-    <div class="query-page" data-tab={tab}>
+    <div class="query-page" data-tab={tab} data-publishing={publishing.isOpen}>
       <PageHead
         title={node?.label ?? stored?.meta.label}
         tags={[
           `${reads(command) ? 'reads' : `writes: ${command}`} · ${engineName(work.engine.value)}`,
-          dirty ? 'not saved' : undefined,
           may('queries:write') ? undefined : 'read-only key',
         ]}
+        warning={work.dirty.value ? 'Draft · not published' : undefined}
       >
         <Menu label="More actions" items={menu} />
         <button type="button" onClick={() => setUsing(true)}>
           Use it
         </button>
-        <SaveAndRun work={work} run={run} />
+        <PublishAndRun work={work} run={run} publishing={publishing} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
-      {run.problem !== undefined && <ProblemBox problem={run.problem} />}
       <ConflictNote work={work} />
-      {tab === 'query' && <QueryWorkbench work={work} run={run} />}
-      {tab === 'contract' && <ContractView work={work} />}
+      <div class="query-body">
+        <div class="query-part">
+          <TabContent tab={tab} work={work} run={run} show={show} onSave={publishing.open} />
+        </div>
+        {publishing.isOpen && (
+          <Later>{({ PublishPanel }) => <PublishPanel work={work} onClose={publishing.close} />}</Later>
+        )}
+      </div>
+      {run.dialog}
+      {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
+      <TreeDialog asked={asked} />
+    </div>
+  );
+}
+
+interface TabContentProps {
+  tab: string;
+  work: QueryWork;
+  run: RunActions;
+  show(tab: string): void;
+  onSave(): void;
+}
+
+function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
+  return (
+    <>
+      {tab === 'query' && <QueryWorkbench work={work} run={run} saved={savedOf(work)} onSave={onSave} />}
+      {tab === 'contract' && <Later>{({ ContractView }) => <ContractView work={work} />}</Later>}
       {tab === 'runs' && (
-        <RunsView
-          work={work}
-          onReuse={(past) => {
-            work.values.value = past.values;
-            show('query');
-          }}
-        />
+        <Later>
+          {({ RunsView }) => (
+            <RunsView
+              work={work}
+              onReuse={(past) => {
+                work.values.value = past.values;
+                show('query');
+              }}
+            />
+          )}
+        </Later>
       )}
       {tab === 'versions' && (
         <Later>{({ VersionsView }) => <VersionsView work={work} chosen={route.value[5]} />}</Later>
@@ -115,10 +144,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       {tab === 'statistics' && (
         <Later>{({ StatisticsView }) => <StatisticsView queryId={work.queryId} />}</Later>
       )}
-      {run.dialog}
-      {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
-      <TreeDialog asked={asked} />
-    </div>
+    </>
   );
 }
 
@@ -140,11 +166,37 @@ function menuOf(
   ];
 }
 
-function SaveAndRun({ work, run }: { work: QueryWork; run: RunActions }) {
+/** How the rows of the query are drawn. */
+const savedOf = (work: QueryWork): Saved => ({
+  presentation: work.stored.value?.config.presentation ?? {},
+  save: (change) => work.present(change),
+});
+
+interface Publishing {
+  isOpen: boolean;
+  open(): void;
+  close(): void;
+}
+
+/** Whether the step before publishing is open. It needs a draft, and no conflict about it. */
+function usePublishing(work: QueryWork): Publishing {
+  const [asked, setAsked] = useState(false);
+  const isPossible = work.dirty.value && work.conflict.value === undefined && may('queries:write');
+  const close = useCallback(() => setAsked(false), []);
+  useEffect(() => {
+    if (!isPossible) close();
+  }, [isPossible]);
+  return { isOpen: asked && isPossible, open: () => setAsked(isPossible), close };
+}
+
+interface PublishAndRunProps {
+  work: QueryWork;
+  run: RunActions;
+  publishing: Publishing;
+}
+
+function PublishAndRun({ work, run, publishing }: PublishAndRunProps) {
   const dirty = work.dirty.value;
-  const running = work.runner.state.value.status === 'running';
-  const asks = !reads(work.draft.value?.command ?? '');
-  const words = `${dirty ? 'Save and run' : 'Run'}${asks ? ' …' : ''}`;
   return (
     <>
       {dirty && (
@@ -152,23 +204,15 @@ function SaveAndRun({ work, run }: { work: QueryWork; run: RunActions }) {
           Discard changes
         </button>
       )}
-      <button type="button" onClick={() => void run.save()} {...needs('queries:write', !dirty || run.saving)}>
-        Save
+      <button
+        type="button"
+        aria-expanded={publishing.isOpen}
+        onClick={publishing.isOpen ? publishing.close : publishing.open}
+        {...needs('queries:write', !dirty || work.conflict.value !== undefined)}
+      >
+        Publish …
       </button>
-      {running ? (
-        <button type="button" class="danger run-button" onClick={() => work.runner.cancel()}>
-          <Icon name="stop" /> Cancel
-        </button>
-      ) : (
-        <button
-          type="button"
-          class="primary run-button"
-          onClick={() => run.ask()}
-          {...needs(dirty ? 'queries:write' : asks ? 'queries:execute:write' : 'queries:execute')}
-        >
-          {words} <kbd>{modifier}⏎</kbd>
-        </button>
-      )}
+      <RunButton work={work} run={run} isNext={!publishing.isOpen} />
     </>
   );
 }

@@ -3,10 +3,11 @@
 import { useMemo } from 'preact/hooks';
 import { problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
+import type { Checked } from '../../state/check.ts';
 import { reads } from '../../state/commands.ts';
 import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
+import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
-import type { QueryWork } from '../../state/query-work.ts';
 import { namesIn } from '../../state/variables.ts';
 import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { Fault } from '../../ui/editor/protocol.ts';
@@ -14,16 +15,27 @@ import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Later } from '../lazy.tsx';
-import { type Checked, faultsIn, useCheck, wordsOf } from './check.ts';
+import { faultsIn, useDraftCheck, wordsOf } from './check.ts';
+import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
-import { checkedText, type RunActions } from './run-actions.tsx';
+import type { RunActions } from './run-actions.tsx';
 import { VariablesPanel } from './variables-panel.tsx';
 
-export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions }) {
+interface WorkbenchProps {
+  work: DraftWork;
+  run: RunActions;
+  /** Whether the draft is checked while it is edited. */
+  isChecked?: boolean;
+  /** How the rows of the stored query are drawn. */
+  saved?: Saved;
+  onSave(): void;
+}
+
+export function QueryWorkbench({ work, run, isChecked = true, saved, onSave }: WorkbenchProps) {
   const draft = work.draft.value;
   const state = work.runner.state.value;
-  const label = work.stored.value?.meta.label ?? 'rows';
-  const checked = useDraftCheck(work);
+  const label = work.label.value;
+  const checked = useDraftCheck(work, isChecked);
   const faults = useFaults(work, state.problem, checked);
   const downloading = useDownload(work, label);
   if (draft === undefined) return null;
@@ -45,7 +57,7 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
           ]}
           onChange={(text) => work.edit({ text })}
           onRun={run.ask}
-          onSave={() => void run.save()}
+          onSave={onSave}
         />
         <VariablesPanel work={work} shown={run.tried} />
       </div>
@@ -54,10 +66,7 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
         state={state}
         label={label}
         onFresh={run.runFresh}
-        saved={{
-          presentation: work.stored.value?.config.presentation ?? {},
-          save: (change) => work.present(change),
-        }}
+        saved={saved}
         explain={
           mayExplain(work)
             ? () => <Later>{({ ExplainView }) => <ExplainView work={work} />}</Later>
@@ -72,16 +81,11 @@ export function QueryWorkbench({ work, run }: { work: QueryWork; run: RunActions
 }
 
 /** The plan is that of the draft, which needs both scopes. */
-const mayExplain = ({ draft, engine }: QueryWork): boolean =>
+const mayExplain = ({ draft, engine }: DraftWork): boolean =>
   engine.value !== 'mongodb' &&
   /^(SELECT|VALUES|TABLE)$/i.test(draft.value?.command ?? '') &&
   may('queries:write') &&
   may('queries:execute');
-
-function useDraftCheck(work: QueryWork): Checked | undefined {
-  const { value } = work.draft;
-  return useCheck(value !== undefined && work.dirty.value ? checkedText(work, value) : undefined);
-}
 
 /** Shows the faults of the edited text, and the changes that would break callers. */
 function CheckNote({ checked }: { checked: Checked | undefined }) {
@@ -96,7 +100,7 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
           {detail}
         </p>
       ))}
-      {breaking.length > 0 && <p>Saving can break callers: {breaking.map(wordsOf).join('; ')}.</p>}
+      {breaking.length > 0 && <p>Publishing can break callers: {breaking.map(wordsOf).join('; ')}.</p>}
     </div>
   );
 }
@@ -104,23 +108,24 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
 /**
  * The faults to mark in the editor: those of the edited text; if it is unchanged, those of the last run or description.
  */
-function useFaults(work: QueryWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
+function useFaults(work: DraftWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
   const told = work.signature.value?.problem;
-  const dirty = work.dirty.value;
+  const isDraft = work.isDraft.value;
   return useMemo(() => {
-    return faultsIn(dirty ? (checked?.problems ?? []) : [problem ?? told ?? {}]);
-  }, [problem, told, dirty, checked]);
+    return faultsIn(isDraft ? (checked?.problems ?? []) : [problem ?? told ?? {}]);
+  }, [problem, told, isDraft, checked]);
 }
 
-function useDownload(work: QueryWork, label: string) {
+function useDownload(work: DraftWork, label: string) {
   return (format: DownloadFormat) => {
-    const { queryId } = work;
-    const [version, { context }] = [work.number.value, work.sent.value];
-    download({ queryId, version, context, label, format }).then(
+    const { target } = work;
+    if (target === undefined) return;
+    const { context } = work.sent.value;
+    download({ target, context, label, format }).then(
       (size) => notify(size === undefined ? 'Cancelled the download.' : `Downloaded ${bytes(size)}.`),
       (err) => {
         const { code, detail = 'The download failed.' } = problemOf(err);
-        if (code === 'VERSION_CHANGED') void work.load({ adopt: 'never' });
+        if (code === 'VERSION_CHANGED') void work.outdated();
         notify(detail);
       },
     );

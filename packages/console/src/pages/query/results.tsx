@@ -208,7 +208,7 @@ interface FiguresProps {
 }
 
 function Figures({ state, inSight, isFiltered }: FiguresProps) {
-  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS } = state;
+  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS, isDraft } = state;
   const now = useClock(status === 'running');
   if (status === 'idle') return <span class="figures">Not run yet</span>;
   const times = [
@@ -228,6 +228,7 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
       {status === 'done' && affected !== undefined && <b>Done</b>}
       {status === 'failed' && <b class="bad-text">Failed</b>}
       {status === 'cancelled' && <b>Cancelled. The statement was stopped at the database.</b>}
+      {isDraft && <span class="of-draft">of the draft</span>}
       {inSight === 'filter' && <span>Filtering …</span>}
       {inSight === 'sort' && <span>Sorting …</span>}
       {typeof inSight === 'number' && isFiltered && <span>{counted(inSight, 'match', 'matches')}</span>}

@@ -28,7 +28,7 @@ export function RunById({
     goInstead('run', id.trim());
     // It is unknown here whether the query writes, so the number of affected rows is not shown.
     void runner.run({
-      queryId: id.trim(),
+      target: { queryId: id.trim() },
       context: context.trim() || '{}',
       values: {},
       columns: [],

@@ -34,6 +34,7 @@ export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: Past
                 <td>{time.format(run.at)}</td>
                 <td>
                   {words[run.status]}
+                  {run.isDraft && ', draft'}
                   {run.dryRun && ', dry run'}
                   {run.code !== undefined && `: ${run.code}`}
                 </td>

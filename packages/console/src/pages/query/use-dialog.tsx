@@ -34,7 +34,9 @@ export function UseDialog({ work, onClose }: { work: QueryWork; onClose(): void 
       {missing.length > 0 && (
         <p class="banner">These variables have no valid value yet: {missing.join(', ')}.</p>
       )}
-      {work.dirty.value && <p class="banner">Your changes are not saved. These calls run the stored text.</p>}
+      {work.dirty.value && (
+        <p class="banner">Your draft is not published. These calls run what is published.</p>
+      )}
       {shown !== undefined && <CopyBlock text={shown.text} label={`${shown.name} snippet`} />}
       <p class="hint">
         The calls use the values of the variables panel. Set <code>DATAHUB_KEY</code> to a key that may run

@@ -4,7 +4,7 @@ import { variableTypes } from '@datahub/contract/variable-types';
 import { useState } from 'preact/hooks';
 import { parseExact, toText } from '../../api/exact.ts';
 import type { Variable } from '../../api/types.ts';
-import type { QueryWork } from '../../state/query-work.ts';
+import type { DraftWork } from '../../state/draft-work.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
@@ -20,7 +20,7 @@ function typedValue(text: string, type: string, list: boolean): unknown {
   return parseExact(text);
 }
 
-export function VariableDialog({ work, name, onClose }: { work: QueryWork; name: string; onClose(): void }) {
+export function VariableDialog({ work, name, onClose }: { work: DraftWork; name: string; onClose(): void }) {
   const declared = work.draft.value?.context.find(({ key }) => key === name);
   const [type, setType] = useState(declared?.type?.replace(/\[\]$/, '') ?? '');
   const [list, setList] = useState(declared?.type?.endsWith('[]') ?? false);

@@ -2,8 +2,8 @@
 
 import { useId, useState } from 'preact/hooks';
 import { toText } from '../../api/exact.ts';
+import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
-import type { QueryWork } from '../../state/query-work.ts';
 import {
   defaultText,
   isBooleanType,
@@ -16,7 +16,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { VariableDialog } from './variable-dialog.tsx';
 
-export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolean }) {
+export function VariablesPanel({ work, shown }: { work: DraftWork; shown: boolean }) {
   const [edited, setEdited] = useState<string>();
   return (
     <section class="variables" aria-label="Variables">
@@ -36,7 +36,7 @@ export function VariablesPanel({ work, shown }: { work: QueryWork; shown: boolea
 }
 
 interface InputsProps {
-  work: QueryWork;
+  work: DraftWork;
   /** Shows what is wrong with values that were not typed yet, too. */
   shown: boolean;
   /** Declares a variable. Without it, only values can be given. */
@@ -65,7 +65,7 @@ export function VariableInputs({ work, shown, onEdit }: InputsProps) {
 }
 
 /** Moves the focus to the first variable whose value is missing or does not fit. False if there is none. */
-export function focusFault({ sent }: QueryWork): boolean {
+export function focusFault({ sent }: DraftWork): boolean {
   const [first] = Object.keys(sent.value.faults);
   if (first === undefined) return false;
   const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);

@@ -12,12 +12,14 @@ interface WriteDialogProps {
   /** The name and the value of each variable. */
   values: [string, string][];
   canDryRun: boolean;
+  /** A draft is only run and rolled back. */
+  isDraft: boolean;
   onRun(options: { dryRun?: boolean; maxAffected?: number }): void;
   onClose(): void;
 }
 
 export function WriteDialog(props: WriteDialogProps) {
-  const { command, source, text, values, canDryRun, onRun, onClose } = props;
+  const { command, source, text, values, canDryRun, isDraft, onRun, onClose } = props;
   const [most, setMost] = useState('');
   const maxAffected = /^\d+$/.test(most) ? { maxAffected: Number(most) } : {};
   const run = (options: { dryRun?: boolean }) => {
@@ -25,13 +27,14 @@ export function WriteDialog(props: WriteDialogProps) {
     onClose();
   };
   return (
-    <Dialog title={`Run ${command} on “${source}”?`} onClose={onClose}>
+    <Dialog title={`${isDraft ? 'Try' : 'Run'} ${command} on “${source}”?`} onClose={onClose}>
       <form class="form" onSubmit={(event) => event.preventDefault()}>
         <p>
           This statement changes the database.
           {canDryRun
             ? ' A dry run executes it and rolls it back, to show how many rows it would affect.'
             : ' It runs outside of a transaction, so a dry run is not possible.'}
+          {isDraft && ' As a draft it runs in no other way. Publish it to run it.'}
         </p>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
         <pre class="statement" tabIndex={0} role="region" aria-label="Statement that will run">
@@ -61,13 +64,15 @@ export function WriteDialog(props: WriteDialogProps) {
             Cancel
           </button>
           {canDryRun && (
-            <button type="button" onClick={() => run({ dryRun: true })}>
+            <button type="button" class={isDraft ? 'primary' : ''} onClick={() => run({ dryRun: true })}>
               Dry run
             </button>
           )}
-          <button type="button" class="danger" onClick={() => run({})}>
-            Run {command}
-          </button>
+          {!isDraft && (
+            <button type="button" class="danger" onClick={() => run({})}>
+              Run {command}
+            </button>
+          )}
         </div>
       </form>
     </Dialog>

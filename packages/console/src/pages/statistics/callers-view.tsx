@@ -6,15 +6,12 @@ import type { ChartData } from '../../ui/chart/protocol.ts';
 import { Choice } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
-import { type KeyUsage, partOf, type Usage } from './figures.ts';
+import { type KeyUsage, nameOfKey, partOf, type Usage } from './figures.ts';
 
 const dayMs = 86_400_000;
 const dayFormat = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const shown = (day: string) => dayFormat.format(new Date(day));
 const keysShownMax = 100;
-
-const nameOf = ({ keyId, name }: KeyUsage): string =>
-  name === null ? `revoked …${keyId.slice(-4)}` : (name ?? keyId);
 
 export function CallersView({ usage }: { usage: Usage }) {
   const [chosen, setChosen] = useState('');
@@ -36,7 +33,7 @@ export function CallersView({ usage }: { usage: Usage }) {
             value={chosen}
             options={[
               ['', 'All keys'],
-              ...keys.slice(0, keysShownMax).map((one) => [one.keyId, nameOf(one)] as const),
+              ...keys.slice(0, keysShownMax).map((one) => [one.keyId, nameOfKey(one)] as const),
             ]}
             onChange={setChosen}
           />
@@ -52,7 +49,7 @@ export function CallersView({ usage }: { usage: Usage }) {
             {keys.slice(0, keysShownMax).map((one) => (
               <tr key={one.keyId}>
                 <th scope="row" title={one.keyId}>
-                  {nameOf(one)}
+                  {nameOfKey(one)}
                 </th>
                 <td>{count(one.count)}</td>
                 <td>{partOf(one.failed, one.count)}</td>
@@ -67,7 +64,7 @@ export function CallersView({ usage }: { usage: Usage }) {
           The {keysShownMax} keys with the most executions of {count(totalKeys)}.
         </p>
       )}
-      <DayTable days={days} label={key === undefined ? 'All keys' : nameOf(key)} />
+      <DayTable days={days} label={key === undefined ? 'All keys' : nameOfKey(key)} />
     </>
   );
 }

@@ -71,3 +71,6 @@ export const sinceOf = ({ executors }: Fleet): string | undefined =>
     .map(({ since }) => since)
     .sort()
     .at(-1);
+
+export const nameOfKey = ({ keyId, name }: KeyUsage): string =>
+  name === null ? `revoked …${keyId.slice(-4)}` : (name ?? keyId);

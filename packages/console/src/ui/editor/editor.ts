@@ -37,14 +37,17 @@ import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
 
+/** By default the popup takes no key when it has just opened, and Tab would leave the editor. */
+const completing = { interactionDelay: 0, defaultKeymap: false };
+
 /** The grammar of the text. MongoDB's commands are JSON and get none. */
 function languageOf(engine: string, options: EditorOptions): Extension {
   const dialect = dialects[engine];
-  if (dialect === undefined)
-    return autocompletion({ override: [variableSource(options)], defaultKeymap: false });
+  if (dialect === undefined) return autocompletion({ ...completing, override: [variableSource(options)] });
   return [
     sql({ dialect, upperCaseKeywords: true }),
     autocompletion({
+      ...completing,
       override: [
         variableSource(options),
         schemaSource(options, engine),
@@ -52,7 +55,6 @@ function languageOf(engine: string, options: EditorOptions): Extension {
       ],
       // The worker answers within milliseconds, and the next key cancels a pending answer.
       activateOnTypingDelay: 5,
-      defaultKeymap: false,
     }),
   ];
 }

@@ -1,7 +1,7 @@
 /** The plan of the database for the statement in the editor, as a tree with times. */
 
 import { callJson } from '../../../api/client.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { DraftWork } from '../../../state/draft-work.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { count, duration } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
@@ -13,7 +13,7 @@ import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
 /** MySQL measures only in a form that is no JSON. */
 const measures = (engine: string): boolean => engine === 'postgres' || engine === 'mariadb';
 
-async function explain(work: QueryWork, signal: AbortSignal): Promise<unknown> {
+async function explain(work: DraftWork, signal: AbortSignal): Promise<unknown> {
   const { text = '', command, context, sourceId } = work.draft.value ?? {};
   const draft = { sourceId, query: text, command, context };
   const options = { explain: true, analyze: measures(work.engine.value) ? true : undefined };
@@ -22,7 +22,7 @@ async function explain(work: QueryWork, signal: AbortSignal): Promise<unknown> {
   return (await callJson<{ plan: unknown }>('v1/queries/try', { body, signal })).plan;
 }
 
-export function ExplainView({ work }: { work: QueryWork }) {
+export function ExplainView({ work }: { work: DraftWork }) {
   const loaded = useLoad((signal) => explain(work, signal), [work]);
   const tree = loaded.value === undefined ? undefined : readPlan(loaded.value);
   const engine = work.engine.value;

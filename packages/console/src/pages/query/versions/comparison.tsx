@@ -3,8 +3,9 @@
 import { useMemo } from 'preact/hooks';
 import type { QueryVersion } from '../../../api/types.ts';
 import { sources } from '../../../state/workspace.ts';
-import { count, counted } from '../../../ui/format.ts';
+import { counted } from '../../../ui/format.ts';
 import { Scrolling, TableHead } from '../../../ui/page.tsx';
+import { DiffLines } from './diff-lines.tsx';
 import { type Difference, differencesOf } from './differences.ts';
 import { compareLines, type DiffGap, type DiffLine } from './line-diff.ts';
 
@@ -39,14 +40,20 @@ export function Comparison({ version, other, isPresent }: ComparisonProps) {
       {!sameText && rows !== undefined && (
         <>
           <p class="hint">{summaryOf(rows, version.number, otherName)}</p>
-          <Lines rows={rows} />
+          <DiffLines rows={rows} />
         </>
       )}
     </>
   );
 }
 
-function DifferenceTable({ differences, heads }: { differences: Difference[]; heads: [string, string] }) {
+export function DifferenceTable({
+  differences,
+  heads,
+}: {
+  differences: Difference[];
+  heads: [string, string];
+}) {
   return (
     <Scrolling label="Settings that differ">
       <table class="facts differences">
@@ -81,33 +88,4 @@ function WholeText({ version }: { version: QueryVersion }) {
 function summaryOf(rows: (DiffLine | DiffGap)[], number: number, otherName: string): string {
   const linesOf = (kind: DiffLine['kind']) => counted(rows.filter((row) => row.kind === kind).length, 'line');
   return `+ ${linesOf('added')} only in version ${number}, − ${linesOf('removed')} only in ${otherName}`;
-}
-
-const signs = { added: '+', removed: '−', same: ' ' };
-
-function Lines({ rows }: { rows: (DiffLine | DiffGap)[] }) {
-  return (
-    <Scrolling label="Lines that differ">
-      <div class="diff">
-        {rows.map((row, i) =>
-          row.kind === 'gap' ? (
-            <div key={i} class="diff-gap">
-              {counted(row.lines, 'equal line')}
-            </div>
-          ) : (
-            <div key={i} class={`diff-line ${row.kind}`}>
-              <span class="diff-number" aria-hidden="true">
-                {row.before === undefined ? '' : count(row.before)}
-              </span>
-              <span class="diff-number" aria-hidden="true">
-                {row.after === undefined ? '' : count(row.after)}
-              </span>
-              <span class="diff-sign">{signs[row.kind]}</span>
-              <span class="diff-text">{row.text}</span>
-            </div>
-          ),
-        )}
-      </div>
-    </Scrolling>
-  );
 }

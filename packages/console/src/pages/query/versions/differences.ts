@@ -9,15 +9,20 @@ export interface Difference {
   after: string;
 }
 
+/** What a version and a draft have in common. */
+export interface Settings extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull'> {
+  context: Variable[];
+}
+
 const none = 'none';
 
 /** @param sourceName returns the name of a source by its id */
 export function differencesOf(
-  before: QueryVersion,
-  after: QueryVersion,
+  before: Settings,
+  after: Settings,
   sourceName: (sourceId: string) => string,
 ): Difference[] {
-  const read = (version: QueryVersion): [string, string][] => [
+  const read = (version: Settings): [string, string][] => [
     ['Name', version.label],
     ['Source', sourceName(version.sourceId)],
     ['Command', version.command],
@@ -31,12 +36,13 @@ export function differencesOf(
     .filter((one) => one.before !== one.after);
 }
 
-function variableWords({ type, value, required, enum: allowed, description }: Variable): string {
+function variableWords({ type, value, required, enum: allowed, description, secret }: Variable): string {
   const words = [
     type ?? 'any type',
     value === undefined ? undefined : `default ${toText(value)}`,
     required ? 'required' : undefined,
     allowed === undefined ? undefined : `one of ${allowed.map(toText).join(', ')}`,
+    secret ? 'secret' : undefined,
     description === undefined ? undefined : `“${description}”`,
   ];
   return words.filter((word) => word !== undefined).join(', ');

@@ -193,7 +193,7 @@ function RestoreDialog({ work, version, parts, etag, onClose }: RestoreDialogPro
         This becomes what it was in version {version}: {parts.join(', ')}. Callers of the query get it at
         once. The present version stays in the list.
       </p>
-      {work.dirty.value && <p class="bad-text">Your unsaved changes are lost.</p>}
+      {work.dirty.value && <p class="bad-text">Your draft is lost.</p>}
     </FormDialog>
   );
 }

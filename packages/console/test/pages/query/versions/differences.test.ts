@@ -45,7 +45,8 @@ it('names every setting that differs, with both values', () => {
     { what: 'Never null', before: 'none', after: 'a, b' },
     { what: 'Variable m', before: 'none', after: 'any type, default x' },
   ]);
-  expect(differencesOf(version, { ...version, number: 3, at: 'later' }, sourceName)).toEqual([]);
+  const later = { ...version, number: 3, at: 'later' };
+  expect(differencesOf(version, later, sourceName)).toEqual([]);
 });
 
 it('says in a word what a version did', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { compareLines } from '../../../../src/pages/query/versions/line-diff.ts';
+import { compareLines, type DiffLine } from '../../../../src/pages/query/versions/line-diff.ts';
 
 const signs = { added: '+', removed: '-', same: ' ', gap: '…' };
 const shown = (before: string, after: string) =>
@@ -35,4 +35,15 @@ it('gives up on long texts that have little in common', () => {
   expect(compareLines(text('a'), text('b'))).toBeUndefined();
   expect(performance.now() - startedAt).toBeLessThan(3_000);
   expect(compareLines('a', text('a'))).toBeUndefined();
+});
+
+it('marks the words that differ in lines that are much alike', () => {
+  const [before, after] = (compareLines('SELECT a FROM t LIMIT 10', 'SELECT a FROM t LIMIT 20') ??
+    []) as DiffLine[];
+  const marked = (line: DiffLine | undefined) =>
+    line?.pieces?.filter(({ isNew }) => isNew).map(({ text }) => text);
+  expect([marked(before), marked(after)]).toEqual([['10'], ['20']]);
+  expect(after?.pieces?.map(({ text }) => text).join('')).toBe('SELECT a FROM t LIMIT 20');
+  const others = compareLines('SELECT a', 'xyz') as DiffLine[];
+  expect(others.map(({ pieces }) => pieces)).toEqual([undefined, undefined]);
 });

@@ -1,0 +1,175 @@
+/** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { problemOf } from '../../../api/client.ts';
+import type { Problem } from '../../../api/types.ts';
+import { type Checked, type ContractChange, check } from '../../../state/check.ts';
+import type { Draft } from '../../../state/draft-work.ts';
+import { needs } from '../../../state/permissions.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import { Tick } from '../../../ui/field.tsx';
+import { moment } from '../../../ui/format.ts';
+import { Icon } from '../../../ui/icons.tsx';
+import { useLoad } from '../../../ui/load.tsx';
+import { notify } from '../../../ui/notice.tsx';
+import { ProblemBox } from '../../../ui/problem.tsx';
+import { Callers } from './callers.tsx';
+import { ContractChanges } from './contract-changes.tsx';
+import { RowChanges } from './row-changes.tsx';
+import { TextChanges } from './text-changes.tsx';
+
+/** The pause after the last change of the draft before it is looked at again. */
+const pauseMs = 400;
+
+/** Returns the draft once it was not changed for a moment. */
+function useSettled(draft: Draft): Draft {
+  const [settled, setSettled] = useState(draft);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(draft), pauseMs);
+    return () => clearTimeout(timer);
+  }, [draft]);
+  return settled;
+}
+
+export function PublishPanel({ work, onClose }: { work: QueryWork; onClose(): void }) {
+  const draft = work.draft.value;
+  const published = work.published.value;
+  if (draft === undefined || published === undefined) return null;
+  return <Panel work={work} draft={draft} published={published} onClose={onClose} />;
+}
+
+interface PanelProps {
+  work: QueryWork;
+  draft: Draft;
+  published: Draft;
+  onClose(): void;
+}
+
+function Panel({ work, draft, published, onClose }: PanelProps) {
+  const settled = useSettled(draft);
+  const checked = useLoad((signal) => check(work.checkedText(settled), signal), [settled, published]);
+  const version = work.version.value;
+  const isReady = settled === draft && !checked.loading;
+  const panel = usePanelKeys(onClose);
+  return (
+    <section ref={panel} class="publish" aria-label="Publish">
+      <header class="publish-head">
+        <h2 tabIndex={-1}>
+          {version === undefined ? 'Publish' : `Publish as version ${version.number + 1}`}
+        </h2>
+        {version !== undefined && (
+          <span class="hint">
+            replaces version {version.number}, of {moment(version.at).slice(0, 10)}
+          </span>
+        )}
+        <button type="button" class="quiet icon-only" aria-label="Keep as draft" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
+      <div class="publish-facts" tabIndex={0} role="region" aria-label="What changes">
+        <TextChanges label={work.label.value} before={published} after={draft} />
+        <ContractChanges checked={checked.value} problem={checked.problem} />
+        <RowChanges work={work} draft={settled} checked={checked.value} />
+        <Callers queryId={work.queryId} />
+      </div>
+      <PublishBar
+        key={JSON.stringify(checked.value?.changes ?? []) + JSON.stringify(checked.value?.problems ?? [])}
+        work={work}
+        checked={checked.value}
+        isReady={isReady}
+        onClose={onClose}
+      />
+    </section>
+  );
+}
+
+/** Takes the focus, gives it back, and closes at Escape. */
+function usePanelKeys(onClose: () => void) {
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    panel.current?.querySelector('h2')?.focus();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  useEffect(() => {
+    const element = panel.current;
+    const keydown = (event: KeyboardEvent) => {
+      if (event.key === 'Escape' && !event.defaultPrevented) onClose();
+    };
+    element?.addEventListener('keydown', keydown);
+    return () => element?.removeEventListener('keydown', keydown);
+  }, [onClose]);
+  return panel;
+}
+
+interface BarProps {
+  work: QueryWork;
+  checked: Checked | undefined;
+  /** False until the draft that is shown was checked. */
+  isReady: boolean;
+  onClose(): void;
+}
+
+function PublishBar({ work, checked, isReady, onClose }: BarProps) {
+  const [agreed, setAgreed] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const button = useRef<HTMLButtonElement>(null);
+  const risk = riskOf(checked);
+  const isDisabled = busy || !isReady || !work.dirty.value || (risk !== undefined && !agreed);
+  useEffect(() => {
+    // Whoever opened the panel by a key goes on by Enter.
+    if (!isDisabled && document.activeElement?.closest('.publish-head')) button.current?.focus();
+  }, [isDisabled]);
+  const publish = async () => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await work.publish();
+      const number = work.version.value?.number;
+      notify(number === undefined ? 'Published.' : `Published version ${number}.`);
+      onClose();
+    } catch (err) {
+      setBusy(false);
+      // The page shows both texts.
+      if (work.conflict.value !== undefined) onClose();
+      else setProblem(problemOf(err));
+    }
+  };
+  return (
+    <footer class="publish-bar">
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      {risk !== undefined && <Tick label={risk} checked={agreed} onChange={setAgreed} />}
+      <div class="actions">
+        <button type="button" onClick={onClose}>
+          Keep as draft
+        </button>
+        <button
+          ref={button}
+          type="button"
+          class="primary"
+          onClick={() => void publish()}
+          {...needs('queries:write', isDisabled)}
+        >
+          Publish
+        </button>
+      </div>
+    </footer>
+  );
+}
+
+/** What the person must agree to before the draft is published. */
+function riskOf(checked: Checked | undefined): string | undefined {
+  if (checked === undefined) return undefined;
+  if (checked.problems.some(({ severity }) => severity === 'error'))
+    return 'Publish although callers would get an error';
+  const breaking = (checked.changes ?? []).filter((one) => one.breaking);
+  const [first] = breaking;
+  if (first === undefined) return undefined;
+  if (breaking.length === 1) return `Publish although ${goes(first)}`;
+  return `Publish although ${breaking.length} changes can break callers`;
+}
+
+const goes = ({ name, change }: ContractChange): string =>
+  change === 'removed' ? `${name} goes` : change === 'added' ? `${name} comes` : `${name} changes`;

@@ -1,0 +1,58 @@
+/** The hub's check of a text that is not stored: its faults, its columns, and what it changes for callers. */
+
+import { callJson } from '../api/client.ts';
+import type { Problem, Signature, Variable } from '../api/types.ts';
+
+export interface ContractChange {
+  kind: 'column' | 'variable';
+  name: string;
+  change: 'added' | 'removed' | 'changed';
+  breaking: boolean;
+  member?: string;
+  from?: string;
+  to?: string;
+}
+
+/** The rows of the text against those of the stored query. */
+export interface RowDifference {
+  added: number;
+  removed: number;
+  changed: number;
+  unchanged: number;
+  samples: {
+    kind: 'added' | 'removed' | 'changed';
+    before?: Record<string, unknown>;
+    after?: Record<string, unknown>;
+  }[];
+}
+
+export interface Checked {
+  signature: Signature | null;
+  problems: { severity: 'error' | 'warning'; code: string; detail: string; sql?: Problem['sql'] }[];
+  changes?: ContractChange[];
+  diff?: RowDifference;
+}
+
+export interface CheckedText {
+  sourceId: string;
+  query: string;
+  command?: string | undefined;
+  context: Variable[];
+  notNull?: string[];
+  /** The stored query whose callers would get the new text. */
+  compareTo?: string;
+}
+
+export const check = (text: CheckedText | string, signal?: AbortSignal): Promise<Checked> =>
+  callJson<Checked>('v1/queries/check', { body: text, signal });
+
+const errorsMs = 10_000;
+
+/**
+ * The errors of a text that is about to be saved. Resolves to none if the hub cannot tell in time, because the source is
+ * unreachable or the key may not check.
+ */
+export async function errorsIn(text: CheckedText): Promise<Checked['problems']> {
+  const checked = await check(text, AbortSignal.timeout(errorsMs)).catch(() => undefined);
+  return checked?.problems.filter(({ severity }) => severity === 'error') ?? [];
+}

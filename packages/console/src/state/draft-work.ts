@@ -1,0 +1,97 @@
+/** A query that is edited and run: its text and settings, the values of its variables, its runs. */
+
+import { computed, type ReadonlySignal, signal } from '@preact/signals';
+import type { CachePolicy, Column, Signature } from '../api/types.ts';
+import type { Checked, CheckedText } from './check.ts';
+import { commandOf, reads } from './commands.ts';
+import { Runner, type RunRequest } from './run.ts';
+import type { DraftQuery, RunTarget } from './run-call.ts';
+import { fieldsOf, sentOf, type Values } from './variables.ts';
+
+export interface Draft extends DraftQuery {
+  cache: CachePolicy | null;
+}
+
+export type RunOptions = Pick<RunRequest, 'dryRun' | 'maxAffected' | 'fresh'>;
+
+export abstract class DraftWork {
+  readonly draft = signal<Draft | undefined>(undefined);
+  readonly values = signal<Values>({});
+  readonly runner = new Runner();
+  /** What the hub said last about a draft, and which draft that was. */
+  readonly #checked = signal<{ draft: Draft; checked: Checked } | undefined>(undefined);
+  abstract readonly engine: ReadonlySignal<string>;
+  /** True if a run executes the draft instead of a stored query. */
+  abstract readonly isDraft: ReadonlySignal<boolean>;
+  /** The name of the files of its rows. */
+  abstract readonly label: ReadonlySignal<string>;
+  /** What the source said of the text; null if it did not say it, undefined before it was asked. */
+  readonly signature: ReadonlySignal<Signature | null | undefined> = computed(
+    () => this.#checked.value?.checked.signature,
+  );
+
+  readonly fields = computed(() => {
+    const { text = '', context = [] } = this.draft.value ?? {};
+    return fieldsOf({ text, context, engine: this.engine.value, signature: this.shownSignature.value });
+  });
+  readonly sent = computed(() => sentOf(this.fields.value, this.values.value));
+  /** That of the draft, as soon as it is known. */
+  readonly shownSignature = computed(() => {
+    const told = this.isDraft.value ? this.#checked.value?.checked.signature : undefined;
+    return told ?? this.signature.value;
+  });
+
+  get writes(): boolean {
+    return !reads(this.draft.value?.command ?? '');
+  }
+
+  /** What a run or a download executes. */
+  get target(): RunTarget | undefined {
+    const draft = this.draft.value;
+    return draft && { draft };
+  }
+
+  /** What the hub checks. */
+  checkedText(draft: Draft): CheckedText {
+    const { text, sourceId, command, context, notNull } = draft;
+    return {
+      query: text,
+      sourceId,
+      command: command === '' ? undefined : command,
+      context,
+      notNull: reads(command) ? notNull : [],
+    };
+  }
+
+  setChecked(draft: Draft, checked: Checked): void {
+    this.#checked.value = { draft, checked };
+    const { isDraft } = this.runner.state.value;
+    if (isDraft && draft === this.draft.value) this.runner.setTypes(this.columns());
+  }
+
+  edit(change: Partial<Draft>): void {
+    const draft = this.draft.value;
+    if (draft === undefined) return;
+    const next = { ...draft, ...change };
+    if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
+    this.draft.value = next;
+  }
+
+  async run(options: RunOptions = {}): Promise<void> {
+    const { target } = this;
+    if (target === undefined) return;
+    const { context } = this.sent.value;
+    const request = { target, context, values: this.values.value, writes: this.writes };
+    await this.runner.run({ ...request, columns: this.columns(), ...options });
+    if (this.runner.state.value.problem?.code === 'VERSION_CHANGED') await this.outdated();
+  }
+
+  /** Called if the hub has another version than a run meant. */
+  async outdated(): Promise<void> {}
+
+  /** The columns of what a run executes, as far as they are known. */
+  protected columns(): Column[] {
+    const known = this.#checked.value;
+    return known?.draft === this.draft.value ? (known?.checked.signature?.columns ?? []) : [];
+  }
+}

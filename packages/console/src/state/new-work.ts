@@ -1,0 +1,29 @@
+/** A query that is not stored yet. */
+
+import { computed } from '@preact/signals';
+import type { Variable } from '../api/types.ts';
+import { commandOf } from './commands.ts';
+import { DraftWork } from './draft-work.ts';
+import { sources } from './workspace.ts';
+
+interface Start {
+  text: string;
+  sourceId: string;
+  context: Variable[];
+}
+
+export class NewWork extends DraftWork {
+  readonly engine = computed(() => {
+    const { sourceId } = this.draft.value ?? {};
+    return sources.value.find((one) => one.sourceId === sourceId)?.engine ?? '';
+  });
+  readonly isDraft = computed(() => true);
+  readonly label = computed(() => 'draft');
+
+  constructor({ text, sourceId, context }: Start) {
+    super();
+    this.draft.value = { text, sourceId, context, command: '', cache: null, notNull: [] };
+    // The hub finds the command of what the page does not recognize.
+    this.edit({ command: commandOf(text, this.engine.value) ?? '' });
+  }
+}
