@@ -121,6 +121,7 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       await button('Create anyway').waitFor();
       await look('confirmation');
       await button('Create anyway').click();
+      await page.getByRole('tab', { name: 'Query', exact: true }).waitFor();
       await button(/^Run/).click();
       await ended(page, 'failed');
       await page.locator('.results .problem', { hasText: '<img' }).waitFor();

@@ -32,7 +32,10 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await shared.page.getByLabel(agreeTo, { exact: true }).check();
     await button('Publish').click();
   };
-  const textIn = (name: string) => shared.page.getByRole('region', { name }).locator('pre').textContent();
+  const texts = async () => {
+    await button('Two texts').click();
+    return shared.page.locator('.conflict pre').allTextContents();
+  };
 
   it('refuses to run another version, and shows both texts', async () => {
     const { page } = shared;
@@ -42,9 +45,8 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await ended(page, 'failed');
     await page.locator('.problem', { hasText: 'VERSION_CHANGED' }).waitFor();
     await page.getByText('What differs: the statement.').waitFor();
-    expect(await textIn('On this page')).toBe("SELECT 'shown' AS one");
-    expect(await textIn('Present, version 2')).toBe("SELECT 'other' AS one");
-    await button('Show the present version').click();
+    expect(await texts()).toEqual(["SELECT 'other' AS one"]);
+    await button('Take theirs').click();
     await page.locator('.code', { hasText: "'other'" }).waitFor();
     await button(/^Run/).click();
     await ended(page, 'done');
@@ -60,9 +62,11 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await write('SELECT 3 AS three');
     await changeElsewhere(queryId, 'SELECT 4 AS four');
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
-    await page.getByText('changed elsewhere').waitFor();
-    expect(await textIn('On this page')).toBe('SELECT 3 AS three');
-    await button('Keep my changes').click();
+    await page.getByText('Somebody published version 3 while you edited version 2.').waitFor();
+    const marks = page.locator('.conflict .diff-line.added mark');
+    expect(await marks.allTextContents()).toEqual(['4', 'four', '3', 'three']);
+    expect(await texts()).toEqual(['SELECT 4 AS four', 'SELECT 3 AS three']);
+    await button('Keep mine').click();
     await publish('Publish although four goes');
     expect(await storedText(queryId)).toBe('SELECT 3 AS three');
   });
@@ -73,12 +77,20 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await write('SELECT 2 AS two');
     await changeElsewhere(queryId, 'SELECT 3 AS three');
     await tryToPublish('Publish although three goes');
-    await page.getByText('changed elsewhere').waitFor();
-    expect(await textIn('Present, version 2')).toBe('SELECT 3 AS three');
+    await page.getByText('Somebody published').waitFor();
+    expect(await texts()).toEqual(['SELECT 3 AS three', 'SELECT 2 AS two']);
     await button('Discard changes').click();
     await page.locator('.cm-line', { hasText: 'SELECT 3 AS three' }).waitFor();
-    await page.getByText('changed elsewhere').waitFor({ state: 'detached' });
+    await page.getByText('Somebody published').waitFor({ state: 'detached' });
     expect(await storedText(queryId)).toBe('SELECT 3 AS three');
+    await write('SELECT 4 AS four');
+    await changeElsewhere(queryId, 'SELECT 5 AS five');
+    await tryToPublish('Publish although five goes');
+    await button('Overwrite …').click();
+    await page.getByLabel('Publish although five goes', { exact: true }).check();
+    await button('Publish').click();
+    await page.getByText('not published').waitFor({ state: 'detached' });
+    expect(await storedText(queryId)).toBe('SELECT 4 AS four');
   });
 
   it('publishes in spite of a new name', async () => {

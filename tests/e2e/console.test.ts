@@ -110,7 +110,8 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
   it('sends typed values with their type and all digits', async () => {
     await open('typed');
     await run();
-    await page.getByText('A value is required.').waitFor();
+    await page.getByText('Give it a value.').first().waitFor();
+    expect(await page.evaluate("document.activeElement.closest('.variable').dataset.variable")).toBe('big');
     await page.getByLabel('big', { exact: true }).fill('12345678901234567890.10');
     await page.getByLabel('flag', { exact: true }).selectOption({ label: 'true' });
     await page.getByLabel('ids', { exact: true }).fill('1');

@@ -10,6 +10,7 @@ export { ContractView } from './query/contract-view.tsx';
 export { ExplainView } from './query/explain/explain-view.tsx';
 export { PublishPanel } from './query/publish/publish-panel.tsx';
 export { RunsView } from './query/runs-view.tsx';
+export { ConflictView } from './query/versions/conflict-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
 export { NewSource } from './source/new-source.tsx';
 export { SourcePage } from './source/source-page.tsx';

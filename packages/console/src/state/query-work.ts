@@ -99,7 +99,7 @@ export class QueryWork extends DraftWork {
     const parts = (Object.keys(partNames) as (keyof Draft)[]).filter(
       (name) => JSON.stringify(present[name]) !== JSON.stringify(draft[name]),
     );
-    return { text: present.text, number: newer.version?.number, parts: parts.map((name) => partNames[name]) };
+    return { text: present.text, version: newer.version, parts: parts.map((name) => partNames[name]) };
   });
   override get target(): RunTarget | undefined {
     if (this.dirty.value) return super.target;

@@ -10,6 +10,8 @@ export interface VariableField extends Variable {
   shownType: string;
   list: boolean;
   nullable: boolean;
+  /** A run fails without a value. */
+  isNeeded: boolean;
 }
 
 /** The value of a field. A field without a value is not sent, so that its default applies. */
@@ -39,14 +41,16 @@ interface Described {
 export function fieldsOf({ text, engine, context, signature }: Described): VariableField[] {
   const told = new Map((signature?.variables ?? []).map((one) => [one.key, one]));
   const declared = new Map(context.map((one) => [one.key, one]));
-  const names = [...new Set([...namesIn(text, engine), ...declared.keys()])];
+  const used = new Set(namesIn(text, engine));
+  const names = [...new Set([...used, ...declared.keys()])];
   return names.map((key) => {
     const variable = declared.get(key) ?? { key };
     const source = told.get(key);
     const shownType = variable.type ?? source?.type ?? '';
     const list =
       shownType.endsWith('[]') || source?.list === true || (variable.type === undefined && inList(text, key));
-    return { ...variable, shownType, list, nullable: variable.required !== true };
+    const isNeeded = used.has(key) && variable.value === undefined && variable.required !== false;
+    return { ...variable, shownType, list, nullable: variable.required !== true, isNeeded };
   });
 }
 
@@ -95,10 +99,10 @@ export function sentOf(fields: VariableField[], values: Values): Sent {
   const members: [string, string][] = [];
   const faults: Record<string, string> = {};
   for (const field of fields) {
-    const { key, required, value: fallback } = field;
+    const { key, isNeeded } = field;
     const result = oneOf(field, values[key]);
     if (result === undefined) {
-      if (required && fallback === undefined) faults[key] = 'A value is required.';
+      if (isNeeded) faults[key] = 'Give it a value.';
     } else if ('fault' in result) faults[key] = result.fault;
     else members.push([key, result.json]);
   }

@@ -32,10 +32,14 @@ it('sends what is typed as its type, digit by digit', () => {
 
 it('says what is missing and what does not fit', () => {
   expect(send({ day: { kind: 'text', text: '20.11.2026' } }).faults).toEqual({
-    big: 'A value is required.',
+    big: 'Give it a value.',
+    ids: 'Give it a value.',
+    name: 'Give it a value.',
     day: 'Write a date such as 2026-11-20.',
   });
-  expect(send({ big: { kind: 'text', text: '1' }, ids: { kind: 'list', items: ['x'] } }).faults).toEqual({
+  expect(
+    send({ big: { kind: 'text', text: '1' }, ids: { kind: 'list', items: ['x'] } }).faults,
+  ).toMatchObject({
     ids: 'Write a whole number.',
   });
 });

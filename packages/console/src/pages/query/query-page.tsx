@@ -16,7 +16,6 @@ import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { Later } from '../lazy.tsx';
-import { ConflictNote } from './conflict-note.tsx';
 import type { Saved } from './presentation.ts';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
@@ -96,7 +95,9 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         <PublishAndRun work={work} run={run} publishing={publishing} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
-      <ConflictNote work={work} />
+      {work.conflict.value !== undefined && (
+        <Later>{({ ConflictView }) => <ConflictView work={work} onPublish={publishing.open} />}</Later>
+      )}
       <div class="query-body">
         <div class="query-part">
           <TabContent tab={tab} work={work} run={run} show={show} onSave={publishing.open} />
@@ -181,13 +182,16 @@ interface Publishing {
 /** Whether the step before publishing is open. It needs a draft, and no conflict about it. */
 function usePublishing(work: QueryWork): Publishing {
   const [asked, setAsked] = useState(false);
-  const isPossible = work.dirty.value && work.conflict.value === undefined && may('queries:write');
+  const isPossible = canPublish(work);
   const close = useCallback(() => setAsked(false), []);
   useEffect(() => {
     if (!isPossible) close();
   }, [isPossible]);
-  return { isOpen: asked && isPossible, open: () => setAsked(isPossible), close };
+  return { isOpen: asked && isPossible, open: () => setAsked(canPublish(work)), close };
 }
+
+const canPublish = (work: QueryWork): boolean =>
+  work.dirty.value && work.conflict.value === undefined && may('queries:write');
 
 interface PublishAndRunProps {
   work: QueryWork;

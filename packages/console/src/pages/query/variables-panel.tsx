@@ -13,7 +13,6 @@ import {
 } from '../../state/variables.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Icon } from '../../ui/icons.tsx';
-import { notify } from '../../ui/notice.tsx';
 import { VariableDialog } from './variable-dialog.tsx';
 
 export function VariablesPanel({ work, shown }: { work: DraftWork; shown: boolean }) {
@@ -70,7 +69,6 @@ export function focusFault({ sent }: DraftWork): boolean {
   if (first === undefined) return false;
   const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);
   field?.querySelector<HTMLElement>('input, select, textarea')?.focus();
-  notify('Some values are missing or do not fit.');
   return true;
 }
 
