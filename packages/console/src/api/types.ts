@@ -22,13 +22,13 @@ export type TreeNode = Omit<Node, 'hubId' | 'children' | 'truncated'> & { childr
 
 export interface Variable {
   key: string;
-  type?: string;
+  type?: string | undefined;
   value?: unknown;
-  required?: boolean;
-  enum?: unknown[];
-  description?: string;
+  required?: boolean | undefined;
+  enum?: unknown[] | undefined;
+  description?: string | undefined;
   /** Its value stays out of addresses, versions and logs. */
-  secret?: boolean;
+  secret?: boolean | undefined;
 }
 
 export interface Column {

@@ -10,6 +10,7 @@ import { Later, loadLater } from '../pages/lazy.tsx';
 import { NewQuery } from '../pages/query/new-query.tsx';
 import { QueryPage } from '../pages/query/query-page.tsx';
 import { RunById } from '../pages/query/run-by-id.tsx';
+import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, linkTo, route } from '../state/route.ts';
 import { Connection, Notice, RunningDownloads } from '../ui/notice.tsx';
@@ -134,6 +135,7 @@ function View() {
   const [area, hub, page, id] = route.value;
   if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
   if (area === 'hubs') return <HubsPage />;
+  if (area === 'q' && hub !== undefined) return <ShortLink key={hub} queryId={hub} />;
   if (area !== undefined && (area !== 'hub' || hub === undefined)) return <NoPage />;
   if (hub === undefined) {
     return hubsProblem.value === undefined ? (

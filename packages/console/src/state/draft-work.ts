@@ -6,7 +6,7 @@ import type { Checked, CheckedText } from './check.ts';
 import { commandOf, reads } from './commands.ts';
 import { Runner, type RunRequest } from './run.ts';
 import type { DraftQuery, RunTarget } from './run-call.ts';
-import { fieldsOf, sentOf, type Values } from './variables.ts';
+import { fieldsOf, sentOf, shownContext, type Values } from './variables.ts';
 
 export interface Draft extends DraftQuery {
   cache: CachePolicy | null;
@@ -81,7 +81,8 @@ export abstract class DraftWork {
     const { target } = this;
     if (target === undefined) return;
     const { context } = this.sent.value;
-    const request = { target, context, values: this.values.value, writes: this.writes };
+    const shown = shownContext(this.fields.value, this.sent.value);
+    const request = { target, context, shown, values: this.values.value, writes: this.writes };
     await this.runner.run({ ...request, columns: this.columns(), ...options });
     if (this.runner.state.value.problem?.code === 'VERSION_CHANGED') await this.outdated();
   }

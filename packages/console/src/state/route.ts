@@ -1,9 +1,12 @@
 /** Where the person is, as the fragment of the address: it survives reload and Back, and never reaches a server. */
 
-import { computed, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
+
+const pathOf = (hash: string): string => hash.split('?', 1)[0] ?? '';
+const queryOf = (hash: string): string => hash.slice(pathOf(hash).length + 1);
 
 const read = (): string[] =>
-  location.hash
+  pathOf(location.hash)
     .replace(/^#\/?/, '')
     .split('/')
     .filter((part) => part !== '')
@@ -16,15 +19,22 @@ const read = (): string[] =>
     });
 
 const parts = signal(read());
+const query = signal(queryOf(location.hash));
 let current = location.hash;
 
 export const route = computed(() => parts.value);
+/** What follows `?`: the values of a query. */
+export const addressQuery = computed(() => query.value);
 
 addEventListener('hashchange', () => {
   if (location.hash === current) return;
+  const isSamePage = pathOf(current) === pathOf(location.hash);
   current = location.hash;
-  parts.value = read();
-  scrollTo(0, 0);
+  batch(() => {
+    query.value = queryOf(location.hash);
+    if (!isSamePage) parts.value = read();
+  });
+  if (!isSamePage) scrollTo(0, 0);
 });
 
 export const linkTo = (...to: string[]): string => `#/${to.map(encodeURIComponent).join('/')}`;
@@ -35,7 +45,18 @@ export function go(...to: string[]): void {
 
 /** Without an entry in the history. */
 export function goInstead(...to: string[]): void {
-  current = linkTo(...to);
-  history.replaceState(null, '', current);
+  replace(linkTo(...to));
   parts.value = read();
+}
+
+/** Sets what follows `?`, without an entry in the history. */
+export function setAddressQuery(text: string): void {
+  if (text === queryOf(location.hash)) return;
+  replace(pathOf(location.hash) + (text === '' ? '' : `?${text}`));
+}
+
+function replace(hash: string): void {
+  current = hash;
+  history.replaceState(null, '', hash);
+  query.value = queryOf(hash);
 }

@@ -53,6 +53,8 @@ export interface RunRequest {
   target: RunTarget;
   /** The values as JSON text. */
   context: string;
+  /** The values as they are listed, without secret ones. */
+  shown: string;
   values: Values;
   columns: Column[];
   writes: boolean;
@@ -159,7 +161,7 @@ export class Runner {
       id: ++this.#runs,
       at: new Date(),
       values: request.values,
-      shown: request.context,
+      shown: request.shown,
       status,
       rows: affected === undefined ? rows : Number(affected),
       totalMs,

@@ -88,6 +88,9 @@ function jsonOf(text: string, type: string): { json: string } | { fault: string 
 /** Removes leading zeros, which JSON does not allow. */
 const numberJson = (text: string): string => text.replace(/^(-?)0+(?=\d)/, '$1');
 
+/** True if only listed values are accepted. */
+export const isListed = ({ enum: allowed }: Pick<Variable, 'enum'>): boolean => allowed !== undefined;
+
 export interface Sent {
   /** The `context` of an execution with all digits. */
   context: string;
@@ -133,11 +136,20 @@ const guessed = (items: string[]): string => (items.length > 0 && items.every(is
 export const defaultText = ({ value }: Variable): string | undefined =>
   value === undefined ? undefined : toText(value);
 
+const hiddenValue = '(secret)';
+
+/** The values of a run as JSON, without the secret ones. */
+export const shownContext = (fields: VariableField[], { members }: Sent): string => {
+  const secrets = new Set(fields.filter(({ secret }) => secret).map(({ key }) => key));
+  return objectOf(members.map(([key, json]) => [key, secrets.has(key) ? JSON.stringify(hiddenValue) : json]));
+};
+
 /** The name and the value of each variable of a run, as JSON; without a value, its default applies. */
 export function shownValues(fields: VariableField[], { members }: Sent): [string, string][] {
   const given = new Map(members);
   return fields.map((field) => {
     const fallback = field.value === undefined ? 'no value' : `${JSON.stringify(field.value)} (default)`;
-    return [field.key, given.get(field.key) ?? fallback];
+    const shown = given.get(field.key);
+    return [field.key, shown === undefined ? fallback : field.secret ? hiddenValue : shown];
   });
 }

@@ -21,6 +21,7 @@ import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
 import { RunButton } from './run-button.tsx';
 import { RunById } from './run-by-id.tsx';
+import { copyLink, useAddress } from './use-address.ts';
 import { UseDialog } from './use-dialog.tsx';
 
 export function QueryPage({ queryId }: { queryId: string }) {
@@ -73,9 +74,10 @@ function LoadedQuery({ work }: { work: QueryWork }) {
   useReread(work, run.asking);
   useShortcuts(run.ask, publishing.open);
   useUnsavedWarning(work);
+  useAddress(work);
   const node = findNode(work.queryId)?.node;
   const command = work.draft.value?.command ?? '';
-  const menu = menuOf(work.queryId, node, (next) => {
+  const menu = menuOf(work, node, (next) => {
     asked.value = next;
   });
   return (
@@ -150,13 +152,15 @@ function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
 }
 
 function menuOf(
-  queryId: string,
+  work: QueryWork,
   node: TreeNode | undefined,
   ask: (asked: PendingDialog) => void,
 ): MenuItem[] {
+  const { queryId } = work;
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
   return [
+    { label: 'Copy link', run: () => void copyLink(work) },
     { label: 'Duplicate', needs: 'queries:write', run: () => go('hub', hub, 'new-query', 'from', queryId) },
     ...actions.map((action) => ({
       label: `${action[0]?.toUpperCase()}${action.slice(1)}`,

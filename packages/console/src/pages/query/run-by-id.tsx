@@ -12,13 +12,16 @@ import { Results } from './results.tsx';
 
 export function RunById({
   queryId,
+  values = '{}',
   problem,
 }: {
   queryId?: string | undefined;
+  /** The values to begin with, as JSON. */
+  values?: string;
   problem?: Problem | undefined;
 }) {
   const [id, setId] = useState(queryId ?? '');
-  const [context, setContext] = useState('{}');
+  const [context, setContext] = useState(values);
   const [runner] = useState(() => new Runner());
   const state = runner.state.value;
   const fits = isJson(context || '{}') && (context || '{}').trim().startsWith('{');
@@ -30,6 +33,7 @@ export function RunById({
     void runner.run({
       target: { queryId: id.trim() },
       context: context.trim() || '{}',
+      shown: context,
       values: {},
       columns: [],
       writes: true,

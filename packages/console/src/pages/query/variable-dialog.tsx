@@ -28,16 +28,20 @@ export function VariableDialog({ work, name, onClose }: { work: DraftWork; name:
   const [fallback, setFallback] = useState(declared?.value === undefined ? '' : toText(declared.value));
   const [choices, setChoices] = useState((declared?.enum ?? []).map(toText).join('\n'));
   const [description, setDescription] = useState(declared?.description ?? '');
+  const [secret, setSecret] = useState(declared?.secret ?? false);
   const submit = async () => {
     const value = typedValue(fallback.trim(), type, list);
     const allowed = choices.split('\n').filter((line) => line.trim() !== '');
     const next: Variable = {
       key: name,
-      ...(type === '' ? {} : { type: list ? `${type}[]` : type }),
-      ...(value === undefined ? {} : { value }),
-      ...(required ? { required } : {}),
-      ...(allowed.length === 0 ? {} : { enum: allowed.map((one) => typedValue(one.trim(), type, false)) }),
-      ...(description === '' ? {} : { description }),
+      // Members that are undefined are left out.
+      type: type === '' ? undefined : list ? `${type}[]` : type,
+      value: secret ? undefined : value,
+      // False was declared elsewhere: without a value it is null.
+      required: required || (declared?.required === false ? false : undefined),
+      enum: allowed.length === 0 ? undefined : allowed.map((one) => typedValue(one.trim(), type, false)),
+      description: description === '' ? undefined : description,
+      secret: secret || undefined,
     };
     const context = work.draft.value?.context ?? [];
     const others = context.some(({ key }) => key === name)
@@ -51,16 +55,23 @@ export function VariableDialog({ work, name, onClose }: { work: DraftWork; name:
       <Choice label="Type" value={type} options={types} onChange={setType} />
       {type !== '' && <Tick label="A list of these" checked={list} onChange={setList} />}
       <Tick label="Required" checked={required} onChange={setRequired} />
-      <Field
-        label="Default"
-        value={fallback}
-        onInput={setFallback}
-        hint={
-          list
-            ? 'JSON, such as [1, 2]. Empty: no default.'
-            : 'The value if a call sends none. Empty: no default. null: NULL.'
-        }
+      <Tick
+        label="Secret: its value stays out of addresses, links and logs"
+        checked={secret}
+        onChange={setSecret}
       />
+      {!secret && (
+        <Field
+          label="Default"
+          value={fallback}
+          onInput={setFallback}
+          hint={
+            list
+              ? 'JSON, such as [1, 2]. Empty: no default.'
+              : 'The value if a call sends none. Empty: no default. null: NULL.'
+          }
+        />
+      )}
       <Field
         label="Choices"
         value={choices}

@@ -93,6 +93,7 @@ function VariableInput(props: InputProps) {
         <span class="note">
           {field.shownType || 'any type'}
           {field.required && ' · required'}
+          {field.secret && ' · secret'}
         </span>
         <span class="variable-actions">
           {takesText && /^(string|text|varchar|char|)$/.test(field.shownType) && (
@@ -155,7 +156,7 @@ function VariableControl({ field, value, fault, onChange, id }: InputProps & { i
       <div class="chips-only">
         <Chips
           label={field.key}
-          values={value?.kind === 'list' ? value.items : []}
+          values={value?.kind === 'list' ? value.items : text === '' ? [] : [text]}
           placeholder={fallback ?? 'Type a value and press Enter'}
           onChange={(items) => onChange({ kind: 'list', items })}
         />
@@ -188,6 +189,7 @@ function VariableControl({ field, value, fault, onChange, id }: InputProps & { i
     ...rest,
     onInput: ({ currentTarget }: { currentTarget: { value: string } }) => setText(currentTarget.value),
   };
+  if (field.secret) return <input {...input} type="password" autocomplete="off" />;
   return field.shownType === 'date' ? <input {...input} type="date" /> : <input {...input} type="text" />;
 }
 

@@ -1,0 +1,39 @@
+/** Keeps the values of a query in the address, so that Back, reload and links bring them again. */
+
+import { useEffect } from 'preact/hooks';
+import { addressOf, part } from '../../api/client.ts';
+import { fromAddress, toAddress } from '../../state/address-values.ts';
+import type { QueryWork } from '../../state/query-work.ts';
+import { addressQuery, route, setAddressQuery } from '../../state/route.ts';
+import { copyText } from '../../ui/copy.tsx';
+import { notify } from '../../ui/notice.tsx';
+
+/** Browsers refuse to change the address at each key. */
+const pauseMs = 150;
+
+/** The query must be loaded, because its variables say which values are secret. */
+export function useAddress(work: QueryWork): void {
+  const given = addressQuery.value;
+  useEffect(() => {
+    if (given === '' || given === toAddress(work.fields.peek(), work.values.peek())) return;
+    const fields = work.fields.peek();
+    const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, work.values.peek()[key]]);
+    work.values.value = { ...Object.fromEntries(secrets), ...fromAddress(given, fields) };
+  }, [work, given]);
+  const written = toAddress(work.fields.value, work.values.value);
+  const path = route.value;
+  useEffect(() => {
+    const timer = setTimeout(() => path[3] === work.queryId && setAddressQuery(written), pauseMs);
+    return () => clearTimeout(timer);
+  }, [work, written, path]);
+}
+
+/** Copies a link that opens the query with its values. */
+export async function copyLink(work: QueryWork): Promise<void> {
+  const fields = work.fields.value;
+  const query = toAddress(fields, work.values.value);
+  const link = `${addressOf('')}#/q/${part(work.queryId)}${query === '' ? '' : `?${query}`}`;
+  const isPartial = fields.some(({ key, secret }) => secret === true && work.values.value[key] !== undefined);
+  const words = isPartial ? 'Copied the link, without the secret values.' : 'Copied the link.';
+  notify((await copyText(link)) ? words : link);
+}

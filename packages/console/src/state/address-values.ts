@@ -1,0 +1,67 @@
+/**
+ * The values of a query in the address: `region=north&ids=1&ids=2`. A name alone is null. Values of variables that are
+ * marked secret never get there.
+ */
+
+import { toText } from '../api/exact.ts';
+import { isListed, type Value, type Values, type VariableField } from './variables.ts';
+
+type Field = Pick<VariableField, 'key' | 'secret' | 'enum' | 'list'>;
+
+export function toAddress(fields: readonly Field[], values: Values): string {
+  return fields
+    .filter(({ secret }) => secret !== true)
+    .flatMap((field) => {
+      const name = encodeURIComponent(field.key);
+      const value = values[field.key];
+      if (value === undefined) return [];
+      if (value.kind === 'null') return [name];
+      if (value.kind === 'list') return value.items.map((item) => `${name}=${encodeURIComponent(item)}`);
+      return [`${name}=${encodeURIComponent(chosenText(field, value.text))}`];
+    })
+    .join('&');
+}
+
+/** Names that are no variables, or secret ones, are left out. */
+export function fromAddress(text: string, fields: readonly Field[]): Values {
+  const given = membersOf(text);
+  const values: Values = {};
+  for (const field of fields) {
+    const found = given.get(field.key);
+    if (found !== undefined && field.secret !== true) values[field.key] = valueOf(found, field);
+  }
+  return values;
+}
+
+/** The values of each name in the order of the address; null for a name alone. */
+export function membersOf(text: string): Map<string, (string | null)[]> {
+  const members = new Map<string, (string | null)[]>();
+  for (const part of text.split('&').filter((one) => one !== '')) {
+    const at = part.indexOf('=');
+    const name = decoded(at < 0 ? part : part.slice(0, at));
+    const value = at < 0 ? null : decoded(part.slice(at + 1));
+    members.set(name, [...(members.get(name) ?? []), value]);
+  }
+  return members;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}
+
+function valueOf(found: (string | null)[], field: Field): Value {
+  const texts = found.filter((one) => one !== null);
+  const [first] = texts;
+  if (first === undefined) return { kind: 'null' };
+  if (field.list || texts.length > 1) return { kind: 'list', items: texts };
+  const chosen = field.enum?.find((choice) => toText(choice) === first);
+  return { kind: 'text', text: chosen === undefined ? first : JSON.stringify(chosen) };
+}
+
+/** Choices are JSON in the form, and as a person reads them in the address. */
+const chosenText = (field: Field, text: string): string =>
+  isListed(field) ? toText(field.enum?.find((choice) => JSON.stringify(choice) === text) ?? text) : text;

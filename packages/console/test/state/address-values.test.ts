@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { fromAddress, toAddress } from '../../src/state/address-values.ts';
+import type { Values } from '../../src/state/variables.ts';
+
+const fields = [
+  { key: 'region', list: false, enum: ['north & south', 'east'] },
+  { key: 'ids', list: true },
+  { key: 'note', list: false },
+  { key: 'from', list: false },
+  { key: 'token', list: false, secret: true },
+];
+const values: Values = {
+  region: { kind: 'text', text: '"north & south"' },
+  ids: { kind: 'list', items: ['1', '12345678901234567890'] },
+  note: { kind: 'null' },
+  from: { kind: 'text', text: '' },
+  token: { kind: 'text', text: 'not for others' },
+};
+
+it('carries values to the address and back, but no secret', () => {
+  const address = toAddress(fields, values);
+  expect(address).toBe('region=north%20%26%20south&ids=1&ids=12345678901234567890&note&from=');
+  const { token: _, ...others } = values;
+  expect(fromAddress(address, fields)).toEqual(others);
+});
+
+it('takes no secret from an address, and ignores what is no variable', () => {
+  expect(fromAddress('token=x&other=1&note=%', fields)).toEqual({ note: { kind: 'text', text: '%' } });
+  expect(fromAddress('ids=7', fields)).toEqual({ ids: { kind: 'list', items: ['7'] } });
+  expect(fromAddress('', fields)).toEqual({});
+});
