@@ -52,8 +52,20 @@ export interface Presentation {
   columns?: object;
 }
 
+/** How a column differs from that of the version when it was published. */
+export interface Drift {
+  name: string;
+  change: 'added' | 'removed' | 'changed';
+  from?: Partial<Column>;
+  to?: Partial<Column>;
+}
+
 export interface Query {
-  meta: { engine: string; hubId: string; label: string; parentNodeId?: string };
+  state?: 'broken';
+  /** Why the database rejects it. */
+  problem?: { code: string; detail: string; sql?: Problem['sql'] };
+  drift?: Drift[];
+  meta: { engine: string; hubId: string; label: string; parentNodeId?: string; path?: string };
   config: {
     command: string;
     context: Variable[] | null;
@@ -64,10 +76,6 @@ export interface Query {
     source: { sourceId: string; engine: string };
   };
   signature?: Signature | null;
-  /** The database rejects it. */
-  state?: 'broken';
-  problem?: { code?: string; detail?: string };
-  drift?: unknown[];
 }
 
 /** What a query was after a change. */

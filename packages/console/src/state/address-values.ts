@@ -28,7 +28,7 @@ export function fromAddress(text: string, fields: readonly Field[]): Values {
   const values: Values = {};
   for (const field of fields) {
     const found = given.get(field.key);
-    if (found !== undefined && field.secret !== true) values[field.key] = valueOf(found, field);
+    if (found !== undefined && field.secret !== true) values[field.key] = valueFrom(found, field);
   }
   return values;
 }
@@ -53,7 +53,7 @@ function decoded(text: string): string {
   }
 }
 
-function valueOf(found: (string | null)[], field: Field): Value {
+function valueFrom(found: (string | null)[], field: Field): Value {
   const texts = found.filter((one) => one !== null);
   const [first] = texts;
   if (first === undefined) return { kind: 'null' };

@@ -65,6 +65,7 @@ function useUnsavedWarning(work: QueryWork): void {
 function LoadedQuery({ work }: { work: QueryWork }) {
   const asked = useSignal<PendingDialog | undefined>(undefined);
   const [using, setUsing] = useState(false);
+  const [naming, setNaming] = useState(false);
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
   const show = (name: string) =>
     go('hub', hubId.value ?? '', 'query', work.queryId, ...(name === 'query' ? [] : [name]));
@@ -77,8 +78,11 @@ function LoadedQuery({ work }: { work: QueryWork }) {
   useAddress(work);
   const node = findNode(work.queryId)?.node;
   const command = work.draft.value?.command ?? '';
-  const menu = menuOf(work, node, (next) => {
-    asked.value = next;
+  const menu = menuOf(work, node, {
+    ask: (next) => {
+      asked.value = next;
+    },
+    onPath: () => setNaming(true),
   });
   return (
     <div class="query-page" data-tab={tab} data-publishing={publishing.isOpen}>
@@ -97,9 +101,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         <PublishAndRun work={work} run={run} publishing={publishing} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
-      {work.conflict.value !== undefined && (
-        <Later>{({ ConflictView }) => <ConflictView work={work} onPublish={publishing.open} />}</Later>
-      )}
+      <Notes work={work} onPublish={publishing.open} />
       <div class="query-body">
         <div class="query-part">
           <TabContent tab={tab} work={work} run={run} show={show} onSave={publishing.open} />
@@ -109,9 +111,27 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         )}
       </div>
       {run.dialog}
+      {naming && (
+        <Later>{({ PathDialog }) => <PathDialog work={work} onClose={() => setNaming(false)} />}</Later>
+      )}
       {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
       <TreeDialog asked={asked} />
     </div>
+  );
+}
+
+/** What the person must know of the query before anything else. */
+function Notes({ work, onPublish }: { work: QueryWork; onPublish(): void }) {
+  const stored = work.stored.value;
+  return (
+    <>
+      {(stored?.state === 'broken' || stored?.drift !== undefined) && (
+        <Later>{({ DriftNote }) => <DriftNote work={work} />}</Later>
+      )}
+      {work.conflict.value !== undefined && (
+        <Later>{({ ConflictView }) => <ConflictView work={work} onPublish={onPublish} />}</Later>
+      )}
+    </>
   );
 }
 
@@ -154,13 +174,14 @@ function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
 function menuOf(
   work: QueryWork,
   node: TreeNode | undefined,
-  ask: (asked: PendingDialog) => void,
+  { ask, onPath }: { ask(asked: PendingDialog): void; onPath(): void },
 ): MenuItem[] {
   const { queryId } = work;
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
   return [
     { label: 'Copy link', run: () => void copyLink(work) },
+    { label: 'Path …', needs: 'queries:write', run: onPath },
     { label: 'Duplicate', needs: 'queries:write', run: () => go('hub', hub, 'new-query', 'from', queryId) },
     ...actions.map((action) => ({
       label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
@@ -220,7 +241,7 @@ function PublishAndRun({ work, run, publishing }: PublishAndRunProps) {
       >
         Publish …
       </button>
-      <RunButton work={work} run={run} isNext={!publishing.isOpen} />
+      <RunButton work={work} run={run} isNext={!publishing.isOpen && work.conflict.value === undefined} />
     </>
   );
 }

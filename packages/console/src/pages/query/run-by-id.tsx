@@ -3,8 +3,9 @@
 import { useState } from 'preact/hooks';
 import { isJson } from '../../api/exact.ts';
 import type { Problem } from '../../api/types.ts';
+import { membersOf } from '../../state/address-values.ts';
 import { saveShown } from '../../state/downloads.ts';
-import { goInstead } from '../../state/route.ts';
+import { addressQuery, goInstead } from '../../state/route.ts';
 import { Runner } from '../../state/run.ts';
 import { Field } from '../../ui/field.tsx';
 import { PageHead } from '../../ui/page.tsx';
@@ -12,16 +13,13 @@ import { Results } from './results.tsx';
 
 export function RunById({
   queryId,
-  values = '{}',
   problem,
 }: {
   queryId?: string | undefined;
-  /** The values to begin with, as JSON. */
-  values?: string;
   problem?: Problem | undefined;
 }) {
   const [id, setId] = useState(queryId ?? '');
-  const [context, setContext] = useState(values);
+  const [context, setContext] = useState(() => contextOf(addressQuery.peek()));
   const [runner] = useState(() => new Runner());
   const state = runner.state.value;
   const fits = isJson(context || '{}') && (context || '{}').trim().startsWith('{');
@@ -78,4 +76,13 @@ export function RunById({
       />
     </div>
   );
+}
+
+/** The values of an address as JSON. The types of the variables are unknown here. */
+function contextOf(text: string): string {
+  const members = [...membersOf(text)].map(([name, values]) => [
+    name,
+    values.length > 1 ? values : values[0],
+  ]);
+  return JSON.stringify(Object.fromEntries(members));
 }

@@ -1,6 +1,6 @@
 /** Keeps the values of a query in the address, so that Back, reload and links bring them again. */
 
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { addressOf, part } from '../../api/client.ts';
 import { fromAddress, toAddress } from '../../state/address-values.ts';
 import type { QueryWork } from '../../state/query-work.ts';
@@ -14,8 +14,10 @@ const pauseMs = 150;
 /** The query must be loaded, because its variables say which values are secret. */
 export function useAddress(work: QueryWork): void {
   const given = addressQuery.value;
+  /** What this page wrote last. Meanwhile the values may have changed again, so it must not come back to them. */
+  const own = useRef<string | undefined>(undefined);
   useEffect(() => {
-    if (given === '' || given === toAddress(work.fields.peek(), work.values.peek())) return;
+    if (given === '' || given === own.current) return;
     const fields = work.fields.peek();
     const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, work.values.peek()[key]]);
     work.values.value = { ...Object.fromEntries(secrets), ...fromAddress(given, fields) };
@@ -23,7 +25,11 @@ export function useAddress(work: QueryWork): void {
   const written = toAddress(work.fields.value, work.values.value);
   const path = route.value;
   useEffect(() => {
-    const timer = setTimeout(() => path[3] === work.queryId && setAddressQuery(written), pauseMs);
+    const timer = setTimeout(() => {
+      if (path[3] !== work.queryId) return;
+      own.current = written;
+      setAddressQuery(written);
+    }, pauseMs);
     return () => clearTimeout(timer);
   }, [work, written, path]);
 }

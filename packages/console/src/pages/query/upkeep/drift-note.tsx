@@ -1,0 +1,68 @@
+/** Says that the database rejects a stored query, or that its columns changed at the source, and checks it again. */
+
+import { useState } from 'preact/hooks';
+import { callJson, part, problemOf } from '../../../api/client.ts';
+import type { Drift } from '../../../api/types.ts';
+import { needs } from '../../../state/permissions.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import { notify } from '../../../ui/notice.tsx';
+
+export function DriftNote({ work }: { work: QueryWork }) {
+  const [busy, setBusy] = useState(false);
+  const stored = work.stored.value;
+  if (stored === undefined) return null;
+  const { state, problem, drift = [] } = stored;
+  const isBroken = state === 'broken';
+  if (!isBroken && drift.length === 0) return null;
+  const check = async () => {
+    setBusy(true);
+    try {
+      await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {} });
+      await work.load({ adopt: 'never' });
+      await work.describe();
+      notify(stillWrong(work) ? 'Checked: it is as before.' : 'Checked: the query works again.');
+    } catch (err) {
+      notify(problemOf(err).detail ?? 'The check failed.');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div class={isBroken ? 'drift-note broken' : 'drift-note'} role="status">
+      <div>
+        <p>
+          <strong>
+            {isBroken
+              ? 'Broken: the database rejects the published query, so callers get an error.'
+              : 'The columns of this query changed at its source since it was published.'}
+          </strong>{' '}
+          {isBroken &&
+            problem !== undefined &&
+            `${problem.sql?.line === undefined ? '' : `Line ${problem.sql.line}: `}${problem.detail}`}
+        </p>
+        {drift.length > 0 && (
+          <ul>
+            {drift.map((one) => (
+              <li key={one.name + one.change}>{wordsOfDrift(one)}</li>
+            ))}
+          </ul>
+        )}
+      </div>
+      <button type="button" onClick={() => void check()} {...needs('sources:read', busy)}>
+        {busy ? 'Checking …' : 'Check now'}
+      </button>
+    </div>
+  );
+}
+
+const stillWrong = ({ stored }: QueryWork): boolean =>
+  stored.value?.state === 'broken' || (stored.value?.drift ?? []).length > 0;
+
+/** Such as `total: numeric became text`. */
+export function wordsOfDrift({ name, change, from, to }: Drift): string {
+  if (change !== 'changed') return `${name} was ${change}`;
+  if (from?.type !== to?.type) return `${name}: ${from?.type ?? '?'} became ${to?.type ?? '?'}`;
+  if (from?.nullable !== to?.nullable)
+    return to?.nullable === false ? `${name} is never null any more` : `${name} can be null`;
+  return `${name} changed`;
+}
