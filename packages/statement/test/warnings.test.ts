@@ -20,6 +20,11 @@ it.each([
   ['SELECT a FROM t JOIN :u ON true', ['TABLE_VARIABLE 1:22']],
   ['SELECT a FROM (SELECT 1 FROM :t) s', ['TABLE_VARIABLE 1:30']],
   ['SELECT extract(year FROM :at), trim(FROM :x), a IS DISTINCT FROM :b FROM t', []],
+  ['SELECT names[:i], names[ :j ] FROM t', ['SLICE_BOUND 1:14', 'SLICE_BOUND 1:26']],
+  ['SELECT names[1:n], names[: n], names[:1], names[{{i}}], ARRAY[:x] FROM t', []],
+  ['SELECT a FROM t FOR UPDATE', ['LOCKING_READ 1:17']],
+  ['SELECT a FROM (SELECT a FROM t FOR NO KEY UPDATE) s', ['LOCKING_READ 1:32']],
+  ['SELECT substring(a FOR 2), substring(a FROM 1 FOR length) FROM t', []],
 ])('%s', (text, expected) => {
   expect(warnings(text)).toEqual(expected);
 });
@@ -27,6 +32,10 @@ it.each([
 it('uses the quotes of each dialect, and declared names', () => {
   expect(warnings('SELECT ":x" FROM t', 'mysql')).toEqual(['QUOTED_VARIABLE 1:9']);
   expect(warnings('SELECT `:x` FROM t', 'mysql')).toEqual([]);
+  expect(warnings('SELECT a FROM t FOR UPDATE', 'mysql')).toEqual(['LOCKING_READ 1:17']);
+  expect(warnings('SELECT a FROM t FOR SHARE')).toEqual(['LOCKING_READ 1:17']);
+  expect(warnings('SELECT a FROM t FOR SHARE', 'mysql')).toEqual([]);
+  expect(warnings('SELECT names[:i] FROM t', 'postgres', ['i'])).toEqual([]);
   expect(warnings("SELECT 'at :y'", 'postgres', ['y'])).toEqual(['QUOTED_VARIABLE 1:12']);
 });
 

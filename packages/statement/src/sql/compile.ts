@@ -55,7 +55,12 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
       }));
       return forms.filter(({ text: form }, i) => forms.findIndex((other) => other.text === form) === i);
     },
-    warnings: () => findWarnings(text, tokens, new Set(declared.keys())),
+    warnings: () =>
+      findWarnings(text, tokens, {
+        declared: new Set(declared.keys()),
+        isPostgres,
+        isRead: kind === 'read',
+      }),
     columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),

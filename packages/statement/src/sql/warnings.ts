@@ -8,11 +8,17 @@ const warningsMax = 20;
 
 const variableInText = /(?<![\w:]):([A-Za-z_]\w{0,63})(?!\w)/g;
 
-/** `declared` has the names in the query's context. */
+interface Circumstances {
+  /** The names in the query's context. */
+  declared: ReadonlySet<string>;
+  isPostgres: boolean;
+  isRead: boolean;
+}
+
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
-  declared: ReadonlySet<string>,
+  { declared, isPostgres, isRead }: Circumstances,
 ): StatementWarning[] {
   const known = new Set([
     ...declared,
@@ -22,6 +28,8 @@ export function findWarnings(
     ...quotedVariables(text, tokens, known),
     ...orderVariables(tokens),
     ...tableVariables(tokens),
+    ...sliceBounds(tokens),
+    ...(isRead ? rowLocks(tokens, isPostgres) : []),
   ].sort((a, b) => a.at - b.at);
   return found
     .slice(0, warningsMax)
@@ -94,5 +102,32 @@ function* tableVariables(tokens: readonly Token[]): Iterable<Found> {
     if (before.text === 'FROM' && word?.text === 'DISTINCT') continue;
     const detail = `:${text} is used as the name of a table, but a variable is a value. Write the name into the text, or store one query for each table.`;
     yield { code: 'TABLE_VARIABLE', detail, at: token.start };
+  }
+}
+
+/** Finds `names[:i]` with an `i` that the context does not declare, which is a slice up to the column `i`. */
+function* sliceBounds(tokens: readonly Token[]): Iterable<Found> {
+  for (const [i, { kind, text, start, end }] of tokens.entries()) {
+    const next = tokens[i + 1];
+    if (kind !== 'symbol' || text !== ':' || tokens[i - 1]?.text !== '[') continue;
+    if (next?.kind !== 'word' || next.start !== end) continue;
+    const name = next.text.toLowerCase();
+    const detail = `[:${name}] is a slice that ends at the column ${name}, because the context has no variable of this name. For a variable, declare it in the context or write {{${name}}}.`;
+    yield { code: 'SLICE_BOUND', detail, at: start };
+  }
+}
+
+/** What follows FOR in a clause that locks rows. */
+const rowLock = /^(UPDATE|SHARE|NO KEY UPDATE|KEY SHARE)\b/;
+
+/** In a transaction that only reads, PostgreSQL allows none of these locks, and MySQL and MariaDB no FOR UPDATE. */
+function* rowLocks(tokens: readonly Token[], isPostgres: boolean): Iterable<Found> {
+  for (const [i, { kind, text, start }] of tokens.entries()) {
+    if (kind !== 'word' || text !== 'FOR') continue;
+    const words = tokens.slice(i + 1, i + 4).map((token) => (token.kind === 'word' ? token.text : ''));
+    const lock = rowLock.exec(words.join(' '))?.[1];
+    if (lock === undefined || (!isPostgres && lock !== 'UPDATE')) continue;
+    const detail = `FOR ${lock} locks rows, so the database rejects the statement under a command that only reads. Set the command to CALL, or remove FOR ${lock}.`;
+    yield { code: 'LOCKING_READ', detail, at: start };
   }
 }

@@ -260,7 +260,10 @@ export class ClassifierState {
     counts[before === undefined ? 'trained' : 'corrected'] += 1;
     this.#jobs.delete(jobId);
     this.#jobs.set(jobId, counts);
-    for (const oldest of this.#jobs.keys()) if (this.#jobs.size > jobsMax) this.#jobs.delete(oldest);
+    for (const oldest of this.#jobs.keys()) {
+      if (this.#jobs.size <= jobsMax) break;
+      this.#jobs.delete(oldest);
+    }
   }
 
   #addClass(added: ClassState): void {

@@ -31,13 +31,15 @@ const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;
 
 /**
  * Returns the words of a text that may be names, without string literals and comments. Each word is included as written
- * and in lower case, because servers differ in how they store and compare names.
+ * and in lower case, because servers differ in how they store and compare names. Names have no characters above U+FFFF,
+ * and a look-up of a word with one fails.
  */
 export function wordsOf(text: string): Set<string> {
   const words = new Set<string>();
   for (const [word, quoted] of withoutQuotes(text).matchAll(names)) {
     const name = quoted?.replaceAll('``', '`') ?? word;
-    if (name.length <= nameCharactersMax && !/^\d+$/.test(word)) words.add(name).add(name.toLowerCase());
+    if (name.length <= nameCharactersMax && !/^\d+$|[\ud800-\udfff]/.test(name))
+      words.add(name).add(name.toLowerCase());
   }
   return words;
 }

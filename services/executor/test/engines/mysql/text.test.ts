@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { usesSession } from '../../../src/engines/mysql/text.ts';
+import { usesSession, wordsOf } from '../../../src/engines/mysql/text.ts';
 
 it.each([
   'SELECT @x',
@@ -29,4 +29,11 @@ it.each(["'", "\\'", "''", '`', '/*', ' '])('a text that repeats %j is read in b
   const startedAt = performance.now();
   usesSession(`SELECT '${piece.repeat(262_144 / piece.length)}`);
   expect(performance.now() - startedAt).toBeLessThan(1_000);
+});
+
+it('names have no characters above U+FFFF', () => {
+  expect([...wordsOf('SELECT `a😀`, `b` AS `😀`, ü FROM c')]).toEqual(
+    expect.arrayContaining(['SELECT', 'b', 'ü', 'c']),
+  );
+  expect([...wordsOf('SELECT `a😀`, `b` AS `😀`')].join('')).not.toContain('😀');
 });
