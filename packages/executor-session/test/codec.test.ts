@@ -1,6 +1,5 @@
 import {
   ExecutorServiceService,
-  Numbers,
   type SessionRequest,
   type SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
@@ -75,7 +74,8 @@ describe('calls', () => {
     version: orNone(uint32),
     dryRun: fc.boolean(),
     meta: fc.boolean(),
-    numbers: fc.constantFrom(Numbers.NUMBERS_AUTO, Numbers.NUMBERS_STRING, Numbers.NUMBERS_NUMBER),
+    numbersAsStrings: fc.boolean(),
+    exactNumbers: orNone(fc.boolean()),
   });
   const execution = fc.record({
     queryId: text,

@@ -1,7 +1,7 @@
 /** The state of one execution. */
 
 import type { FormatName } from '@datahub/contract/formats';
-import { type Numbers, numbersForms } from '@datahub/contract/numbers';
+import type { Numbers } from '@datahub/contract/numbers';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import type { Annotation, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
@@ -108,7 +108,8 @@ export class Execution implements ExecutionReply, ErrorMapping {
   }
 
   get numbers(): Numbers {
-    return numbersForms[this.request.options?.numbers ?? 0] ?? 'auto';
+    const { numbersAsStrings, exactNumbers } = this.request.options ?? {};
+    return numbersAsStrings ? 'string' : exactNumbers ? 'number' : 'auto';
   }
 
   responseOptions(maxRows: number | undefined): ResponseOptions {

@@ -2,7 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type ExecuteRequest, Format, Numbers } from '@datahub/proto/executor/v1/executor';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -193,4 +193,4 @@ export function setupExecute({
     abandoned: () => abandoned,
   };
 }
-export const noOptions = { dryRun: false, meta: false, numbers: Numbers.NUMBERS_AUTO };
+export const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };

@@ -37,7 +37,7 @@ function spyDial(options: {
   const dial = createDial({
     policy: createAddressPolicy(options.settings ?? strict, options.resolve),
     accountId: 'account',
-    connectTimeoutMs: options.connectTimeoutMs ?? 200,
+    connectTimeoutMs: options.connectTimeoutMs ?? 2_000,
     staggerMs: options.staggerMs ?? 10,
     connect: ({ address }) => {
       dialled.push(address);
@@ -45,7 +45,7 @@ function spyDial(options: {
       sockets.push(socket);
       const fate = options.fate?.(address) ?? 'connect';
       if (fate === 'connect') setImmediate(() => socket.emit('connect'));
-      if (fate === 'late') setTimeout(() => socket.emit('connect'), 40);
+      if (fate === 'late') setTimeout(() => socket.emit('connect'), 400);
       if (fate === 'refuse') setImmediate(() => socket.destroy(new Error(`ECONNREFUSED ${address}`)));
       return socket;
     },

@@ -1,6 +1,6 @@
 /** One run of a job: reads all rows of its query and trains the classifier with the rows that are valid examples. */
 
-import { Format, Numbers } from '@datahub/proto/executor/v1/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
@@ -43,7 +43,7 @@ export class TrainingRun {
   async run(): Promise<void> {
     const { job, upstreams, ctx, stop } = this.#options;
     const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
-    const options = { dryRun: false, meta: false, numbers: Numbers.NUMBERS_STRING };
+    const options = { dryRun: false, meta: false, numbersAsStrings: true };
     const { queryId, contextJson } = job;
     const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
     try {

@@ -1,6 +1,6 @@
 /** Runs a tool through the same calls of services as its route of REST. */
 
-import { Format, Numbers } from '@datahub/proto/executor/v1/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../http/exact-json.ts';
@@ -84,7 +84,7 @@ async function runQuery(
   const execution = {
     queryId,
     contextJson: valuesJson(request, path, values),
-    options: { dryRun: false, meta: false, numbers: Numbers.NUMBERS_AUTO, strict: true, maxRows: rowsMax },
+    options: { dryRun: false, meta: false, numbersAsStrings: false, strict: true, maxRows: rowsMax },
     format: Format.FORMAT_NDJSON,
   };
   try {

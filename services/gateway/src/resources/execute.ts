@@ -2,7 +2,6 @@
 
 import { isReadingCommand } from '@datahub/contract/commands';
 import { numbersForms } from '@datahub/contract/numbers';
-import { Numbers } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -70,7 +69,7 @@ export const execution = answer(
   ['truncated', 'meta'],
 );
 
-const noOptions = { dryRun: false, meta: false, numbers: Numbers.NUMBERS_AUTO };
+const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
   const { executor, catalog } = upstreams;
@@ -162,11 +161,17 @@ function toRetryable(err: HubError): HubError {
 }
 
 export function toOptions({
-  numbers = 'auto',
+  numbers,
   dryRun = false,
   meta = false,
   annotate: _,
   ...rest
 }: NonNullable<ExecuteBody['options']>) {
-  return { ...rest, dryRun, meta, numbers: numbersForms.indexOf(numbers) as Numbers };
+  return {
+    ...rest,
+    dryRun,
+    meta,
+    numbersAsStrings: numbers === 'string',
+    exactNumbers: numbers === 'number' || undefined,
+  };
 }

@@ -1,6 +1,6 @@
 /** Reads the texts of a column of a query's rows into memory, up to the limits of a summary. */
 
-import { Format, Numbers } from '@datahub/proto/executor/v1/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { requireGranted } from '../access/authenticate.ts';
@@ -47,7 +47,7 @@ export async function readColumn(
   const execution = {
     queryId,
     contextJson: contextJson(request, request.body as object),
-    options: { dryRun: false, meta: false, numbers: Numbers.NUMBERS_AUTO },
+    options: { dryRun: false, meta: false, numbersAsStrings: false },
     format: Format.FORMAT_NDJSON,
     onlyReads: true,
   };

@@ -29,7 +29,7 @@ describe('the processes of one classifier', () => {
       Array.from({ length: 700 }, (_, i) => ({ label: `label ${i % 3}`, text: `text ${i % 5}` })),
     );
     const snapshot = () => store.snapshots.get('account', 'classifier');
-    await expect.poll(snapshot, { timeout: 5_000 }).not.toBeNull();
+    await expect.poll(snapshot).not.toBeNull();
     return { a, stored: deserialize((await snapshot()) as Uint8Array) };
   }
 
@@ -99,7 +99,7 @@ describe('the processes of one classifier', () => {
     expect(await call('e')).toHaveLength(1);
     await expect(call('f')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
     // Keep the store open until the state is rebuilt.
-    await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild)).toBe(false);
   });
 
   it('do not learn a rejected call when another process makes room during the append', async () => {
@@ -120,7 +120,7 @@ describe('the processes of one classifier', () => {
     expect(conflicts).toBe(2);
     expect(await log.read(({ classes }) => [...classes.values()].map(({ label }) => label))).toEqual(['b']);
     for (const one of [log, other]) {
-      await expect.poll(() => one.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+      await expect.poll(() => one.read(({ needsRebuild }) => needsRebuild)).toBe(false);
     }
   });
 
@@ -136,7 +136,7 @@ describe('the processes of one classifier', () => {
     expect(fresh).toEqual({ classId: expect.not.stringMatching(`^${old?.classId}$`), observations: 1 });
     // Keep the store open until both have rebuilt their state.
     for (const log of [a, b]) {
-      await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+      await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild)).toBe(false);
     }
   });
 
@@ -148,7 +148,7 @@ describe('the processes of one classifier', () => {
     }));
     await a.train(examples.slice(0, 2_400));
     await a.train(examples.slice(2_400));
-    await expect.poll(() => store.snapshots.get('account', 'classifier'), { timeout: 5_000 }).not.toBeNull();
+    await expect.poll(() => store.snapshots.get('account', 'classifier')).not.toBeNull();
     const b = create();
     expect(await b.predict(['word3'], all)).toEqual(await a.predict(['word3'], all));
     expect(await b.read(({ classes }) => [...classes.values()])).toEqual(
@@ -170,7 +170,7 @@ describe('the processes of one classifier', () => {
       (await log.predict(['word1 and', 'word2 text 4', 'word0'], all))
         .flatMap(({ scores }) => scores)
         .map(({ label, confidence }) => [label, Math.round(confidence * 1e9)]);
-    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild)).toBe(false);
     expect(await confidences(a)).toEqual(await confidences(b));
     expect(await a.train([{ label: 'label 0', text: 'word0' }])).toMatchObject([{ observations: 1 }]);
   });
@@ -184,7 +184,7 @@ describe('the processes of one classifier', () => {
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     expect(await a.read(({ needsRebuild }) => needsRebuild)).toBe(true);
     await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 20_000 }).toBe(false);
-  }, 30_000);
+  });
 
   it('stop learning again when the classifier is deleted meanwhile', async () => {
     const a = create();
@@ -204,7 +204,7 @@ describe('the processes of one classifier', () => {
     };
     for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
     expect(reads).toBeLessThan(20);
-  }, 30_000);
+  });
 
   it('evaluate after a class was deleted as if it had never been trained, also after a restart', async () => {
     const examples = Array.from({ length: 700 }, (_, i) => ({
@@ -216,7 +216,7 @@ describe('the processes of one classifier', () => {
     await a.deleteClass(gone?.classId ?? '');
     const examplesOf = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.figures.examples);
     expect(await examplesOf(a)).toBeLessThan(468);
-    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild)).toBe(false);
     const read = (log: ClassifierLog) =>
       log.read(({ evaluation: { figures, recentFigures, curve } }) => ({ figures, recentFigures, curve }));
     const own = await read(a);
@@ -256,7 +256,7 @@ describe('the processes of one classifier', () => {
     expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));
     const whole = await curve(a);
     expect(whole).not.toEqual([]);
-    await expect.poll(() => curve(b), { timeout: 5_000 }).toEqual(whole);
+    await expect.poll(() => curve(b)).toEqual(whole);
   });
 
   it('ignore a snapshot of another format, and learn the log', async () => {

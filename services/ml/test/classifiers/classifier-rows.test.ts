@@ -32,7 +32,7 @@ describe('rows of a query', () => {
       scores.map(({ label, confidence }): (string | number)[] => [label, confidence]).sort(),
     );
   const rebuilt = (log: ClassifierLog) =>
-    expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    expect.poll(() => log.read(({ needsRebuild }) => needsRebuild)).toBe(false);
 
   it('are learnt once by two processes that send them at the same time', async () => {
     const [a, b] = [create(), create()];

@@ -52,7 +52,7 @@ describe('a changed example', () => {
       expected: {},
     });
   const figuresOf = async (log: ClassifierLog) => {
-    await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => log.read(({ needsRebuild }) => needsRebuild)).toBe(false);
     const predictions = await log.predict(['word1 and', 'text 4', 'word0 text 2'], {
       top: 10,
       signal: new CallStop(),

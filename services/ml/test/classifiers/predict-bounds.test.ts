@@ -36,7 +36,7 @@ describe('predictions of a classifier with many classes', () => {
     });
     const examples = Array.from({ length: classCount }, (_, i) => ({ label: `${i}`, text: `word${i} both` }));
     await log.train(examples);
-  }, 60_000);
+  });
   afterAll(() => store.close());
 
   it('contain the best classes, and the sum of the others', async () => {

@@ -39,23 +39,6 @@ export namespace Format {
   export type FORMAT_ARROW = typeof Format.FORMAT_ARROW;
 }
 
-/** How bigint and decimal values are written. */
-export const Numbers = {
-  /** NUMBERS_AUTO - As numbers if a double represents them exactly, else as strings. */
-  NUMBERS_AUTO: 0,
-  NUMBERS_STRING: 1,
-  /** NUMBERS_NUMBER - As numbers with all their digits. NaN and the infinities are strings. */
-  NUMBERS_NUMBER: 2,
-} as const;
-
-export type Numbers = typeof Numbers[keyof typeof Numbers];
-
-export namespace Numbers {
-  export type NUMBERS_AUTO = typeof Numbers.NUMBERS_AUTO;
-  export type NUMBERS_STRING = typeof Numbers.NUMBERS_STRING;
-  export type NUMBERS_NUMBER = typeof Numbers.NUMBERS_NUMBER;
-}
-
 export interface ExecuteOptions {
   /** These can only lower the limits in force. At least 1. */
   timeoutMs?: number | undefined;
@@ -66,13 +49,21 @@ export interface ExecuteOptions {
   maxAffected?: number | undefined;
   dryRun: boolean;
   meta: boolean;
-  numbers: Numbers;
+  /**
+   * Writes bigint and decimal values as strings. By default they are numbers if a double represents them exactly, else
+   * strings.
+   */
+  numbersAsStrings: boolean;
   /** If true, an unknown name in the context is an error. */
   strict?:
     | boolean
     | undefined;
   /** If the query has another version, the call fails with VERSION_CHANGED. */
-  version?: number | undefined;
+  version?:
+    | number
+    | undefined;
+  /** Writes them as numbers with all their digits. NaN and the infinities stay strings. `numbers_as_strings` wins. */
+  exactNumbers?: boolean | undefined;
 }
 
 export interface ExecuteRequest {
@@ -561,9 +552,10 @@ function createBaseExecuteOptions(): ExecuteOptions {
     maxAffected: undefined,
     dryRun: false,
     meta: false,
-    numbers: 0,
+    numbersAsStrings: false,
     strict: undefined,
     version: undefined,
+    exactNumbers: undefined,
   };
 }
 
@@ -584,14 +576,17 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     if (message.meta !== false) {
       writer.uint32(40).bool(message.meta);
     }
-    if (message.numbers !== 0) {
-      writer.uint32(48).int32(message.numbers);
+    if (message.numbersAsStrings !== false) {
+      writer.uint32(48).bool(message.numbersAsStrings);
     }
     if (message.strict !== undefined) {
       writer.uint32(56).bool(message.strict);
     }
     if (message.version !== undefined) {
       writer.uint32(64).uint32(message.version);
+    }
+    if (message.exactNumbers !== undefined) {
+      writer.uint32(72).bool(message.exactNumbers);
     }
     return writer;
   },
@@ -654,7 +649,7 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
               break;
             }
 
-            message.numbers = reader.int32() as any;
+            message.numbersAsStrings = reader.bool();
             continue;
           }
           case 7: {
@@ -671,6 +666,14 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
             }
 
             message.version = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.exactNumbers = reader.bool();
             continue;
           }
         }

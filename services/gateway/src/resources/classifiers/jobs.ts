@@ -1,6 +1,6 @@
 /** Jobs that train classifiers from the rows of queries. */
 
-import { Format, Numbers } from '@datahub/proto/executor/v1/executor';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Job } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { requireGranted } from '../../access/authenticate.ts';
@@ -66,7 +66,7 @@ export const jobs = list(job);
 
 const paging = { limitDefault: 50, limitMax: 200 };
 const contextCharactersMax = 65_536;
-const noOptions = { dryRun: false, meta: false, numbers: Numbers.NUMBERS_STRING };
+const noOptions = { dryRun: false, meta: false, numbersAsStrings: true };
 
 function createJobHandlers({ upstreams: { ml } }: ResourceDeps) {
   const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
