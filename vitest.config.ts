@@ -40,12 +40,19 @@ const dependOnForm = [
 const distributedFiles = process.env.TEST_EXTENT === 'quick' ? dependOnForm : ['tests/e2e/**/*.test.ts'];
 
 /**
- * The console's jobs and what programs of clients do are the same over every form: `console.test.ts` and `client.test.ts`
- * say that they work there.
+ * The console's jobs, what programs of clients do, and the statements that databases get are the same over every form:
+ * `console.test.ts` and `client.test.ts` say that they work there. The tools of a database that `statement-comments`
+ * reads are settings of the whole server, so two forms cannot share them.
  */
-const once = ['console-*', 'client-runtimes', 'types', 'python', 'cli', 'hub-files'].map(
-  (name) => `tests/e2e/${name}.test.ts`,
-);
+const once = [
+  'console-*',
+  'client-runtimes',
+  'types',
+  'python',
+  'cli',
+  'hub-files',
+  'statement-comments',
+].map((name) => `tests/e2e/${name}.test.ts`);
 
 /** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
 const e2e = (name: string, env: Record<string, string>) => ({

@@ -1,5 +1,6 @@
 /** The databases' own tools name the stored query of each statement. */
 
+import { randomBytes } from 'node:crypto';
 import type { RowDataPacket } from 'mysql2';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
@@ -10,12 +11,15 @@ import { api, database, engines, sourceBody } from '../support/hub.ts';
 const queryCount = 100;
 const named = /\/\*datahub query=([\w.-]+)\*\//;
 
-/** Stores and runs queries that also differ without their constants. Resolves to their ids. */
-async function runQueries(hubId: string, sourceId: string): Promise<string[]> {
+/**
+ * Stores and runs queries that also differ without their constants and names of columns, from each other and, by their
+ * table, from those of other runs. Resolves to their ids.
+ */
+async function runQueries(hubId: string, sourceId: string, table: string): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 1; i <= queryCount; i++) {
-    const query = `SELECT ${Array.from({ length: i }, (_, j) => `${j} AS c${i}_${j}`).join(', ')}`;
-    const body = { hubId, sourceId, label: `comment ${i}`, query };
+    const columns = Array.from({ length: i }, (_, j) => `${j} AS c${i}_${j}`).join(', ');
+    const body = { hubId, sourceId, label: `comment ${i}`, query: `SELECT ${columns} FROM ${table}` };
     ids.push((await api.ok(api.post('/v1/queries', body))).config.query.queryId);
   }
   for (const queryId of ids) await api.ok(api.post('/v1/queries/execute', { queryId }));
@@ -25,6 +29,7 @@ async function runQueries(hubId: string, sourceId: string): Promise<string[]> {
 const namesIn = (texts: string[]): string[] => texts.flatMap((text) => named.exec(text)?.[1] ?? []);
 
 interface Tool {
+  run(statement: string): Promise<unknown>;
   /** Resolves to false if the server does not have the tool. */
   begin(): Promise<boolean>;
   texts(): Promise<string[]>;
@@ -55,6 +60,7 @@ async function inPostgres(access: DatabaseAccess, statement: string) {
 
 const tools: Record<string, (access: DatabaseAccess) => Tool> = {
   postgres: (access) => ({
+    run: (statement) => inPostgres(access, statement),
     begin: async () => {
       const [row] = await inPostgres(access, 'SHOW shared_preload_libraries');
       if (!row.shared_preload_libraries.includes('pg_stat_statements')) return false;
@@ -65,6 +71,7 @@ const tools: Record<string, (access: DatabaseAccess) => Tool> = {
       (await inPostgres(access, 'SELECT query FROM pg_stat_statements')).map(({ query }) => query),
   }),
   mysql: (access) => ({
+    run: (statement) => inMysql(access, statement),
     begin: async () => {
       await inMysql(access, 'TRUNCATE TABLE performance_schema.events_statements_summary_by_digest');
       return true;
@@ -76,6 +83,7 @@ const tools: Record<string, (access: DatabaseAccess) => Tool> = {
     },
   }),
   mariadb: (access) => ({
+    run: (statement) => inMysql(access, statement),
     begin: async () => {
       await inMysql(
         access,
@@ -104,17 +112,22 @@ const tools: Record<string, (access: DatabaseAccess) => Tool> = {
 describe.each(engines)('the tools of %s', (engine) => {
   let hubId: string;
   const tool = tools[engine]?.(database(engine)) as Tool;
+  const table = `commented_${randomBytes(6).toString('hex')}`;
   let isThere = false;
   beforeAll(async () => {
+    await tool.run(`CREATE TABLE ${table} (a int)`);
     isThere = await tool.begin();
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: `comments ${engine}` })));
   });
-  afterAll(() => tool.end?.());
+  afterAll(async () => {
+    await tool.end?.();
+    await tool.run(`DROP TABLE ${table}`);
+  });
 
   it('name every query that ran, unless its source says no', async ({ skip }) => {
     if (!isThere) skip('the server does not load pg_stat_statements');
     const { sourceId } = await api.ok(api.post('/v1/sources', sourceBody(hubId, engine)));
-    const ids = await runQueries(hubId, sourceId);
+    const ids = await runQueries(hubId, sourceId, table);
     expect([...new Set(namesIn(await tool.texts()))]).toEqual(expect.arrayContaining(ids));
 
     await api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings: { statementComments: 'off' } }));

@@ -92,7 +92,7 @@ function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
-  if (url === '/v1/classifiers/:classifierId') return { name: 'x' };
+  if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };
   if (url.endsWith('/:exampleId')) return { label: 'x' };
   if (url.endsWith('/train')) return { label: 'l', context: 'c' };
   if (url.endsWith('/predict')) return { context: 'c' };
