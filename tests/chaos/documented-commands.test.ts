@@ -32,7 +32,7 @@ const isTypedHere = ({ page, at }: Block) =>
 /** The commands of the other blocks, with a file that runs the same command and words that the file contains. */
 const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npm test$/, '.ci/run', 'npm test'],
-  [/^npm pack -w packages\/cli$/, 'tests/e2e/cli.test.ts', "'pack'"],
+  [/^npm run pack -w packages\/cli$/, 'tests/e2e/cli.test.ts', "'pack'"],
   [/^npx --yes \.\/datahub-cli-/, 'tests/e2e/cli.test.ts', "'--yes'"],
   [/^npx datahub (export|check|plan|apply) /, 'tests/e2e/hub-files.test.ts', "run('apply')"],
   [/^npx datahub keys create --name ci /, 'tests/e2e/hub-files.test.ts', 'queries:check,hubs:read'],

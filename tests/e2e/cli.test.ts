@@ -155,7 +155,8 @@ it('the packed package is one program without dependencies', async () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const env = { ...process.env, HOME: dir, npm_config_update_notifier: 'false' };
   const run = promisify(execFile);
-  await run('npm', ['pack', '-w', 'packages/cli', '--pack-destination', dir], { cwd: root, env });
+  const pack = ['run', 'pack', '-w', 'packages/cli', '--', '--pack-destination', dir];
+  await run('npm', pack, { cwd: root, env });
   const options = ['--yes', '--offline', '--cache', join(dir, 'npm')];
   const { stdout } = await run('npx', [...options, './datahub-cli-0.1.0.tgz', '--help'], { cwd: dir, env });
   expect(stdout).toBe(await ok(['--help']));

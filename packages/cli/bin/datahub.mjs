@@ -2,5 +2,12 @@
 // In the repository the sources run, with the commands for operators. The packed package contains only the bundle.
 import { existsSync } from 'node:fs';
 
-const source = new URL('../../hub/src/cli.ts', import.meta.url);
-await import(existsSync(source) ? source.href : new URL('../dist/datahub.js', import.meta.url).href);
+const program = ['../../hub/src/cli.ts', '../dist/datahub.js']
+  .map((path) => new URL(path, import.meta.url))
+  .find((url) => existsSync(url));
+if (program === undefined) {
+  // `npm pack` alone does not build, because the project runs no script of a package.
+  console.error('This package lacks its program. Pack it with `npm run pack -w packages/cli`.');
+  process.exit(1);
+}
+await import(program.href);
