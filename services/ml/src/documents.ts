@@ -77,6 +77,9 @@ export interface JobDoc extends Doc {
   createdAt: number;
   startedAt: number | null;
   endedAt: number | null;
+  /** How often a gateway has released the job, and when it did so last. Absent if none has. */
+  turns?: number;
+  releasedAt?: number;
   /** The lease of the gateway that runs the job. */
   lease: { token: string; until: number } | null;
   /** Null until the job has ended. */

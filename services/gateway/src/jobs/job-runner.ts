@@ -1,4 +1,8 @@
-/** Takes jobs from the ml service and runs a few at a time. */
+/**
+ * Takes jobs from the ml service and runs several at a time, at most one of each account. A job that waits for its source
+ * costs only memory, so slow sources don't delay the jobs of others. If all places are taken and another job waits, the job
+ * that has run longest gives its place away once it has used its share of time. It continues later, with a longer share.
+ */
 
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { createCallContext } from '@datahub/service-kit/call/call';
@@ -6,6 +10,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { runJob, stops } from './job.ts';
+import { LearntRows, learntRowsMax } from './learnt-rows.ts';
 
 export interface JobRunner {
   /** Releases the running jobs, so that other gateways can take them at once. */
@@ -16,31 +21,71 @@ export interface JobRunnerDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor' | 'ml'>;
   logger: Logger;
   pollMs?: number;
+  /** How long a job may run, at its first turn, while others wait for its place. */
+  shareMs?: number;
 }
 
-const jobsMax = 2;
+interface RunningJob {
+  /** Releases the job. */
+  release: CallStop;
+  startedAt: number;
+  shareEndsAt: number;
+  ended: Promise<void>;
+}
+
+/** Each job has up to 4 MB of rows in memory. */
+export const jobsMax = 16;
+const shareMsDefault = 60_000;
+/** A share doubles with each turn of a job, up to this factor, so that a slow query gets the time that it needs. */
+const shareGrowthMax = 64;
 const takeTimeoutMs = 5_000;
 
-export function createJobRunner({ upstreams, logger, pollMs = 500 }: JobRunnerDeps): JobRunner {
-  const running = new Set<Promise<void>>();
-  const closing = new CallStop();
+export function createJobRunner({
+  upstreams,
+  logger,
+  pollMs = 500,
+  shareMs = shareMsDefault,
+}: JobRunnerDeps): JobRunner {
+  const running = new Set<RunningJob>();
+  const room = { rows: learntRowsMax };
+  let isClosing = false;
   const warn = (err: unknown) => {
     // The next poll repeats the call.
     if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
     logger.warn({ event: 'job.interrupted', err }, 'a job could not be run; it will be tried again');
   };
 
+  /** The job that began first, of those that have used their share. */
+  const findOverdue = (): RunningJob | undefined => {
+    const now = performance.now();
+    const overdue = [...running].filter(({ release, shareEndsAt }) => !release.aborted && shareEndsAt <= now);
+    return overdue.sort((one, other) => one.startedAt - other.startedAt)[0];
+  };
+
   const take = async (): Promise<void> => {
     const { job } = await upstreams.ml.takeJob({}, createCallContext({ timeoutMs: takeTimeoutMs }));
     if (job === undefined) return;
-    const run = runJob(job, { upstreams, closing, onFailure: warn }).catch(warn);
-    running.add(run);
-    void run.then(() => running.delete(run));
+    if (running.size >= jobsMax) findOverdue()?.release.abort(stops.share);
+    const release = new CallStop();
+    const learnt = new LearntRows(room);
+    const startedAt = performance.now();
+    const shareEndsAt = startedAt + shareMs * Math.min(shareGrowthMax, 2 ** job.turns);
+    const ended = runJob(job, { upstreams, release, learnt, onFailure: warn }).catch(warn);
+    const own = { release, startedAt, shareEndsAt, ended };
+    running.add(own);
+    void ended.then(() => {
+      learnt.close();
+      running.delete(own);
+    });
+    // The gateway may have begun to close during the call.
+    if (isClosing) release.abort(stops.closing);
   };
 
+  const hasPlace = () =>
+    running.size < jobsMax || (running.size < 2 * jobsMax && findOverdue() !== undefined);
   let taking: Promise<void> | undefined;
   const poll = setInterval(() => {
-    if (taking !== undefined || closing.aborted || running.size >= jobsMax) return;
+    if (taking !== undefined || isClosing || !hasPlace()) return;
     taking = take()
       .catch(warn)
       .finally(() => {
@@ -52,9 +97,10 @@ export function createJobRunner({ upstreams, logger, pollMs = 500 }: JobRunnerDe
   return {
     close: async () => {
       clearInterval(poll);
-      closing.abort(stops.closing);
+      isClosing = true;
+      for (const { release } of running) release.abort(stops.closing);
       await taking;
-      await Promise.all(running);
+      await Promise.all([...running].map(({ ended }) => ended));
     },
   };
 }

@@ -14,12 +14,13 @@ import { type CallContext, createCallContext } from '@datahub/service-kit/call/c
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { createRequestId } from '@datahub/service-kit/call/request-id';
 import type { Upstreams } from '../upstreams.ts';
-import { LearntRows } from './learnt-rows.ts';
+import type { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';
 
 /** The reasons for stopping a run, besides a key that is no longer valid. */
 export const stops = {
   closing: new HubError('UNAVAILABLE', 'The gateway is shutting down.'),
+  share: new HubError('UNAVAILABLE', 'The job has used its share of time, and another job waits.'),
   rights: new HubError('UNAVAILABLE', 'The scopes or limits of the key changed.'),
 };
 
@@ -43,8 +44,10 @@ const transientCodes = new Set([
 
 export interface JobDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor' | 'ml'>;
-  /** Fires when the gateway shuts down. */
-  closing: CallStop;
+  /** Fires when the gateway shuts down, or another job gets the place of this one. The job then waits for its next turn. */
+  release: CallStop;
+  /** Empty at the start. */
+  learnt: LearntRows;
   /** Called for an unexpected failure, which is not a fault of the job. */
   onFailure(err: unknown): void;
 }
@@ -67,25 +70,26 @@ class JobRun {
   #principal: Principal;
   #checkedAt = performance.now();
   #run: TrainingRun | undefined;
-  readonly #learnt = new LearntRows();
+  readonly #learnt: LearntRows;
   /** True if the job was deleted or another gateway has leased it. */
   #isLost = false;
-  readonly #onClosing = () => this.#stop.abort(stops.closing);
+  readonly #onRelease = () => this.#stop.abort(this.#deps.release.reason);
 
   constructor(job: TakenJob, deps: JobDeps) {
     this.#job = job;
     this.#deps = deps;
+    this.#learnt = deps.learnt;
     const { accountId, keyId, leaseMs } = job;
     this.#principal = { accountId, keyId, scopes: [], limits: undefined };
     this.#heartbeat = setInterval(() => void this.#extendLease(), leaseMs / 3);
     this.#keyCheck = setInterval(() => void this.#checkKey(), keyCheckMs);
-    deps.closing.addEventListener('abort', this.#onClosing);
+    deps.release.addEventListener('abort', this.#onRelease);
   }
 
   close(): void {
     clearInterval(this.#heartbeat);
     clearInterval(this.#keyCheck);
-    this.#deps.closing.removeEventListener('abort', this.#onClosing);
+    this.#deps.release.removeEventListener('abort', this.#onRelease);
   }
 
   async run(): Promise<void> {
@@ -96,7 +100,7 @@ class JobRun {
         return await this.#end('done');
       } catch (err) {
         if (this.#isLost) return;
-        if (this.#deps.closing.aborted) return await this.#end('');
+        if (this.#deps.release.aborted) return await this.#end('');
         if (this.#learnt.size > before || err === stops.rights) tries = 0;
         const failure = toHubError(err);
         if (failure.code === 'INTERNAL') this.#deps.onFailure(err);
@@ -109,15 +113,15 @@ class JobRun {
     }
   }
 
-  /** Ends early when the gateway shuts down. */
+  /** Ends early when the job is released. */
   #pause(ms: number): Promise<void> {
-    return wait(ms, undefined, { signal: toAbortSignal(this.#deps.closing) }).catch(() => {});
+    return wait(ms, undefined, { signal: toAbortSignal(this.#deps.release) }).catch(() => {});
   }
 
   async #runOnce(): Promise<void> {
     this.#stop = new CallStop();
     const stop = this.#stop;
-    if (this.#deps.closing.aborted) throw stops.closing;
+    if (this.#deps.release.aborted) throw this.#deps.release.reason;
     this.#principal = await this.#resolveKey();
     for (const scope of ['classifiers:train', 'queries:execute'] as const) {
       if (!isGranted(this.#principal.scopes, scope))

@@ -3,15 +3,21 @@
 import type { Row } from '@datahub/proto/ml/v1/ml';
 import { type Digest, DigestTable, digestOf } from '@datahub/service-kit/digest-table';
 
-/** A classifier learns at most this many rows. They take 25 MB. */
-const rowsMax = 1_000_000;
+/** The most rows of all jobs of a gateway. They take 50 MB. A classifier learns at most half as many. */
+export const learntRowsMax = 2_000_000;
 
 export function digestOfRow({ id, label, text }: Row): Digest {
   return digestOf(JSON.stringify([id, label, text]));
 }
 
 export class LearntRows {
-  readonly #table = new DigestTable(3);
+  #table = new DigestTable(3);
+  readonly #room: { rows: number };
+
+  /** @param room How many rows more the jobs of this gateway may remember. */
+  constructor(room: { rows: number }) {
+    this.#room = room;
+  }
 
   get size(): number {
     return this.#table.size;
@@ -21,8 +27,16 @@ export class LearntRows {
     return this.#table.find(digest) !== undefined;
   }
 
-  /** Ignores a row beyond the maximum. */
+  /** Ignores a row if there is no room. */
   add(digest: Digest): void {
-    if (this.size < rowsMax) this.#table.set(digest, 1);
+    if (this.#room.rows <= 0 || this.has(digest)) return;
+    this.#room.rows -= 1;
+    this.#table.set(digest, 1);
+  }
+
+  /** Forgets the rows. */
+  close(): void {
+    this.#room.rows += this.size;
+    this.#table = new DigestTable(3);
   }
 }

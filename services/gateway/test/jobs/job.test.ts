@@ -4,7 +4,7 @@ import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { expect, it } from 'vitest';
 import { type JobDeps, runJob } from '../../src/jobs/job.ts';
-import { digestOfRow, LearntRows } from '../../src/jobs/learnt-rows.ts';
+import { digestOfRow, LearntRows, learntRowsMax } from '../../src/jobs/learnt-rows.ts';
 
 const principal: Principal = {
   accountId: 'a',
@@ -21,6 +21,7 @@ const job: TakenJob = {
   columns: { id: 'id', label: 'label', text: 'text' },
   lease: 'l',
   leaseMs: 60_000,
+  turns: 0,
 };
 const timedOut = new HubError('STATEMENT_TIMEOUT', 'The statement took longer than allowed.');
 
@@ -52,7 +53,8 @@ async function run({ rows, rowsOfRun }: { rows: number; rowsOfRun: number }) {
       },
     },
   } as unknown as JobDeps['upstreams'];
-  await runJob(job, { upstreams, closing: new CallStop(), onFailure: () => {} });
+  const learnt = new LearntRows({ rows: learntRowsMax });
+  await runJob(job, { upstreams, release: new CallStop(), learnt, onFailure: () => {} });
   return { trained, ended, runs };
 }
 
@@ -70,10 +72,15 @@ it('fails if a statement times out before its first row', async () => {
 });
 
 it('recognises rows by id, label and text', () => {
-  const learnt = new LearntRows();
+  const room = { rows: 2 };
+  const learnt = new LearntRows(room);
   const row = { id: '1', label: 'a', text: 'b' };
   learnt.add(digestOfRow(row));
   expect(learnt.has(digestOfRow({ ...row }))).toBe(true);
   for (const other of [{ id: '2' }, { label: 'b' }, { text: 'a' }])
     expect(learnt.has(digestOfRow({ ...row, ...other }))).toBe(false);
+  for (const id of ['2', '3']) learnt.add(digestOfRow({ ...row, id }));
+  expect([learnt.size, room.rows]).toEqual([2, 0]);
+  learnt.close();
+  expect(room.rows).toBe(2);
 });

@@ -115,13 +115,24 @@ export class JobList {
     }
     const [next] = free
       .filter(({ accountId }) => !busy.has(accountId))
-      .sort((one, other) => one.createdAt - other.createdAt);
+      .sort((one, other) => waitingSince(one) - waitingSince(other));
     if (next === undefined) return undefined;
     const lease = { token: randomUUID(), until: nowMs() + leaseMs };
     const startedAt = next.startedAt ?? nowMs();
     const taken = { ...next, version: next.version + 1, state: 'running' as const, lease, startedAt };
     // If the replace fails, another process has taken the job.
     return (await this.#jobs.replace(taken)) ? taken : undefined;
+  }
+
+  /** Puts the job behind the others that wait. Rejects with CONFLICT if another lease applies. */
+  async release(held: Held): Promise<void> {
+    const { turns = 0 } = await this.leased(held);
+    await this.change(held, {
+      state: 'queued',
+      lease: null,
+      turns: turns + 1,
+      releasedAt: this.#options.nowMs(),
+    });
   }
 
   /** Resolves to the job. Rejects with CONFLICT if it does not run under this lease. */
@@ -179,6 +190,8 @@ export class JobList {
     }
   }
 }
+
+const waitingSince = ({ createdAt, releasedAt = createdAt }: JobDoc): number => releasedAt;
 
 const tooMany = () =>
   new HubError(

@@ -96,7 +96,7 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
       const job = await jobs.take();
       if (job === undefined) return { job: undefined };
       const { id: jobId, accountId, keyId, queryId, contextJson, columns, lease } = job;
-      const taken = { jobId, accountId, keyId, queryId, contextJson, columns };
+      const taken = { jobId, accountId, keyId, queryId, contextJson, columns, turns: job.turns ?? 0 };
       return { job: { ...taken, lease: lease?.token ?? '', leaseMs: deps.leaseMs } };
     },
 
@@ -141,18 +141,17 @@ function createRunCalls({
 
     endJob: async ({ jobId, lease, state, errorCode, errorDetail = '', counts }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      const error = errorCode === undefined ? null : { code: errorCode, detail: errorDetail };
-      const change: Partial<JobDoc> =
-        state === ''
-          ? { state: 'queued', lease: null }
-          : {
-              ...toCounts(counts),
-              state: state === 'done' ? 'done' : 'failed',
-              error,
-              endedAt: nowMs(),
-              lease: null,
-            };
-      await jobs.change({ accountId, jobId, lease }, change);
+      const held = { accountId, jobId, lease };
+      if (state === '') await jobs.release(held);
+      else {
+        await jobs.change(held, {
+          ...toCounts(counts),
+          state: state === 'done' ? 'done' : 'failed',
+          error: errorCode === undefined ? null : { code: errorCode, detail: errorDetail },
+          endedAt: nowMs(),
+          lease: null,
+        });
+      }
       return {};
     },
   };

@@ -402,6 +402,8 @@ export interface TakenJob {
   lease: string;
   /** The lease expires this long after the last call. */
   leaseMs: number;
+  /** How often a gateway has released the job before its end. */
+  turns: number;
 }
 
 export interface Row {
@@ -3943,6 +3945,7 @@ function createBaseTakenJob(): TakenJob {
     columns: undefined,
     lease: "",
     leaseMs: 0,
+    turns: 0,
   };
 }
 
@@ -3971,6 +3974,9 @@ export const TakenJob: MessageFns<TakenJob> = {
     }
     if (message.leaseMs !== 0) {
       writer.uint32(64).uint32(message.leaseMs);
+    }
+    if (message.turns !== 0) {
+      writer.uint32(72).uint32(message.turns);
     }
     return writer;
   },
@@ -4050,6 +4056,14 @@ export const TakenJob: MessageFns<TakenJob> = {
             }
 
             message.leaseMs = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.turns = reader.uint32();
             continue;
           }
         }

@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { JobDoc } from '../../src/documents.ts';
+import { JobList } from '../../src/jobs/job-list.ts';
+import { type MlStore, openMlStore } from '../../src/store.ts';
+
+let store: MlStore;
+beforeEach(async () => {
+  store = await openMlStore('sqlite::memory:', randomUUID);
+});
+afterEach(() => store.close());
+
+const job = (id: string, accountId: string, createdAt: number): JobDoc => ({
+  ...{ id, accountId, createdAt, version: 1, classifierId: 'c', queryId: 'q', keyId: 'k', contextJson: '' },
+  columns: { text: 'text', label: 'label', id: 'id' },
+  state: 'queued',
+  counts: { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false },
+  ...{ trained: 0, corrected: 0, error: null, startedAt: null, endedAt: null, lease: null, expiresAt: null },
+});
+
+it('takes a released job again after the jobs that wait', async () => {
+  let now = 1_000;
+  const jobs = new JobList(store, { leaseMs: 60_000, nowMs: () => now });
+  await jobs.add(job('first', 'a', 1));
+  await jobs.add(job('second', 'b', 2));
+  const taken = await jobs.take();
+  expect(taken?.id).toBe('first');
+  now = 2_000;
+  await jobs.release({ accountId: 'a', jobId: 'first', lease: taken?.lease?.token ?? '' });
+  expect((await jobs.take())?.id).toBe('second');
+  expect(await jobs.take()).toMatchObject({ id: 'first', turns: 1, releasedAt: 2_000 });
+});
