@@ -227,7 +227,7 @@ describe.skipIf(executablePath === undefined)(
       await use('Summarise');
       await page.locator('.copy-block pre', { hasText: 'the text of' }).waitFor();
       await find('Audit');
-      await page.locator('td', { hasText: 'query.update' }).first().waitFor();
+      await page.locator('td', { hasText: 'Changed a query' }).first().waitFor();
       await pick('Theme', 'Dark');
       await page.locator('[data-theme=dark]').waitFor();
       await use('Sign out');

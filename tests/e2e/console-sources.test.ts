@@ -97,9 +97,12 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
       await choose(page, label);
       await page.getByText('read-only key').waitFor();
       const named = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
-      expect(await named('Save').getAttribute('title')).toBe('This key lacks the scope queries:write.');
-      for (const name of ['Add to Queries', 'Add to Sources', 'Add to Text', 'More actions'])
+      expect(await named(/^Publish/).getAttribute('title')).toBe('This key lacks the scope queries:write.');
+      for (const name of ['Add to Queries', 'Add to Sources', 'Add to Text'])
         expect(await named(name).count()).toBe(0);
+      await named('More actions').click();
+      expect(await page.getByRole('menuitem').allTextContents()).toEqual(['Copy link']);
+      await page.keyboard.press('Escape');
       for (const name of ['Keys', 'Audit', 'Summaries'])
         expect(await page.getByRole('link', { name }).count()).toBe(0);
       await named(/^Run/).click();

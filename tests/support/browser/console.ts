@@ -33,7 +33,7 @@ function watch(page: Page): Tab {
   // A step that waits longer fails, and the error names the step.
   page.setDefaultTimeout(20_000);
   const tab: Tab = { page, complaints: [], strays: [] };
-  page.on('pageerror', (err) => tab.complaints.push(String(err)));
+  page.on('pageerror', (err) => tab.complaints.push(err.stack ?? String(err)));
   page.on('console', (message) => {
     const text = message.text();
     if (['error', 'warning'].includes(message.type()) && !text.startsWith('Failed to load resource'))
