@@ -6,8 +6,10 @@
 import type { RowDiff, RowSample } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../definitions/definition.ts';
+import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Connection, SnapshotPlace, Statement } from '../ports/engine.ts';
-import type { RowSink } from '../ports/row-sink.ts';
+import type { RowSink, SinkColumn } from '../ports/row-sink.ts';
+import { uniqueNames } from '../result/column-names.ts';
 import { toFailure, withoutValues } from './execution-error.ts';
 import { type CompileQuery, leastOf, type PreparedQuery, refusedOption } from './prepare.ts';
 import type { RunDeps } from './run-statement.ts';
@@ -42,7 +44,7 @@ export async function diffQueries(
   const reads = [toRead(before, 'before', options), toRead(after, 'after', options)] as const;
   return options.withConnection(async (connection) => {
     const [old, next] = await readBoth(connection, reads, options);
-    return compareRows(old, next);
+    return compareRows(old.rows, next.rows, new Set([...old.decimals, ...next.decimals]));
   });
 }
 
@@ -62,10 +64,10 @@ async function readBoth(
   connection: Connection,
   [first, second]: readonly [Read, Read],
   options: DiffOptions,
-): Promise<[string[], string[]]> {
+): Promise<[Rows, Rows]> {
   if (connection.endSnapshot === undefined)
     throw new HubError('INTERNAL', 'The engine has no snapshots.', { stage: 'execute' });
-  let old: string[];
+  let old: Rows;
   try {
     old = await readRows(connection, first, { ...options, snapshot: { next: second.statement } });
     if (options.signal.aborted) throw new HubError('CANCELLED', 'The caller left.');
@@ -76,13 +78,20 @@ async function readBoth(
   return [old, await readRows(connection, second, { ...options, snapshot: 'last' })];
 }
 
+interface Rows {
+  /** JSON texts. */
+  rows: string[];
+  /** The names of the columns with decimals or lists of them. */
+  decimals: string[];
+}
+
 type ReadOptions = DiffOptions & { snapshot: SnapshotPlace };
 
 async function readRows(
   connection: Connection,
   { prepared, statement }: Read,
   { createWriter, timeoutMs, snapshot, ...limits }: ReadOptions,
-): Promise<string[]> {
+): Promise<Rows> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const reply = {
@@ -95,8 +104,14 @@ async function readRows(
   };
   const maxRows = leastOf(limits.rowsMax, diffRowsMax) ?? diffRowsMax;
   const writer = createWriter({ format: 'ndjson', numbers: 'auto', meta: false, maxRows, reply });
-  const sink = stopping(writer, () => {
-    if (bytes > diffBytesMax) throw tooMuch(`${diffBytesMax / 1_048_576} MiB`);
+  let columns: readonly SinkColumn[] = [];
+  const sink = watching(writer, {
+    onColumns: (found) => {
+      columns = found;
+    },
+    beforeRow: () => {
+      if (bytes > diffBytesMax) throw tooMuch(`${diffBytesMax / 1_048_576} MiB`);
+    },
   });
   try {
     const outcome = await connection.run(statement, sink, {
@@ -115,15 +130,30 @@ async function readRows(
     });
   }
   if (bytes > diffBytesMax) throw tooMuch(`${diffBytesMax / 1_048_576} MiB`);
-  return Buffer.concat(chunks).toString().split('\n').slice(0, -1);
+  const names = uniqueNames(columns.map(({ name }) => name));
+  return {
+    rows: Buffer.concat(chunks).toString().split('\n').slice(0, -1),
+    decimals: names.filter((_, i) => isDecimal(columns[i]?.kind)),
+  };
 }
 
-/** The engine stops after a row that throws. */
-const stopping = (sink: RowSink, check: () => void): RowSink => ({
+const isDecimal = (kind: ColumnKind | undefined): boolean =>
+  kind?.is === 'array' ? isDecimal(kind.element) : kind?.is === 'decimal';
+
+interface SinkWatcher {
+  onColumns(columns: readonly SinkColumn[]): void;
+  /** The engine stops after a row that throws. */
+  beforeRow(): void;
+}
+
+const watching = (sink: RowSink, { onColumns, beforeRow }: SinkWatcher): RowSink => ({
   takesDocuments: sink.takesDocuments,
-  begin: (columns) => sink.begin(columns),
+  begin: (columns) => {
+    onColumns(columns);
+    sink.begin(columns);
+  },
   row: (source, offsets) => {
-    check();
+    beforeRow();
     sink.row(source, offsets);
   },
   document: (source, start) => sink.document(source, start),
@@ -143,17 +173,16 @@ const tooMuch = (limit: string) =>
     { retryable: false },
   );
 
-/** Rows are JSON texts. */
-export function compareRows(before: readonly string[], after: readonly string[]): RowDiff {
-  const left = new Map<string, number>();
-  for (const row of before) left.set(row, (left.get(row) ?? 0) + 1);
-  const added = after.filter((row) => {
-    const count = left.get(row) ?? 0;
-    if (count > 0) left.set(row, count - 1);
-    return count === 0;
-  });
-  const removed = [...left].flatMap(([row, count]) => Array<string>(count).fill(row));
-  const changed = pair(removed, added);
+/** Rows are JSON texts. `decimals` are the members whose long numbers are strings. */
+export function compareRows(
+  before: readonly string[],
+  after: readonly string[],
+  decimals: ReadonlySet<string> = new Set(),
+): RowDiff {
+  const plainNumbers = createPlainNumbers(decimals);
+  const differing = withoutCommon({ removed: before, added: after }, (row) => row);
+  const { removed, added } = withoutCommon(differing, plainNumbers);
+  const changed = pair({ removed, added }, plainNumbers);
   const changedRows = new Set(changed.flat());
   const onlyAdded = added.filter((row) => !changedRows.has(row));
   const onlyRemoved = removed.filter((row) => !changedRows.has(row));
@@ -166,21 +195,84 @@ export function compareRows(before: readonly string[], after: readonly string[])
   };
 }
 
+interface Differing {
+  removed: readonly string[];
+  added: readonly string[];
+}
+
+/** Leaves out each removed row for which there is an added row with the same key, and that row. */
+function withoutCommon({ removed, added }: Differing, keyOf: (row: string) => string): Differing {
+  const left = new Map<string, string[]>();
+  for (const row of removed) {
+    const key = keyOf(row);
+    const rows = left.get(key);
+    if (rows === undefined) left.set(key, [row]);
+    else rows.push(row);
+  }
+  const more = added.filter((row) => left.get(keyOf(row))?.pop() === undefined);
+  return { removed: [...left.values()].flat(), added: more };
+}
+
+const stringOrNumber = /("(?:[^"\\]|\\.)*")(:?)|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
+const isPlain = /^-?[1-9]\d*$/;
+const quotedNumber = /^"-?\d+(?:\.\d+)?"$/;
+
+/**
+ * Returns a function that writes equal numbers of a row alike, such as 1, 1.0 and 10e-1, because a database writes them
+ * with the scale of the column.
+ */
+function createPlainNumbers(decimals: ReadonlySet<string>): (row: string) => string {
+  return (row) => {
+    let name = '';
+    return row.replace(stringOrNumber, (token, text?: string, colon?: string) => {
+      if (text === undefined) return isPlain.test(token) ? `${token}.` : plainNumber(token);
+      if (colon === ':') name = text;
+      else if (quotedNumber.test(text) && decimals.has(JSON.parse(name)))
+        return plainNumber(text.slice(1, -1));
+      return token;
+    });
+  };
+}
+
+/** Numbers with larger exponents stay as they are. */
+const exponentMax = 400;
+
+function plainNumber(token: string): string {
+  const [, sign = '', whole = '', decimals = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(token) ?? [];
+  const shift = Number(exponent);
+  if (Math.abs(shift) > exponentMax) return token;
+  const digits =
+    '0'.repeat(Math.max(0, -shift)) + whole + decimals + '0'.repeat(Math.max(0, shift - decimals.length));
+  const point = Math.max(0, -shift) + whole.length + shift;
+  const [before, after] = [digits.slice(0, point).replace(/^0+/, ''), digits.slice(point).replace(/0+$/, '')];
+  if (before === '' && after === '') return '0';
+  return `${sign}${before}.${after}`;
+}
+
 /** Pairs a removed and an added row that alone have the same first member, if it is not null. */
-function pair(removed: readonly string[], added: readonly string[]): [before: string, after: string][] {
-  const [old, next] = [uniqueByFirst(removed), uniqueByFirst(added)];
-  return [...old].flatMap(([first, row]): [string, string][] => {
-    const other = next.get(first);
+function pair(
+  { removed, added }: Differing,
+  plainNumbers: (row: string) => string,
+): [before: string, after: string][] {
+  const [old, next] = [removed, added].map((rows) => uniqueByFirst(rows, plainNumbers));
+  return [...(old ?? [])].flatMap(([first, row]): [string, string][] => {
+    const other = next?.get(first);
     return row === undefined || other === undefined ? [] : [[row, other]];
   });
 }
 
 /** Rows by the text of their first member; undefined if several rows have it. */
-function uniqueByFirst(rows: readonly string[]): Map<string, string | undefined> {
+function uniqueByFirst(
+  rows: readonly string[],
+  plainNumbers: (row: string) => string,
+): Map<string, string | undefined> {
   const found = new Map<string, string | undefined>();
   for (const row of rows) {
-    const first = firstMember.exec(row)?.[0];
-    if (first !== undefined) found.set(first, found.has(first) ? undefined : row);
+    const member = firstMember.exec(row)?.[0];
+    if (member === undefined) continue;
+    const first = plainNumbers(member);
+    found.set(first, found.has(first) ? undefined : row);
   }
   return found;
 }
@@ -189,7 +281,11 @@ function uniqueByFirst(rows: readonly string[]): Map<string, string | undefined>
 const firstMember = /^\{"(?:[^"\\]|\\.)*":(?!null)(?:"(?:[^"\\]|\\.)*"|[^,"{}[\]]+)(?=[,}])/;
 
 /** Takes turns between the kinds of change. */
-function toSamples(changed: readonly [string, string][], removed: string[], added: string[]): RowSample[] {
+function toSamples(
+  changed: readonly [string, string][],
+  removed: readonly string[],
+  added: readonly string[],
+): RowSample[] {
   const kinds: RowSample[][] = [
     changed.map(([beforeJson, afterJson]) => ({ kind: 'changed', beforeJson, afterJson })),
     removed.map((beforeJson) => ({ kind: 'removed', beforeJson })),
