@@ -57,21 +57,21 @@ describe.skipIf(executablePath === undefined)(
 
     const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-    /** The user's web page: its origin, and the rows that the snippet in it prints. */
+    /** The user's web page: its origin, and the cells of the table that it shows. */
     async function servePage() {
-      let snippet = '';
+      let content = '';
       const server = createServer((_, response) =>
-        response.setHeader('content-type', 'text/html').end(`<!doctype html><title>Shop</title>${snippet}`),
+        response.setHeader('content-type', 'text/html').end(content),
       );
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       closing.push(() => server.close());
       const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const rowsOf = async (text: string) => {
-        snippet = text;
+        content = text;
         const tab = await browser.newPage();
-        const printed = tab.waitForEvent('console', { predicate: (message) => message.type() === 'table' });
         await tab.goto(origin);
-        return (await printed).args()[0]?.jsonValue();
+        await tab.locator('td').first().waitFor();
+        return tab.locator('td').allTextContents();
       };
       return { origin, rowsOf };
     }
@@ -118,15 +118,15 @@ describe.skipIf(executablePath === undefined)(
       expect(await page.locator('.grid-cell:not([hidden])').allTextContents()).toEqual(['south', '10.50']);
 
       const { origin, rowsOf } = await servePage();
-      await button('Use it').click();
-      await page.getByRole('link', { name: 'create a browser key' }).click();
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      await page.getByRole('tab', { name: 'Web page' }).click();
+      await button('Make a browser key …').click();
       await page.getByLabel('Origins').fill(origin);
       await page.keyboard.press('Enter');
       await button('Create key').click();
-      await page.getByText(`In a page of ${origin}`).waitFor();
-      const snippet = (await page.locator('.copy-block pre').last().textContent()) ?? '';
-      expect(await rowsOf(snippet)).toEqual([{ region: 'south', amount: 10.5 }]);
-      await button('I have copied it').click();
+      await page.getByText('created just now').waitFor();
+      const copied = page.locator('.copy-block pre');
+      expect(await rowsOf((await copied.textContent()) ?? '')).toEqual(['region', 'amount', 'south', '10.5']);
       await button('Sign out').click();
       await page.getByLabel('API key').waitFor();
     });

@@ -63,9 +63,9 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
       await page.locator('.check-note').waitFor();
       await look('editor');
       await button('Discard changes').click();
-      await button('Use it').click();
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      await page.locator('.use .copy-block').waitFor();
       await look('use');
-      await page.keyboard.press('Escape');
       const writing = { hubId: shared.hubId, sourceId: ids.sourceId, label: 'write', command: 'UPDATE' };
       const query = "UPDATE sales SET note = note WHERE region = 'nowhere'";
       const { config } = await api.ok(api.post('/v1/queries', { ...writing, query }));

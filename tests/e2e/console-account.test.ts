@@ -17,8 +17,10 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     const { queryId } = config.query;
     await goTo('query', queryId);
     await page.getByLabel('region', { exact: true }).fill('south');
-    await button('Use it').click();
-    await page.getByRole('link', { name: 'create a browser key' }).click();
+    await page.getByRole('tab', { name: 'Use it' }).click();
+    await page.getByRole('tab', { name: 'Web page' }).click();
+    await button('Make a browser key …').click();
+    await page.getByRole('link', { name: 'write the whole form' }).click();
     const name = `browser ${unique()}`;
     await page.getByLabel('Name', { exact: true }).fill(name);
     await page.getByLabel('Origins').fill('https://shop.example');

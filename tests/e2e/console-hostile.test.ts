@@ -82,13 +82,13 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       await button('JSON').click();
       await page.locator('.json', { hasText: hostile }).waitFor();
       await look('json');
-      for (const language of ['curl', 'TypeScript', 'Python']) {
-        await button('Use it').click();
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      for (const language of ['curl', 'TypeScript', 'Python', 'Web page']) {
         await page.getByRole('tab', { name: language, exact: true }).click();
         await page.locator('.copy-block pre', { hasText: 'queries/execute' }).waitFor();
         await look(language);
-        await page.keyboard.press('Escape');
       }
+      await page.getByRole('tab', { name: 'Query' }).click();
       await button('Declare v').click();
       await look('variable');
       await page.keyboard.press('Escape');

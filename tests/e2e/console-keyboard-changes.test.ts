@@ -146,11 +146,13 @@ describe.skipIf(executablePath === undefined)(
 
     it('makes a browser key with an origin, a pinned variable and limits, and rotates it', async () => {
       const { page } = shared;
-      const { press, type, use, write, tabTo, pick } = keyboardOf(page);
+      const { press, type, use, show, write, tabTo, pick } = keyboardOf(page);
       const queryId = await openQuery('SELECT id FROM sales WHERE region = :region');
       await write('region', 'south');
-      await use('Use it');
-      await use('create a browser key');
+      await show('Query', 'Use it');
+      await show('Link', 'Web page');
+      await use('Make a browser key …');
+      await use('write the whole form');
       const name = `browser ${unique()}`;
       await write('Name', name);
       await tabTo('Origins');

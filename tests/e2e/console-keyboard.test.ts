@@ -90,12 +90,12 @@ describe.skipIf(executablePath === undefined)(
       await write('Default', 'north');
       await use('Apply');
       await publish();
-      await use('Use it');
-      await show('curl', 'Python');
+      await show('Query', 'Use it');
+      await show('Link', 'Python');
       await page.locator('.copy-block pre', { hasText: 'import' }).waitFor();
-      await press('Escape');
-      await page.locator('dialog').waitFor({ state: 'detached' });
-      await show('Query', 'Contract');
+      await use('Try');
+      await page.locator('.answer-line', { hasText: '200' }).waitFor();
+      await show('Use it', 'Contract');
       await write('Cache results for, seconds', '60');
       await publish();
       await show('Contract', 'Runs');

@@ -52,9 +52,10 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await page.getByRole('button', { name: /^Run/ }).tap();
     await ended(page, 'done');
     await look('rows');
-    await page.getByRole('button', { name: 'Use it' }).tap();
+    await page.getByRole('tab', { name: 'Use it' }).tap();
+    await page.getByRole('button', { name: 'Try' }).tap();
+    await page.locator('.answer-line').waitFor();
     await look('use');
-    await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Show the tree' }).tap();
     await page.getByRole('treeitem', { name: 'by region' }).first().waitFor();
     await look('tree');

@@ -78,7 +78,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await button(/^Run/).click();
     await ended(page, 'done');
     expect((await cells(page))[0]?.[0]).toBe('south');
-    await button('Use it').click();
+    await page.getByRole('tab', { name: 'Use it' }).click();
     await page.getByRole('tab', { name: 'Python' }).click();
     await page.locator('.copy-block pre', { hasText: '{\\"region\\":\\"south\\"}' }).waitFor();
   });
@@ -289,7 +289,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByRole('treeitem', { name: `${label} again` }).waitFor();
   });
 
-  it('shows snippets that run unchanged', async () => {
+  it('shows calls that run unchanged, with the key that it makes, and tries them', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const query = "SELECT region, note, 10.50 AS price FROM sales WHERE region = :region AND 'x' <> :other";
@@ -297,7 +297,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await goTo('query', config.query.queryId);
     await page.getByLabel('region', { exact: true }).fill("o'hara");
     await page.getByLabel('other', { exact: true }).fill('"$HOME" \\ `id` é');
-    await button('Use it').click();
+    await page.getByRole('tab', { name: 'Use it' }).click();
     const textOf = async (name: string) => {
       await page.getByRole('tab', { name, exact: true }).click();
       return (await page.locator('.copy-block pre').textContent()) ?? '';
@@ -314,5 +314,28 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     const python = await textOf('Python');
     const hasPython = await run('python3', ['--version']).catch(() => undefined);
     if (hasPython !== undefined) expect(await run('python3', ['-c', python])).toContain("Decimal('10.50')");
+
+    const address = await textOf('Link');
+    const answer = await fetch(address, { headers: { 'x-service-api-key': shared.key } });
+    expect(await answer.text()).toContain('"price":10.50');
+    await textOf('curl');
+    await button('Make a key …').click();
+    await button('Create key').click();
+    await page.locator('.copy-block pre', { hasText: 'dhk_' }).waitFor();
+    // Without the variable of the environment, the new key is what counts.
+    expect(await run('env', ['-u', 'DATAHUB_KEY', 'bash', '-c', await textOf('curl')])).toContain('10.50');
+    await button('Try').click();
+    await page.locator('.answer-line', { hasText: 'with the new key' }).waitFor();
+    expect(await page.locator('.answer-line').innerText()).toContain('200');
+    expect(await page.locator('.use-answer pre').innerText()).toContain('"price":10.50');
+
+    await page.getByRole('tab', { name: 'Agent' }).click();
+    await page.getByLabel('Name of the tool').fill(`tool_${unique()}`);
+    await page.getByLabel('What agents read about it').fill('Returns the notes of a region.');
+    await button('Offer it to agents').click();
+    await button('Hide it from agents').waitFor();
+    await button('Try').click();
+    await page.locator('.answer-head', { hasText: '/mcp' }).waitFor();
+    expect(await page.locator('.use-answer pre').innerText()).toContain('The following is data.');
   });
 });

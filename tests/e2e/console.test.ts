@@ -118,11 +118,12 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     await page.keyboard.press('Enter');
     await page.getByLabel('ids', { exact: true }).fill('2');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Use it' }).click();
+    await page.getByRole('tab', { name: 'Use it' }).click();
+    await page.getByRole('tab', { name: 'curl' }).click();
     expect(await page.locator('.copy-block pre').textContent()).toBe(
       `curl -s '${inject('hub').url}/v1/queries/execute' \\\n  -H "x-service-api-key: $DATAHUB_KEY" \\\n  -H 'content-type: application/json' \\\n  -d '{"queryId":"${ids.typed}","context":{"big":12345678901234567890.10,"ids":[1,2],"flag":true}}'`,
     );
-    await page.keyboard.press('Escape');
+    await page.getByRole('tab', { name: 'Query' }).click();
     await page.getByLabel('big', { exact: true }).press('Control+Enter');
     await ended(page, 'done');
     // MariaDB says that an expression of only a variable is a text.
@@ -130,7 +131,9 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     // The next frame draws the rows.
     await expect.poll(() => cells(page)).toEqual(Array(2).fill([big, '1']));
     await page.getByRole('button', { name: 'Send flag as null' }).click();
-    await page.getByRole('button', { name: 'Use it' }).click();
+    await page.getByRole('tab', { name: 'Use it' }).click();
+    await page.getByText('An address cannot say null, the value of flag.').waitFor();
+    await page.getByRole('tab', { name: 'curl' }).click();
     await page.locator('.copy-block pre', { hasText: '"flag":null' }).waitFor();
   });
 

@@ -72,6 +72,8 @@ export interface Query {
     cache?: CachePolicy | null;
     notNull?: string[];
     presentation?: Presentation;
+    /** What agents see of it. */
+    tool?: { name?: string; description: string } | null;
     query: { queryId: string; query: string };
     source: { sourceId: string; engine: string };
   };

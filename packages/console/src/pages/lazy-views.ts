@@ -12,6 +12,7 @@ export { PublishPanel } from './query/publish/publish-panel.tsx';
 export { RunsView } from './query/runs-view.tsx';
 export { DriftNote } from './query/upkeep/drift-note.tsx';
 export { PathDialog } from './query/upkeep/path-dialog.tsx';
+export { UseView } from './query/use/use-view.tsx';
 export { ConflictView } from './query/versions/conflict-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
 export { NewSource } from './source/new-source.tsx';

@@ -231,6 +231,12 @@ export class QueryWork extends DraftWork {
     await this.load({ adopt: 'never' });
   }
 
+  /** Offers the query to agents, or hides it from them. It is no part of a version, either. */
+  async setTool(tool: { name: string; description: string } | null): Promise<void> {
+    await call(`v1/queries/${part(this.queryId)}`, { method: 'PUT', body: { config: { tool } } });
+    await this.load({ adopt: 'never' });
+  }
+
   /** Makes the query what it was in a version, if it still has this ETag. Unsaved changes are lost. */
   async restore(version: number, etag: string): Promise<void> {
     const path = `v1/queries/${part(this.queryId)}/restore`;

@@ -69,8 +69,8 @@ function Steps({ sources: count, queries, ran }: { sources: number; queries: str
       <Step done={ran} title={to('Run it', first)}>
         Rows arrive as a stream. Cancelling stops the statement at the database.
       </Step>
-      <Step done={false} title={to('Use it', first)}>
-        As a call from curl, TypeScript, Python, or a page with a browser key.
+      <Step done={false} title={to('Use it', first && `${first}/use`)}>
+        As a link, from curl, TypeScript, Python, a page with a browser key, or an agent.
       </Step>
       {demo !== undefined && count === 0 && (
         <li class="step-note">

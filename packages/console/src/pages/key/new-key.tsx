@@ -12,7 +12,7 @@ import { Choice, Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { browserSnippet } from '../query/snippets.ts';
+import { webPage } from '../query/use/snippets.ts';
 import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
 
 interface NewKeyProps {
@@ -232,7 +232,6 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
   const pinned = new Set(form.pinned.map(([name]) => name));
   const members =
     queryId === undefined ? [] : workOf(queryId).sent.value.members.filter(([name]) => !pinned.has(name));
-  const context = `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
   return (
     <Dialog title="The key, shown only now" onClose={onClose} wide>
       <p>
@@ -244,13 +243,15 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
         <>
           <h3>In a page of {form.origins.join(', ')}</h3>
           <CopyBlock
-            text={browserSnippet(secret, {
-              url: addressOf('v1/queries/execute'),
+            text={webPage({
+              url: addressOf(''),
               queryId,
-              context,
+              label: findNode(queryId)?.node.label ?? '',
+              members,
               columns: [],
+              key: secret,
             })}
-            label="Browser snippet"
+            label="Web page"
           />
         </>
       )}

@@ -22,7 +22,6 @@ import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.
 import { RunButton } from './run-button.tsx';
 import { RunById } from './run-by-id.tsx';
 import { copyLink, useAddress } from './use-address.ts';
-import { UseDialog } from './use-dialog.tsx';
 
 export function QueryPage({ queryId }: { queryId: string }) {
   const work = workOf(queryId);
@@ -51,6 +50,7 @@ const tabs = [
   ['runs', 'Runs'],
   ['versions', 'Versions'],
   ['statistics', 'Statistics'],
+  ['use', 'Use it'],
 ] as const;
 
 /** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
@@ -64,7 +64,6 @@ function useUnsavedWarning(work: QueryWork): void {
 
 function LoadedQuery({ work }: { work: QueryWork }) {
   const asked = useSignal<PendingDialog | undefined>(undefined);
-  const [using, setUsing] = useState(false);
   const [naming, setNaming] = useState(false);
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
   const show = (name: string) =>
@@ -95,10 +94,7 @@ function LoadedQuery({ work }: { work: QueryWork }) {
         warning={work.dirty.value ? 'Draft · not published' : undefined}
       >
         <Menu label="More actions" items={menu} />
-        <button type="button" onClick={() => setUsing(true)}>
-          Use it
-        </button>
-        <PublishAndRun work={work} run={run} publishing={publishing} />
+        <PublishAndRun work={work} run={run} publishing={publishing} isNext={tab !== 'use'} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
       <Notes work={work} onPublish={publishing.open} />
@@ -114,7 +110,6 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       {naming && (
         <Later>{({ PathDialog }) => <PathDialog work={work} onClose={() => setNaming(false)} />}</Later>
       )}
-      {using && <UseDialog work={work} onClose={() => setUsing(false)} />}
       <TreeDialog asked={asked} />
     </div>
   );
@@ -167,6 +162,7 @@ function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
       {tab === 'statistics' && (
         <Later>{({ StatisticsView }) => <StatisticsView queryId={work.queryId} />}</Later>
       )}
+      {tab === 'use' && <Later>{({ UseView }) => <UseView work={work} />}</Later>}
     </>
   );
 }
@@ -222,9 +218,11 @@ interface PublishAndRunProps {
   work: QueryWork;
   run: RunActions;
   publishing: Publishing;
+  /** True if running may be the next thing to do. */
+  isNext: boolean;
 }
 
-function PublishAndRun({ work, run, publishing }: PublishAndRunProps) {
+function PublishAndRun({ work, run, publishing, isNext }: PublishAndRunProps) {
   const dirty = work.dirty.value;
   return (
     <>
@@ -241,7 +239,11 @@ function PublishAndRun({ work, run, publishing }: PublishAndRunProps) {
       >
         Publish …
       </button>
-      <RunButton work={work} run={run} isNext={!publishing.isOpen && work.conflict.value === undefined} />
+      <RunButton
+        work={work}
+        run={run}
+        isNext={isNext && !publishing.isOpen && work.conflict.value === undefined}
+      />
     </>
   );
 }

@@ -1,0 +1,113 @@
+/** Creates a key that may run this query and nothing else. */
+
+import { useState } from 'preact/hooks';
+import { callJson, callList } from '../../../api/client.ts';
+import type { Key } from '../../../api/types.ts';
+import { currentKey, may } from '../../../state/permissions.ts';
+import { linkTo } from '../../../state/route.ts';
+import { hubId } from '../../../state/workspace.ts';
+import { Chips } from '../../../ui/chips.tsx';
+import { FormDialog } from '../../../ui/dialog.tsx';
+import { moment } from '../../../ui/format.ts';
+import { bodyOf, emptyKey } from '../../key/key-form.ts';
+
+export interface MadeKey {
+  secret: string;
+  origins: string[];
+  endsAt: string | undefined;
+}
+
+interface MakeKeyProps {
+  query: { queryId: string; label: string; writes: boolean };
+  /** True for a key of web pages, which needs their origins. */
+  isForPages: boolean;
+  onMade(key: MadeKey): void;
+  onClose(): void;
+}
+
+export function MakeKey({ query, isForPages, onMade, onClose }: MakeKeyProps) {
+  const { queryId, label, writes } = query;
+  const [origins, setOrigins] = useState<string[]>([]);
+  const form = {
+    ...emptyKey(''),
+    name: `${isForPages ? 'Browser' : 'Program'}: ${label}`.slice(0, 100),
+    scopes: [writes ? 'queries:execute:write' : 'queries:execute'],
+    queryIds: [queryId],
+    origins: isForPages ? origins : [],
+  };
+  const create = async () => {
+    // A key that expires creates keys that expire no later.
+    const keys = await callList<Key>('v1/keys');
+    const endsBy = keys.find(({ keyId }) => keyId === currentKey.value?.keyId)?.expiresAt ?? undefined;
+    const made = await callJson<{ key: string; expiresAt?: string | null }>('v1/keys', {
+      body: bodyOf(form, Date.now(), endsBy),
+    });
+    onMade({ secret: made.key, origins: form.origins, endsAt: made.expiresAt ?? undefined });
+  };
+  return (
+    <FormDialog
+      title={isForPages ? 'New browser key' : 'New key'}
+      action="Create key"
+      disabled={isForPages && origins.length === 0}
+      onClose={onClose}
+      onSubmit={create}
+    >
+      <p>
+        It may run “{label}” and nothing else: 60 requests a minute, 1,000 rows each, for 90 days at most.
+      </p>
+      {isForPages && (
+        <Chips
+          label="Origins"
+          hint="Only pages of these origins may use it, so it may be public."
+          values={origins}
+          placeholder="https://shop.example"
+          onChange={setOrigins}
+        />
+      )}
+      <p class="hint">
+        To pin variables or change the limits,{' '}
+        <a href={linkTo('hub', hubId.value ?? '', 'keys', 'new', queryId)} onClick={onClose}>
+          write the whole form
+        </a>
+        .
+      </p>
+    </FormDialog>
+  );
+}
+
+interface KeyLineProps {
+  made: MadeKey | undefined;
+  isForPages: boolean;
+  onMake(): void;
+}
+
+/** Says which key the calls carry. */
+export function KeyLine({ made, isForPages, onMake }: KeyLineProps) {
+  const make = may('keys:admin') && (
+    <button type="button" onClick={onMake}>
+      {isForPages ? 'Make a browser key …' : 'Make a key …'}
+    </button>
+  );
+  return (
+    <div class="use-key">
+      <span>
+        {made === undefined ? (
+          isForPages ? (
+            'The page needs a key that is bound to its origin.'
+          ) : (
+            <>
+              Key: <code>DATAHUB_KEY</code> of the environment.
+            </>
+          )
+        ) : (
+          <>
+            Key: <b>…{made.secret.slice(-4)}</b>, created just now
+            {made.endsAt !== undefined && `, ends ${moment(made.endsAt)}`}. The calls contain it, and it is
+            shown only until you leave this page.
+          </>
+        )}
+      </span>
+      {make}
+    </div>
+  );
+}

@@ -1,0 +1,154 @@
+/** The part “Use it” of a query: the same call as a link, from a shell, a program, a page and an agent. */
+
+import { useState } from 'preact/hooks';
+import { addressOf, problemOf } from '../../../api/client.ts';
+import { reads } from '../../../state/commands.ts';
+import { needs } from '../../../state/permissions.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import { hubId } from '../../../state/workspace.ts';
+import { CopyBlock } from '../../../ui/copy.tsx';
+import { counted } from '../../../ui/format.ts';
+import { Icon } from '../../../ui/icons.tsx';
+import { notify } from '../../../ui/notice.tsx';
+import { Tabs } from '../../../ui/page.tsx';
+import { focusFault, VariableInputs } from '../variables-panel.tsx';
+import { type Answer, AnswerView, tryCall } from './answer.tsx';
+import { type FormName, formNames, formOf } from './forms.ts';
+import { KeyLine, type MadeKey, MakeKey } from './make-key.tsx';
+import type { Call } from './snippets.ts';
+import { ToolForm } from './tool-form.tsx';
+
+const tabs = formNames.map((name) => [name, name] as const);
+
+/** The key that a form carries: pages have keys of their own. */
+type Keys = Partial<Record<'pages' | 'programs', MadeKey>>;
+
+export function UseView({ work }: { work: QueryWork }) {
+  const [name, setName] = useState<FormName>('Link');
+  const [tried, setTried] = useState(false);
+  const [keys, setKeys] = useState<Keys>({});
+  const [making, setMaking] = useState(false);
+  const [answer, setAnswer] = useState<Answer>();
+  const [busy, setBusy] = useState(false);
+  const query = work.stored.value;
+  if (query === undefined) return null;
+  const isForPages = name === 'Web page';
+  const made = keys[isForPages ? 'pages' : 'programs'];
+  const call = callOf(work, made);
+  const secrets = work.fields.value.filter(
+    ({ key, secret }) => secret && work.values.value[key] !== undefined,
+  );
+  const form = formOf(name, call, { query, secrets: secrets.map(({ key }) => key) });
+  const { request } = form;
+  const attempt = async () => {
+    setTried(true);
+    if (request === undefined || focusFault(work)) return;
+    setBusy(true);
+    // A browser key of other origins is refused here, as it should be.
+    const isUsable = made !== undefined && (!isForPages || made.origins.includes(location.origin));
+    await tryCall(request, isUsable ? made.secret : undefined).then(setAnswer, (err) =>
+      notify(problemOf(err).detail ?? 'The call failed.'),
+    );
+    setBusy(false);
+  };
+  const writes = !reads(query.config.command);
+  return (
+    <div class="use">
+      <div class="use-call">
+        {work.dirty.value && (
+          <p class="banner">Your draft is not published. These calls run what is published.</p>
+        )}
+        {work.fields.value.length > 0 && (
+          <div class="use-values">
+            <VariableInputs work={work} shown={tried} />
+          </div>
+        )}
+        <div class="use-forms">
+          <Tabs label="Used as" tabs={tabs} value={name} onChange={(next) => setName(next as FormName)} />
+          <button
+            type="button"
+            class="primary"
+            onClick={attempt}
+            {...needs(writes ? 'queries:execute:write' : 'queries:execute', request === undefined || busy)}
+          >
+            <Icon name="play" /> {form.isDryRun ? 'Try as a dry run' : 'Try'}
+          </button>
+        </div>
+        <KeyLine made={made} isForPages={isForPages} onMake={() => setMaking(true)} />
+        {form.reason !== undefined && <p class="banner">{form.reason}</p>}
+        {name === 'Agent' && <ToolForm key={query.config.tool?.name} work={work} />}
+        {form.text !== undefined && <CopyBlock key={name} text={form.text} label={`${name} to copy`} />}
+        <p class="hint">{hintOf(name, work)}</p>
+        <Facts work={work} />
+      </div>
+      <AnswerView answer={answer} />
+      {making && (
+        <MakeKey
+          query={{ queryId: work.queryId, label: query.meta.label, writes }}
+          isForPages={isForPages}
+          onMade={(key) => setKeys({ ...keys, [isForPages ? 'pages' : 'programs']: key })}
+          onClose={() => setMaking(false)}
+        />
+      )}
+    </div>
+  );
+}
+
+const callOf = (work: QueryWork, made: MadeKey | undefined): Call => ({
+  url: addressOf(''),
+  queryId: work.queryId,
+  label: work.label.value,
+  members: work.sent.value.members,
+  columns: work.signature.value?.columns ?? [],
+  key: made?.secret,
+});
+
+function hintOf(name: FormName, work: QueryWork) {
+  if (name === 'Link')
+    return (
+      <>
+        Send the key in the header <code>x-service-api-key</code>, and <code>accept: text/csv</code> for CSV.
+        {work.stored.value?.meta.path === undefined &&
+          ' Give the query a path for a link that people can read.'}
+      </>
+    );
+  if (name === 'TypeScript')
+    return (
+      <>
+        It runs as it is in Node. <code>datahub types {hubId.value} &gt; hub.ts</code> writes the types of all
+        queries of the hub.
+      </>
+    );
+  if (name === 'Python') return 'It needs no package.';
+  if (name === 'Web page') return 'Save it as index.html on a server of one of the origins of the key.';
+  if (name === 'Agent') return 'Most agents read such a file, often as .mcp.json in the folder of a project.';
+  return null;
+}
+
+/** What a caller may rely on. */
+function Facts({ work }: { work: QueryWork }) {
+  const columns = work.signature.value?.columns ?? [];
+  const exact = columns.filter(({ jsonType }) => jsonType === 'number|string' || jsonType === 'number');
+  const cache = work.stored.value?.config.cache;
+  const version = work.version.value?.number;
+  return (
+    <p class="use-facts">
+      {exact.length > 0 && (
+        <span>
+          <b>Exact</b> every digit of{' '}
+          {exact.length > 3 ? counted(exact.length, 'column') : exact.map((one) => one.name).join(', ')}
+        </span>
+      )}
+      {cache != null && (
+        <span>
+          <b>Cached</b> {counted(cache.maxAgeS, 'second')}, then 304 if nothing changed
+        </span>
+      )}
+      {version !== undefined && (
+        <span>
+          <b>Version {version}</b> until another is published
+        </span>
+      )}
+    </p>
+  );
+}

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { formOf, toolNameOf } from '../../../../src/pages/query/use/forms.ts';
+import { type Call, link, typescript, webPage, whyNoLink } from '../../../../src/pages/query/use/snippets.ts';
+
+const call: Call = { url: 'https://shop.example/', queryId: 'q', label: 'Sales', members: [], columns: [] };
+
+it('gives the rows of TypeScript the types of the answer, not those of the database', () => {
+  const text = typescript({
+    ...call,
+    columns: [
+      { name: 'n', jsonType: 'number' },
+      { name: 'took', jsonType: 'string' },
+      { name: 'price', jsonType: 'number|string' },
+      { name: 'tags', jsonType: 'array' },
+      { name: 'doc', jsonType: 'number|string|boolean|object|array' },
+    ],
+  });
+  expect(text).toContain(`interface Row {
+  "n": number | null;
+  "took": string | null;
+  "price": number | string | null;
+  "tags": unknown[] | null;
+  "doc": unknown | null;
+}`);
+});
+
+it('writes values into a link with all digits, and lists one by one', () => {
+  const members: [string, string][] = [
+    ['min', '12345678901234567890.10'],
+    ['name', '"a & b"'],
+    ['ids', '[1,20000000000000000001]'],
+    ['on', 'true'],
+  ];
+  const values = 'min=12345678901234567890.10&name=a%20%26%20b&ids=1&ids=20000000000000000001&on=true';
+  expect(link({ ...call, members }, { hubId: 'h', path: undefined })).toBe(
+    `https://shop.example/v1/queries/q/data?${values}`,
+  );
+  expect(link(call, { hubId: 'h', path: 'reports/sales' })).toBe(
+    'https://shop.example/v1/hubs/h/data/reports/sales',
+  );
+  expect(whyNoLink(members)).toBeUndefined();
+  expect(whyNoLink([['ids', '[]']])).toContain('empty list');
+});
+
+it('lets no text of a query end the script of a page', () => {
+  const page = webPage({ ...call, label: '</title><script>', members: [['v', '"</script><!--"']] });
+  expect(page.match(/<\/script>/g)).toHaveLength(1);
+  expect(page.match(/<\/title>/g)).toHaveLength(1);
+  expect(page).not.toContain('<!--');
+});
+
+it('tries a write as a dry run, and says why something has no link', () => {
+  const query = (command: string, engine = 'postgres') => ({
+    meta: { engine, hubId: 'h', label: 'Sales' },
+    config: { command, context: null, query: { queryId: 'q', query: '' }, source: { sourceId: 's', engine } },
+  });
+  const write = formOf('curl', call, { query: query('UPDATE'), secrets: [] });
+  expect(write).toMatchObject({ isDryRun: true });
+  expect(write.request?.body).toBe('{"queryId":"q","context":{},"options":{"dryRun":true}}');
+  expect(formOf('curl', call, { query: query('CALL'), secrets: [] }).request).toBeUndefined();
+  expect(formOf('Link', call, { query: query('UPDATE'), secrets: [] }).text).toBeUndefined();
+  expect(formOf('Link', call, { query: query('SELECT'), secrets: ['pin'] }).reason).toContain('pin');
+  expect(formOf('Agent', call, { query: query('SELECT'), secrets: [] }).reason).toContain('do not see');
+});
+
+it('makes the name of a tool from the name of a query', () => {
+  expect(toolNameOf('Größe: Sales of a region!')).toBe('gro_e_sales_of_a_region');
+  expect(toolNameOf('売上')).toBe('query');
+});
