@@ -4,11 +4,13 @@
  * `proto`, the member of the REST body and answer, and the enforcement.
  */
 
+import { toUserLimit, type UserLimit } from './user-limit.ts';
+
 /**
  * The kind of a limit, which decides what keys created with the key may have: a subset of a `list`, at most an
- * `upperBound`, the same `pinned` values, and a `flag` that stays set.
+ * `upperBound`, the same `pinned` values, a `flag` that stays set, and the `same` value.
  */
-export type KeyLimitKind = 'list' | 'upperBound' | 'pinned' | 'flag';
+export type KeyLimitKind = 'list' | 'upperBound' | 'pinned' | 'flag' | 'same';
 
 interface KeyLimitRow {
   kind: KeyLimitKind;
@@ -27,6 +29,8 @@ export const keyLimits = {
   maxRows: { kind: 'upperBound', enforcedBy: ['executor'] },
   /** Refuses variables that a query does not know. */
   strict: { kind: 'flag', enforcedBy: ['executor'] },
+  /** Calls also need the token of a signed-in user. */
+  user: { kind: 'same', enforcedBy: ['gateway', 'executor'] },
 } as const satisfies Record<string, KeyLimitRow>;
 
 type Table = typeof keyLimits;
@@ -47,6 +51,7 @@ interface Values {
   upperBound: number;
   pinned: string;
   flag: boolean;
+  same: UserLimit;
 }
 
 /** The stored limits of a key. An absent limit does not apply. */
@@ -62,7 +67,7 @@ export type KeyLimitFields = Required<Pick<KeyLimitValues, Repeated>> & {
 export const fieldOf = (limit: KeyLimit): keyof KeyLimitValues =>
   (keyLimits[limit].kind === 'pinned' ? `${limit}Json` : limit) as keyof KeyLimitValues;
 
-const emptyOf = { list: [], pinned: '', upperBound: undefined, flag: undefined };
+const emptyOf = { list: [], pinned: '', upperBound: undefined, flag: undefined, same: undefined };
 
 export function toFields(values: KeyLimitValues): KeyLimitFields {
   const fields = keyLimitNames.map((limit) => {
@@ -78,7 +83,8 @@ export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {
     const field = fieldOf(limit);
     const value = fields?.[field];
     const isEmpty = value === undefined || value === '' || value === false;
-    return isEmpty || (Array.isArray(value) && value.length === 0) ? [] : [[field, value]];
+    if (isEmpty || (Array.isArray(value) && value.length === 0)) return [];
+    return [[field, limit === 'user' ? toUserLimit(value as UserLimit) : value]];
   });
   return Object.fromEntries(values) as KeyLimitValues;
 }

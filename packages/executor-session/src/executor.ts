@@ -36,7 +36,7 @@ export interface ExecutionReply {
 export interface Executor
   extends Pick<
     Calls<typeof ExecutorServiceService>,
-    'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery' | 'checkSource'
+    'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery' | 'checkSource' | 'fetchIssuerKeys'
   > {
   /**
    * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first

@@ -74,6 +74,7 @@ export async function openRemoteExecutor(
     describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
     checkSource: async (request, ctx) => anyClient().checkSource(request, ctx),
     checkQuery: async (request, ctx) => anyClient().checkQuery(request, ctx),
+    fetchIssuerKeys: async (request, ctx) => anyClient().fetchIssuerKeys(request, ctx),
     readStatistics: async (request, ctx) => {
       const one = withTimeout(ctx, statisticsTimeoutMs);
       const addresses = [...replicas.current.keys()].sort();

@@ -59,6 +59,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          fetchIssuerKeys: unused,
           checkQuery: unused,
           readStatistics: () =>
             hanging.has(counts) ? new Promise(() => {}) : Promise.resolve(toAnswer(counts)),

@@ -113,6 +113,7 @@ beforeEach(async () => {
           checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          fetchIssuerKeys: unused,
           checkQuery: unused,
           readStatistics: unused,
         },

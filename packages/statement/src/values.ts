@@ -76,6 +76,8 @@ export function declare(name: string, variable: Variable | undefined): Declarati
 export interface Given {
   pinnedJson: string;
   contextJson: string;
+  /** Pinned variables whose single value is a list of one if they are declared as a list. */
+  scalarsAsLists?: readonly string[] | undefined;
   /** Whether a name that is no variable of the query is a fault. */
   strict?: boolean | undefined;
   /** Called with such names if they are no faults. */
@@ -88,7 +90,7 @@ export interface Given {
  */
 export function resolveValues(
   declarations: readonly Declaration[],
-  { pinnedJson, contextJson, strict, onUnknown }: Given,
+  { pinnedJson, contextJson, scalarsAsLists, strict, onUnknown }: Given,
   known: ReadonlySet<string> = new Set(declarations.map(({ name }) => name)),
 ): Value[] {
   const pinned = parseGiven(pinnedJson);
@@ -96,7 +98,8 @@ export function resolveValues(
   const faults: FieldFault[] = [];
   const values = declarations.map((declaration) => {
     const given = own(pinned, declaration.name) ?? own(context, declaration.name);
-    const value = given === undefined ? fallbackOf(declaration) : given.value;
+    let value = given === undefined ? fallbackOf(declaration) : given.value;
+    if (scalarsAsLists?.includes(declaration.name)) value = asList(declaration, value);
     const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
     if (detail !== undefined) faults.push({ path: ['context', declaration.name], detail });
     return value ?? null;
@@ -142,6 +145,11 @@ function own(from: object | undefined, name: string): { value: Value } | undefin
   return from !== undefined && Object.hasOwn(from, name)
     ? { value: (from as Record<string, Value>)[name] as Value }
     : undefined;
+}
+
+function asList({ type }: Declaration, value: Value | undefined): Value | undefined {
+  const isSingle = value !== undefined && value !== null && !Array.isArray(value);
+  return isSingle && type?.endsWith('[]') ? [value] : value;
 }
 
 /** The default, which may be null. */

@@ -144,6 +144,10 @@ const requireNarrower: Record<KeyLimitKind, (limit: KeyLimit, own: unknown, want
   flag: (limit, own, wanted) => {
     if (own && !wanted) throw refused(`A key with the limit ${limit} makes only keys with it.`);
   },
+  same: (limit, own, wanted) => {
+    if (own === undefined || JSON.stringify(own) === JSON.stringify(wanted)) return;
+    throw refused(`A key with the limit ${limit} makes only keys with the same ${limit}.`);
+  },
 };
 
 /** Each pinned value as JSON text: equal numbers are those with equal digits, which a double may not tell apart. */

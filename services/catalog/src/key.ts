@@ -10,6 +10,7 @@ import {
   keyLimits,
 } from '@datahub/contract/key-limits';
 import { grantableScopes } from '@datahub/contract/scopes';
+import { faultsOfUserLimit, type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { type Checker, createChecker } from './check.ts';
@@ -39,6 +40,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
   wanted.forEach((scope, index) => {
     check.oneOf(['scopes', index], scope, grantableScopes);
   });
+  checkUser(check, wanted, input.limits);
   check.done();
   const secret = input.secret ?? createApiKey();
   const doc: KeyDoc = {
@@ -74,6 +76,7 @@ export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
   });
   const { name = key.name, expiresAt = key.expiresAt } = patch;
   const next = { ...key, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };
+  checkUser(check, next.scopes, limits);
   check.done();
   return next;
 }
@@ -105,6 +108,9 @@ const checkLimit: Record<KeyLimitKind, (check: Checker, limit: KeyLimit, value: 
   },
   upperBound: () => {},
   flag: () => {},
+  same: (check, limit, value) => {
+    if (value !== undefined) checkUserLimit(check, ['limits', limit], value as UserLimit);
+  },
 };
 
 /** A name that no variable can have would pin nothing, and its author would believe that it does. */
@@ -115,4 +121,40 @@ function checkPinned(check: Checker, path: FieldPath, contextJson: string): void
   } else if (!Object.keys(pinned).every((name) => variableName.test(name))) {
     check.fault(path, 'holds a name that no variable can have');
   }
+}
+
+function checkUserLimit(check: Checker, path: FieldPath, limit: UserLimit): void {
+  const { issuerLength, audienceLength, jwksUrlLength, claims: count, claimPathLength } = userLimitBounds;
+  check.text([...path, 'issuer'], limit.issuer, issuerLength);
+  check.text([...path, 'audience'], limit.audience, audienceLength);
+  if (limit.jwksUrl !== undefined) check.text([...path, 'jwks'], limit.jwksUrl, jwksUrlLength);
+  for (const fault of faultsOfUserLimit(limit)) check.fault([...path, ...fault.path], fault.detail);
+  if (limit.claims.length < count.min || limit.claims.length > count.max)
+    check.fault([...path, 'claims'], `must have ${count.min} to ${count.max} variables`);
+  for (const { variable, path: claim } of limit.claims) {
+    if (!variableName.test(variable))
+      check.fault([...path, 'claims'], 'holds a name that no variable can have');
+    check.text([...path, 'claims', variable], claim, claimPathLength);
+  }
+}
+
+/** The scopes that a key with `limits.user` may have. All else could reach rows of every user. */
+const userScopes = ['queries:execute', 'queries:execute:write', 'classifiers:predict', 'ai:summarize'];
+
+/** The rules for a key with `limits.user` that concern its other members, too. */
+function checkUser(check: Checker, scopes: readonly string[], limits: KeyLimitValues): void {
+  const { user, queryIds = [], contextJson } = limits;
+  if (user === undefined) return;
+  if (!scopes.every((scope) => userScopes.includes(scope)))
+    check.fault(['limits', 'user'], `needs a key that has only scopes of ${userScopes.join(', ')}`);
+  if (queryIds.length === 0)
+    check.fault(['limits', 'queryIds'], 'must list the queries of the key, because it has limits.user');
+  user.public.forEach((id, index) => {
+    if (!queryIds.includes(id))
+      check.fault(['limits', 'user', 'public', index], 'is not among limits.queryIds');
+  });
+  const pinned = Object.keys(Object(parseJson(contextJson ?? '{}')));
+  for (const { variable } of user.claims)
+    if (pinned.includes(variable))
+      check.fault(['limits', 'user', 'claims', variable], 'is pinned by limits.context, too');
 }

@@ -11,6 +11,7 @@ const reach = (limits: KeyLimitValues = {}, rest: Partial<KeyReach> = {}): KeyRe
 const makes = (maker: KeyReach, made: KeyReach) => () => requireNoMore(maker, made);
 const refused = expect.objectContaining({ code: 'SCOPE_DENIED' });
 
+const user = { issuer: 'i', audience: 'a', claims: [{ variable: 'customer', path: 'sub' }], public: [] };
 const limits: KeyLimitValues = {
   hubIds: ['h1', 'h2'],
   queryIds: ['q1', 'q2'],
@@ -19,6 +20,7 @@ const limits: KeyLimitValues = {
   ratePerMinute: 10,
   maxRows: 100,
   strict: true,
+  user,
 };
 
 describe('what a key hands on', () => {
@@ -37,6 +39,7 @@ describe('what a key hands on', () => {
       ratePerMinute: 1,
       maxRows: 99,
       strict: true,
+      user: { ...user },
     };
     expect(makes(reach(limits, { expiresAt: 9 }), reach(less, { expiresAt: 8 }))).not.toThrow();
   });
@@ -52,6 +55,8 @@ describe('what a key hands on', () => {
     ['ratePerMinute', 11],
     ['maxRows', 101],
     ['strict', false],
+    ['user', { ...user, audience: 'b' }],
+    ['user', { ...user, public: ['q1'] }],
   ])('is not more of %s (%j), nor without', (name, value) => {
     expect(makes(reach(limits), reach({ ...limits, [name]: value }))).toThrow(refused);
     expect(makes(reach(limits), reach({ ...limits, [name]: undefined }))).toThrow(refused);

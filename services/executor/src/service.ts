@@ -5,6 +5,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import { mergeStatistics } from '@datahub/executor-session/fleet-statistics';
 import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
 import type { Opener } from '@datahub/sealing/opener';
+import { toAbortSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -26,7 +27,8 @@ import {
   type SourceDeps,
 } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
-import { createDial } from './network/dialer.ts';
+import { createDial, type Dial } from './network/dialer.ts';
+import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
@@ -74,9 +76,10 @@ const now = performance.now.bind(performance);
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
   const { catalog } = deps;
   const definitions = openDefinitions(config, catalog);
+  const dialFor = createDialFor(config, deps);
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
   const pools = createPoolRegistry<SourceDefinition>({
-    open: createOpen(config, deps, () => events),
+    open: createOpen(createConnect(config, deps, dialFor), () => events),
     pool: config.pool,
     breaker: defaultBreakerSettings,
     limits: config.connections,
@@ -125,6 +128,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         tracing: deps.tracing,
       }),
       ...createSourceCalls(sourceDeps),
+      fetchIssuerKeys: createFetchIssuerKeys(dialFor),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
@@ -171,8 +175,10 @@ function startDrift(
 }
 
 /** Opens the connections of pools, and reports each attempt. */
-function createOpen(config: ExecutorConfig, deps: ExecutorDeps, events: () => ExecutorEvents) {
-  const connect = createConnect(config, deps);
+function createOpen(
+  connect: ReturnType<typeof createConnect>,
+  events: () => ExecutorEvents,
+): (source: SourceDefinition, signal: AbortSignal) => Promise<Connection> {
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const startedAt = now();
     try {
@@ -186,16 +192,33 @@ function createOpen(config: ExecutorConfig, deps: ExecutorDeps, events: () => Ex
   };
 }
 
-/** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
-function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
-  const { engines, opener, resolve = createResolve(), resolveService = createServiceResolve() } = deps;
-  const { rowBytesMax, statementComments } = config;
+type DialFor = (accountId: string) => Dial;
+
+/** Dials for an account, by the rules for addresses of this hub. */
+function createDialFor(
+  config: ExecutorConfig,
+  { engines, resolve = createResolve() }: ExecutorDeps,
+): DialFor {
   const dialling = {
     policy: createAddressPolicy(config.addresses, resolve),
     connectTimeoutMs: config.pool.connectTimeoutMs,
     owns: (address: string, port: number) =>
       Object.values(engines).some((engine) => engine.owns?.(address, port) ?? false),
   };
+  return (accountId) => createDial({ ...dialling, accountId });
+}
+
+const createFetchIssuerKeys =
+  (dialFor: DialFor): Executor['fetchIssuerKeys'] =>
+  async (request, ctx) => {
+    const dial = dialFor(requirePrincipal(ctx).accountId);
+    return fetchIssuerKeys(request, { dial, signal: toAbortSignal(ctx.signal) });
+  };
+
+/** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
+function createConnect(config: ExecutorConfig, deps: ExecutorDeps, dialFor: DialFor) {
+  const { engines, opener, resolveService = createServiceResolve() } = deps;
+  const { rowBytesMax, statementComments } = config;
   // A pool keeps the same definition object until the settings change.
   const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
@@ -204,7 +227,7 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps) {
     factsOf.set(source, facts);
     const { accountId } = source;
     const connectDeps: ConnectDeps = {
-      dial: createDial({ ...dialling, accountId }),
+      dial: dialFor(accountId),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,

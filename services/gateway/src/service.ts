@@ -7,9 +7,10 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { createKeyCache } from './access/authenticate.ts';
-import { createRateLimiter } from './access/rate-limiter.ts';
+import { createRateLimiter, type RateLimiter } from './access/rate-limiter.ts';
 import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
 import type { SignIn } from './access/sign-in.ts';
+import { createUserTokens } from './access/user-tokens.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
 import { countRequests } from './http/listener.ts';
@@ -51,12 +52,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     awayMs: config.keyCacheAwayMs,
   });
   const usage = createUsageCounter({ catalog: deps.upstreams.catalog, logger: deps.logger });
-  const local = createRateLimiter(config);
-  const { ratePerMinute, unknownKeysPerMinute } = config;
-  const { catalog } = deps.upstreams;
-  const rateLimiter = deps.sharesLimits
-    ? createSharedRateLimiter({ catalog, ratePerMinute, unknownKeysPerMinute, local })
-    : local;
+  const rateLimiter = openRateLimiter(config, deps);
   let draining = false;
   const readiness: Readiness = { ...deps.readiness, draining: () => draining };
   const edge = await openEdge(config, deps.logger);
@@ -64,6 +60,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     ...deps,
     keyCache,
     rateLimiter,
+    userTokens: createUserTokens(deps.upstreams),
     publicOrigin: config.publicOrigin,
     events,
     usage,
@@ -112,6 +109,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       return closing;
     },
   };
+}
+
+function openRateLimiter(config: GatewayConfig, { sharesLimits, upstreams }: GatewayDeps): RateLimiter {
+  const local = createRateLimiter(config);
+  const { ratePerMinute, unknownKeysPerMinute } = config;
+  if (!sharesLimits) return local;
+  return createSharedRateLimiter({ catalog: upstreams.catalog, ratePerMinute, unknownKeysPerMinute, local });
 }
 
 /** Loads Express Gateway only if it is configured. */

@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createKeyCache } from '../src/access/authenticate.ts';
 import { createRateLimiter } from '../src/access/rate-limiter.ts';
+import { createUserTokens } from '../src/access/user-tokens.ts';
 import { createApp } from '../src/app.ts';
 import { readGatewayConfig } from '../src/config.ts';
 import { answerProblem } from '../src/http/raw-problem.ts';
@@ -37,6 +38,7 @@ describe('the listener of the app', () => {
           awayMs: 1_000,
         }),
         rateLimiter: createRateLimiter(config),
+        userTokens: createUserTokens({} as never),
         events: createGatewayEvents(logger),
         usage: { answered: () => {}, close: async () => {} },
         readiness: { parts: [], missing: async () => [] },

@@ -6,7 +6,7 @@ export interface Problem {
     status: number;
     detail: string;
     instance: string;
-    code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+    code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
     requestId: string;
     errors?: ({
         pointer?: string | undefined;
@@ -1846,6 +1846,16 @@ export interface Routes {
                 ratePerMinute?: number | undefined;
                 maxRows?: number | undefined;
                 strict?: boolean | undefined;
+                user?: {
+                    issuer: string;
+                    audience: string;
+                    /** The address of the issuer’s keys, or the keys themselves. */
+                    jwks?: string | Record<string, Json> | undefined;
+                    /** The claim that each variable is pinned to. */
+                    claims: Record<string, string>;
+                    ratePerMinute?: number | undefined;
+                    public?: string[] | undefined;
+                } | undefined;
             } | undefined;
             expiresAt?: string | null | undefined;
             /** Read-only: ignored. */
@@ -1869,6 +1879,7 @@ export interface Routes {
                 ratePerMinute?: number | undefined;
                 maxRows?: number | undefined;
                 strict?: true | undefined;
+                user?: Record<string, Json> | undefined;
             };
             createdAt: string;
             expiresAt: string | null;
@@ -1894,6 +1905,7 @@ export interface Routes {
                 ratePerMinute?: number | undefined;
                 maxRows?: number | undefined;
                 strict?: true | undefined;
+                user?: Record<string, Json> | undefined;
             };
             createdAt: string;
             expiresAt: string | null;
@@ -1923,6 +1935,16 @@ export interface Routes {
                 ratePerMinute?: number | null | undefined;
                 maxRows?: number | null | undefined;
                 strict?: boolean | null | undefined;
+                user?: {
+                    issuer: string;
+                    audience: string;
+                    /** The address of the issuer’s keys, or the keys themselves. */
+                    jwks?: string | Record<string, Json> | undefined;
+                    /** The claim that each variable is pinned to. */
+                    claims: Record<string, string>;
+                    ratePerMinute?: number | undefined;
+                    public?: string[] | undefined;
+                } | null | undefined;
             } | undefined;
             expiresAt?: string | null | undefined;
             /** Read-only: ignored. */
@@ -1946,6 +1968,7 @@ export interface Routes {
                 ratePerMinute?: number | undefined;
                 maxRows?: number | undefined;
                 strict?: true | undefined;
+                user?: Record<string, Json> | undefined;
             };
             createdAt: string;
             expiresAt: string | null;
@@ -1980,6 +2003,7 @@ export interface Routes {
                 ratePerMinute?: number | undefined;
                 maxRows?: number | undefined;
                 strict?: true | undefined;
+                user?: Record<string, Json> | undefined;
             };
             createdAt: string;
             expiresAt: string | null;

@@ -11,6 +11,7 @@ export const errorCodes = [
   'KEY_MISSING',
   'KEY_INVALID',
   'KEY_EXPIRED',
+  'TOKEN_INVALID',
   'SCOPE_DENIED',
   'QUOTA_EXCEEDED',
   'NOT_FOUND',

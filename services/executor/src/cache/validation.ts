@@ -34,8 +34,8 @@ export function validationOf(
   if (validation === undefined) return undefined;
   const isRenewable = old?.answer !== undefined && now - old.ranAt <= renewedMsMax;
   try {
-    const { pinnedJson, contextJson } = values;
-    const statement = validation.bind({ pinnedJson, contextJson });
+    const { pinnedJson, contextJson, scalarsAsLists } = values;
+    const statement = validation.bind({ pinnedJson, contextJson, scalarsAsLists });
     return {
       statement,
       known: isRenewable ? old.validation : undefined,

@@ -13,7 +13,7 @@ import type { PoolRegistry } from '../pool/pool-registry.ts';
 import { draftTimeoutMs, requireMayTry, resolveDraft, runDraft } from './draft.ts';
 import { toFailure } from './execution-error.ts';
 import { Execution } from './execution-state.ts';
-import { keyLimits } from './key-limits.ts';
+import { claimedNames, keyLimits } from './key-limits.ts';
 import {
   type CompileQuery,
   type ExecutionLimits,
@@ -65,6 +65,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const prepared = compile(query);
       run.onPrepared(query, prepared, draftTimeoutMs(draft, timeoutMsOf(query, request.options, limits)));
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
+      keyLimits.user(principal, query.queryId, prepared.names);
       if (form !== undefined) requireRead(prepared);
       if (request.options !== undefined) requireVersion(query, request.options);
       requireReading(request, prepared);
@@ -77,9 +78,11 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const pinnedJson = keyLimits.context(principal.limits);
       const contextJson =
         form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson });
+      const scalarsAsLists = claimedNames(principal);
       const statement = prepared.bind({
         pinnedJson,
         contextJson,
+        scalarsAsLists,
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
@@ -94,7 +97,8 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         bytes: request.contextJson.length,
         deps,
       };
-      if (isCached) return await cached.execute(run, { ...work, values: { pinnedJson, contextJson } });
+      if (isCached)
+        return await cached.execute(run, { ...work, values: { pinnedJson, contextJson, scalarsAsLists } });
       await (draft === undefined ? runOn(run, work) : runDraft(run, work, draft));
       deps.events.executed(run);
     } catch (err) {

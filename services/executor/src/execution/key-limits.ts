@@ -24,8 +24,28 @@ export const keyLimits = {
   context: (limits: Limits): string => limits?.contextJson ?? '',
   maxRows: (limits: Limits): number | undefined => limits?.maxRows,
   strict: (limits: Limits): boolean | undefined => limits?.strict,
+  /**
+   * Throws TOKEN_INVALID without a user, and SCOPE_DENIED for a query that could return rows of other users, because it
+   * ignores a claim.
+   */
+  user: ({ limits, user }: Principal, queryId: string, names: readonly string[]): void => {
+    const limit = limits?.user;
+    if (limit === undefined) return;
+    if (user === undefined)
+      throw new HubError('TOKEN_INVALID', 'This key works only with the token of a signed-in user.');
+    const unused = limit.claims.find(({ variable }) => !names.includes(variable));
+    if (unused === undefined || limit.public.includes(queryId)) return;
+    throw new HubError(
+      'SCOPE_DENIED',
+      `This query does not use :${unused.variable}, so it could return rows of other users. Use the variable, or list the query in limits.user.public of the key.`,
+    );
+  },
 } satisfies Record<LimitEnforcedBy<'executor'>, unknown>;
 
 /** Whether the query and its hub are within the limits. */
 export const mayUse = (limits: Limits, query: { queryId: string; hubId: string }): boolean =>
   isAmong(limits?.queryIds, query.queryId) && isAmong(limits?.hubIds, query.hubId);
+
+/** The variables that are pinned to claims of the user. */
+export const claimedNames = ({ limits }: Principal): readonly string[] | undefined =>
+  limits?.user?.claims.map(({ variable }) => variable);

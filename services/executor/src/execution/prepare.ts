@@ -25,6 +25,8 @@ export interface CallValues {
   /** The variables that the key pins. The caller cannot override them. */
   pinnedJson: string;
   contextJson: string;
+  /** Pinned variables whose single value is a list of one if they are declared as a list. */
+  scalarsAsLists?: readonly string[] | undefined;
   /** If true, a name in the context that the query does not know fails with CONTEXT_INVALID. */
   strict?: boolean | undefined;
   /** Receives such names if they are allowed. */

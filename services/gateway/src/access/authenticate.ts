@@ -13,13 +13,17 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { userCacheControl } from '../response/cache-headers.ts';
+import { addVary } from '../response/compression.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { keyLimits } from './key-limits.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { UserTokens } from './user-tokens.ts';
 
 export interface AccessDeps {
   keyCache: KeyCache;
   rateLimiter: RateLimiter;
+  userTokens: UserTokens;
   /** The origin that browsers load the hub from, if it is configured. */
   publicOrigin?: string | undefined;
 }
@@ -69,7 +73,35 @@ function admit(
 ): void | Promise<void> {
   request.context.principal = principal;
   keyLimits.origins(principal.limits, request.headers.origin ?? originOfRead(request, deps));
-  return deps.rateLimiter.admit(principal, reply);
+  const admitted = deps.rateLimiter.admit(principal, reply);
+  if (!keyLimits.user(principal.limits)) return admitted;
+  // Verified after the rate of the key, so that the rate also limits invalid tokens.
+  const admitUser = () => identify(request, reply, { principal, deps });
+  return admitted instanceof Promise ? admitted.then(admitUser) : admitUser();
+}
+
+/** Replaces the principal of a key with that of its signed-in user. */
+function identify(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { principal, deps }: { principal: Principal; deps: AccessDeps },
+): void | Promise<void> {
+  setUserHeaders(request, reply);
+  // Without the key's own header, Authorization is the key.
+  const { 'x-service-api-key': key, authorization } = request.headers;
+  const found = deps.userTokens.verify(principal, key === undefined ? undefined : authorization);
+  const admitUser = (user: Principal) => {
+    request.context.principal = user;
+    const perMinute = principal.limits?.user?.ratePerMinute;
+    if (perMinute !== undefined) deps.rateLimiter.admitUser(user, perMinute, reply);
+  };
+  return found instanceof Promise ? found.then(admitUser) : admitUser(found);
+}
+
+/** Caches may keep an answer only for the user whose token the request has, and ask the hub each time. */
+function setUserHeaders({ method }: FastifyRequest, reply: FastifyReply): void {
+  addVary(reply, 'authorization');
+  if (method !== 'POST') reply.header('cache-control', userCacheControl);
 }
 
 /** Browsers send no `Origin` with a GET to the origin of the page itself. */

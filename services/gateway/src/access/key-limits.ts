@@ -15,4 +15,6 @@ export const keyLimits = {
   },
   /** `fallback`: the rate of a key without this limit. */
   ratePerMinute: (limits: Limits, fallback: number): number => limits?.ratePerMinute ?? fallback,
+  /** True if the key also needs the token of a signed-in user. */
+  user: (limits: Limits): boolean => limits?.user !== undefined,
 } satisfies Record<LimitEnforcedBy<'gateway'>, unknown>;

@@ -19,6 +19,8 @@ export interface RateLimiterOptions {
 export interface RateLimiter {
   /** Takes one request from each budget of the key and sets the headers. Throws or rejects with RATE_LIMITED. */
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
+  /** Takes one request from the budget of a signed-in user, which each gateway counts for itself. */
+  admitUser(user: Principal, perMinute: number, reply: FastifyReply): void;
   /** Throws RATE_LIMITED while an address has sent too many refused keys. */
   requireFewRefusals(address: string): void;
   /** The refusal is answered after it is counted, so a caller that waits for each answer cannot exceed the limit. */
@@ -35,6 +37,7 @@ const minuteMs = 60_000;
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { bucketsMax = 50_000, now = () => performance.now() } = options;
   const keys = new LRUCache<string, Bucket>({ max: bucketsMax });
+  const users = new LRUCache<string, Bucket>({ max: bucketsMax });
   const networks = new LRUCache<string, Bucket>({ max: bucketsMax });
 
   /** The bucket, refilled for the time since its last use. */
@@ -67,6 +70,15 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (admitted) for (const { bucket } of all) bucket.tokens -= 1;
       const resetMs = ((perMinute - bucket.tokens) * minuteMs) / perMinute;
       rateHeaders(reply, { perMinute, left: Math.floor(bucket.tokens), resetMs });
+      if (!admitted) throw refuse(bucket, perMinute);
+    },
+
+    admitUser: ({ keyId, user }, perMinute, reply) => {
+      const bucket = bucketOf(users, JSON.stringify([keyId, user?.issuer, user?.subject]), perMinute);
+      const admitted = bucket.tokens >= 1;
+      if (admitted) bucket.tokens -= 1;
+      const resetMs = ((perMinute - bucket.tokens) * minuteMs) / perMinute;
+      userRateHeaders(reply, { perMinute, left: Math.floor(bucket.tokens), resetMs });
       if (!admitted) throw refuse(bucket, perMinute);
     },
 
@@ -118,6 +130,19 @@ export function rateHeaders(
 ): void {
   reply.header('ratelimit-policy', `"default";q=${perMinute};w=60`);
   reply.header('ratelimit', `"default";r=${left};t=${Math.ceil(resetMs / 1_000)}`);
+}
+
+/** Adds the budget of the user to the headers of the key. */
+function userRateHeaders(
+  reply: FastifyReply,
+  { perMinute, left, resetMs }: { perMinute: number; left: number; resetMs: number },
+): void {
+  const add = (name: string, value: string) => {
+    const before = reply.getHeader(name);
+    reply.header(name, before === undefined ? value : `${before}, ${value}`);
+  };
+  add('ratelimit-policy', `"user";q=${perMinute};w=60`);
+  add('ratelimit', `"user";r=${left};t=${Math.ceil(resetMs / 1_000)}`);
 }
 
 export function rateLimited(perMinute: number, retryAfterMs: number): HubError {

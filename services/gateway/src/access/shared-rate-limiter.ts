@@ -76,6 +76,10 @@ class SharedRateLimiter implements RateLimiter {
     return this.#wait(draws, principal, reply);
   }
 
+  admitUser(user: Principal, perMinute: number, reply: FastifyReply): void {
+    this.#options.local.admitUser(user, perMinute, reply);
+  }
+
   requireFewRefusals(address: string): void {
     this.#options.local.requireFewRefusals(address);
     const share = this.#networks.get(networkOf(address));

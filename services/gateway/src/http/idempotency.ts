@@ -3,7 +3,7 @@
  * stores no body, only an HMAC of it. The key of the HMAC is the caller's API key, which is stored nowhere.
  */
 
-import { createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import {
   BeginOperationRequest_Settling as Settling,
@@ -116,9 +116,16 @@ function readKey(request: FastifyRequest): string | undefined {
   throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 
-/** Names the record. The same idempotency key with another operation or another API key names another record. */
+/**
+ * Names the record. The same idempotency key with another operation, another API key, or another user or claims of a
+ * user names another record.
+ */
 function operationOf({ method, url, context }: FastifyRequest): string {
-  return `${method} ${url.split('?', 1)[0]} ${context.principal?.keyId}`;
+  const { keyId, user, limits } = context.principal ?? {};
+  const ofKey = `${method} ${url.split('?', 1)[0]} ${keyId}`;
+  if (user === undefined) return ofKey;
+  const { issuer, subject } = user;
+  return `${ofKey} ${hash('sha256', JSON.stringify([issuer, subject, limits?.contextJson]), 'base64url')}`;
 }
 
 function macOf(request: FastifyRequest): Buffer {

@@ -13,6 +13,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   KEY_MISSING: { status: 401, title: 'A key is needed' },
   KEY_INVALID: { status: 401, title: 'The key is not valid' },
   KEY_EXPIRED: { status: 401, title: 'The key has expired' },
+  TOKEN_INVALID: { status: 401, title: 'The token of the user is not valid' },
   SCOPE_DENIED: { status: 403, title: 'The key does not allow this' },
   QUOTA_EXCEEDED: { status: 403, title: 'The quota of the account is used up' },
   NOT_FOUND: { status: 404, title: 'Not found' },
@@ -114,7 +115,9 @@ export function problemHeaders(err: HubError): Record<string, string> {
     ...unstoredHeaders,
     'content-type': 'application/problem+json; charset=utf-8',
   };
-  if (status === 401) headers['www-authenticate'] = 'ApiKey header="x-service-api-key"';
+  if (status === 401)
+    headers['www-authenticate'] =
+      err.code === 'TOKEN_INVALID' ? 'Bearer error="invalid_token"' : 'ApiKey header="x-service-api-key"';
   if (
     status === 429 ||
     (status === 503 && err.code !== 'OUTCOME_UNKNOWN') ||

@@ -5,12 +5,14 @@ import {
   fieldOf,
   fromFields,
   type KeyLimit,
+  type KeyLimitKind,
   keyLimitBounds,
   keyLimitNames,
   keyLimits,
   toFields,
 } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
+import { type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
@@ -57,6 +59,29 @@ const { entries, pinned, ratePerMinute, maxRows } = keyLimitBounds;
 const ids = { type: 'array', minItems: entries.min, maxItems: entries.max, items: id } as const;
 const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
+const { issuerLength, audienceLength, jwksUrlLength, claims, claimPathLength } = userLimitBounds;
+const lengths = ({ min, max }: { min: number; max: number }) => ({ minLength: min, maxLength: max });
+const user = object(
+  {
+    issuer: { type: 'string', ...lengths(issuerLength) },
+    audience: { type: 'string', ...lengths(audienceLength) },
+    jwks: {
+      oneOf: [{ type: 'string', ...lengths(jwksUrlLength) }, { type: 'object' }],
+      description: 'The address of the issuer’s keys, or the keys themselves.',
+    },
+    claims: {
+      type: 'object',
+      minProperties: claims.min,
+      maxProperties: claims.max,
+      additionalProperties: { type: 'string', ...lengths(claimPathLength) },
+      description: 'The claim that each variable is pinned to.',
+    },
+    ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
+    public: ids,
+  },
+  ['issuer', 'audience', 'claims'],
+);
+
 const limitSchemas = {
   hubIds: ids,
   queryIds: ids,
@@ -70,6 +95,7 @@ const limitSchemas = {
   ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
   maxRows: { type: 'integer', minimum: maxRows.min, maximum: maxRows.max },
   strict: { type: 'boolean' },
+  user,
 } as const satisfies Record<KeyLimit, object>;
 
 const ends = { type: ['string', 'null'], maxLength: 40 } as const;
@@ -114,6 +140,7 @@ const limits = answer(
     ratePerMinute: count,
     maxRows: count,
     strict: { const: true },
+    user: { type: 'object' },
   } as const satisfies Record<KeyLimit, object>,
   keyLimitNames,
 );
@@ -215,12 +242,42 @@ function toLimits(request: FastifyRequest): KeyLimits {
     CreateKeyBody['limits']
   >;
   requireItems(limits.origins ?? [], '/limits/origins', browserOrigin);
-  const { context, ...values } = limits;
+  const { context, user, ...values } = limits;
   const contextJson =
     request.parsed === undefined || context === undefined
       ? undefined
       : exactMember(request.parsed, ['limits', 'context']);
-  return toFields({ ...values, ...(context === undefined ? {} : { contextJson }) });
+  return toFields({
+    ...values,
+    ...(context === undefined ? {} : { contextJson }),
+    ...(user === undefined ? {} : { user: toUserLimit(user as UserJson) }),
+  });
+}
+
+interface UserJson extends Pick<UserLimit, 'issuer' | 'audience' | 'ratePerMinute'> {
+  jwks?: string | object;
+  claims: Record<string, string>;
+  public?: string[];
+}
+
+function toUserLimit({ jwks, claims, public: open = [], ...rest }: UserJson): UserLimit {
+  return {
+    ...rest,
+    jwksUrl: typeof jwks === 'string' ? jwks : undefined,
+    jwksJson: typeof jwks === 'object' ? JSON.stringify(jwks) : undefined,
+    claims: Object.entries(claims).map(([variable, path]) => ({ variable, path })),
+    public: open,
+  };
+}
+
+function toUserJson({ jwksUrl, jwksJson, claims, public: open, ...rest }: UserLimit): UserJson {
+  const jwks = jwksJson === undefined ? jwksUrl : JSON.parse(jwksJson);
+  return {
+    ...rest,
+    ...(jwks === undefined ? {} : { jwks }),
+    claims: Object.fromEntries(claims.map(({ variable, path }) => [variable, path])),
+    ...(open.length === 0 ? {} : { public: open }),
+  };
 }
 
 function toDate(text: string | null | undefined): Date | undefined {
@@ -250,13 +307,22 @@ function toKeyJson(key: Key): KeyJson {
   };
 }
 
+const unchanged = (value: unknown) => value;
+const toJson: Record<KeyLimitKind, (value: unknown) => unknown> = {
+  list: unchanged,
+  upperBound: unchanged,
+  flag: unchanged,
+  pinned: (value) => parseExact(value as string),
+  same: (value) => toUserJson(value as UserLimit),
+};
+
 /** Leaves out limits that are not set. */
 function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
   const values = fromFields(limits);
   const members = keyLimitNames.flatMap((limit) => {
     const value = values[fieldOf(limit)];
     if (value === undefined) return [];
-    return [[limit, keyLimits[limit].kind === 'pinned' ? parseExact(value as string) : value]];
+    return [[limit, toJson[keyLimits[limit].kind](value)]];
   });
   return Object.fromEntries(members) as KeyJson['limits'];
 }

@@ -56,13 +56,17 @@ export function unchangedTag({ headers }: FastifyRequest, info: CacheInfo, codin
   return known?.sent ?? `"${info.etag}${coding === undefined ? '' : `-${coding}`}"`;
 }
 
+/** For keys with `limits.user`: a browser asks the hub before it uses an answer again, so the token is checked. */
+export const userCacheControl = 'private, no-cache';
+
 /** An answer to POST gets Cache-Status only, because HTTP caches do not store it. */
 export function setCacheHeaders(request: FastifyRequest, reply: FastifyReply, info: CacheInfo): void {
   reply.header('cache-status', toCacheStatus(info));
   if (request.method === 'POST') return;
   const { maxAgeS, staleS, ageMs, etag } = info;
   const stale = staleS > 0 ? `, stale-while-revalidate=${staleS}` : '';
-  reply.header('cache-control', `private, max-age=${maxAgeS}${stale}`);
+  const isOfUser = request.context.principal?.user !== undefined;
+  reply.header('cache-control', isOfUser ? userCacheControl : `private, max-age=${maxAgeS}${stale}`);
   if (ageMs !== undefined) reply.header('age', toAgeS(ageMs));
   if (etag !== undefined) reply.header('etag', `"${etag}"`);
   for (const name of ['x-service-api-key', 'origin']) addVary(reply, name);

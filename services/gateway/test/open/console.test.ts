@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKeyCache } from '../../src/access/authenticate.ts';
 import { createRateLimiter } from '../../src/access/rate-limiter.ts';
+import { createUserTokens } from '../../src/access/user-tokens.ts';
 import { createApp } from '../../src/app.ts';
 import { readGatewayConfig } from '../../src/config.ts';
 import { consolePaths } from '../../src/open/console.ts';
@@ -35,6 +36,7 @@ function open(env: Record<string, string>): Promise<FastifyInstance> {
   return createApp(config, {
     keyCache: createKeyCache({ catalog, cacheMs: 0, awayMs: 0 }),
     rateLimiter: createRateLimiter(config),
+    userTokens: createUserTokens({} as never),
     events: createGatewayEvents(pino({ level: 'silent' })),
     usage: { answered: () => {}, close: async () => {} },
     readiness: { parts: [], missing: async () => [] },

@@ -24,7 +24,20 @@ export interface Principal {
     | KeyLimits
     | undefined;
   /** If empty, the key has only its own budget. */
-  budgets?: RateBudgets | undefined;
+  budgets?:
+    | RateBudgets
+    | undefined;
+  /**
+   * The signed-in user whose token the gateway verified, for a key with `limits.user`. Its claims are in
+   * `limits.context_json`.
+   */
+  user?: User | undefined;
+}
+
+export interface User {
+  issuer: string;
+  /** The claim `sub`. */
+  subject: string;
 }
 
 /** The rate budgets that each request of a key counts against: its own, and those of the keys that it was created with. */
@@ -52,11 +65,40 @@ export interface KeyLimits {
     | number
     | undefined;
   /** Sets the option `strict` of every execution. */
-  strict?: boolean | undefined;
+  strict?:
+    | boolean
+    | undefined;
+  /** Each call also needs the token of a signed-in user. */
+  user?: UserLimit | undefined;
+}
+
+/** Which tokens are accepted, and which of their claims pin variables. */
+export interface UserLimit {
+  issuer: string;
+  audience: string;
+  /**
+   * The address of the issuer's keys, or the keys themselves as JSON. Without both, the issuer's configuration names the
+   * address.
+   */
+  jwksUrl?: string | undefined;
+  jwksJson?: string | undefined;
+  claims: Claim[];
+  /** The rate of each user. */
+  ratePerMinute?:
+    | number
+    | undefined;
+  /** The ids of queries that need not use the variables of the claims. */
+  public: string[];
+}
+
+export interface Claim {
+  variable: string;
+  /** The name of the claim, or the names of members with dots between them. */
+  path: string;
 }
 
 function createBasePrincipal(): Principal {
-  return { accountId: "", keyId: "", scopes: [], limits: undefined, budgets: undefined };
+  return { accountId: "", keyId: "", scopes: [], limits: undefined, budgets: undefined, user: undefined };
 }
 
 export const Principal: MessageFns<Principal> = {
@@ -75,6 +117,9 @@ export const Principal: MessageFns<Principal> = {
     }
     if (message.budgets !== undefined) {
       RateBudgets.encode(message.budgets, writer.uint32(42).fork()).join();
+    }
+    if (message.user !== undefined) {
+      User.encode(message.user, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -130,6 +175,71 @@ export const Principal: MessageFns<Principal> = {
             }
 
             message.budgets = RateBudgets.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.user = User.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUser(): User {
+  return { issuer: "", subject: "" };
+}
+
+export const User: MessageFns<User> = {
+  encode(message: User, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.issuer !== "") {
+      writer.uint32(10).string(message.issuer);
+    }
+    if (message.subject !== "") {
+      writer.uint32(18).string(message.subject);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): User {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUser();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.issuer = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.subject = reader.string();
             continue;
           }
         }
@@ -257,6 +367,7 @@ function createBaseKeyLimits(): KeyLimits {
     ratePerMinute: undefined,
     maxRows: undefined,
     strict: undefined,
+    user: undefined,
   };
 }
 
@@ -282,6 +393,9 @@ export const KeyLimits: MessageFns<KeyLimits> = {
     }
     if (message.strict !== undefined) {
       writer.uint32(56).bool(message.strict);
+    }
+    if (message.user !== undefined) {
+      UserLimit.encode(message.user, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -353,6 +467,191 @@ export const KeyLimits: MessageFns<KeyLimits> = {
             }
 
             message.strict = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.user = UserLimit.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUserLimit(): UserLimit {
+  return {
+    issuer: "",
+    audience: "",
+    jwksUrl: undefined,
+    jwksJson: undefined,
+    claims: [],
+    ratePerMinute: undefined,
+    public: [],
+  };
+}
+
+export const UserLimit: MessageFns<UserLimit> = {
+  encode(message: UserLimit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.issuer !== "") {
+      writer.uint32(10).string(message.issuer);
+    }
+    if (message.audience !== "") {
+      writer.uint32(18).string(message.audience);
+    }
+    if (message.jwksUrl !== undefined) {
+      writer.uint32(26).string(message.jwksUrl);
+    }
+    if (message.jwksJson !== undefined) {
+      writer.uint32(34).string(message.jwksJson);
+    }
+    for (const v of message.claims) {
+      Claim.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.ratePerMinute !== undefined) {
+      writer.uint32(48).uint32(message.ratePerMinute);
+    }
+    for (const v of message.public) {
+      writer.uint32(58).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UserLimit {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUserLimit();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.issuer = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.audience = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.jwksUrl = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.jwksJson = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.claims.push(Claim.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.ratePerMinute = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.public.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseClaim(): Claim {
+  return { variable: "", path: "" };
+}
+
+export const Claim: MessageFns<Claim> = {
+  encode(message: Claim, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.variable !== "") {
+      writer.uint32(10).string(message.variable);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Claim {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseClaim();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.variable = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
             continue;
           }
         }

@@ -545,6 +545,17 @@ export interface DurationCounts {
   counts: number[];
 }
 
+export interface FetchIssuerKeysRequest {
+  issuer: string;
+  /** The address of the keys. If absent, the issuer's OpenID configuration names it. */
+  jwksUrl?: string | undefined;
+}
+
+export interface FetchIssuerKeysResponse {
+  /** A JSON Web Key Set (RFC 7517) with the public keys. */
+  jwksJson: string;
+}
+
 function createBaseExecuteOptions(): ExecuteOptions {
   return {
     timeoutMs: undefined,
@@ -3859,6 +3870,109 @@ export const DurationCounts: MessageFns<DurationCounts> = {
   },
 };
 
+function createBaseFetchIssuerKeysRequest(): FetchIssuerKeysRequest {
+  return { issuer: "", jwksUrl: undefined };
+}
+
+export const FetchIssuerKeysRequest: MessageFns<FetchIssuerKeysRequest> = {
+  encode(message: FetchIssuerKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.issuer !== "") {
+      writer.uint32(10).string(message.issuer);
+    }
+    if (message.jwksUrl !== undefined) {
+      writer.uint32(18).string(message.jwksUrl);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FetchIssuerKeysRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFetchIssuerKeysRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.issuer = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.jwksUrl = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFetchIssuerKeysResponse(): FetchIssuerKeysResponse {
+  return { jwksJson: "" };
+}
+
+export const FetchIssuerKeysResponse: MessageFns<FetchIssuerKeysResponse> = {
+  encode(message: FetchIssuerKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.jwksJson !== "") {
+      writer.uint32(10).string(message.jwksJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FetchIssuerKeysResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFetchIssuerKeysResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.jwksJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Runs stored queries on the users' databases. */
 export type ExecutorServiceService = typeof ExecutorServiceService;
 export const ExecutorServiceService = {
@@ -3950,6 +4064,21 @@ export const ExecutorServiceService = {
       Buffer.from(ReadStatisticsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadStatisticsResponse => ReadStatisticsResponse.decode(value),
   },
+  /**
+   * Fetches the public keys of an issuer of tokens over HTTPS, under the same rules for addresses as sources. Fails with
+   * UNAVAILABLE if they cannot be fetched.
+   */
+  fetchIssuerKeys: {
+    path: "/datahub.executor.v1.ExecutorService/FetchIssuerKeys" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FetchIssuerKeysRequest): Buffer =>
+      Buffer.from(FetchIssuerKeysRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FetchIssuerKeysRequest => FetchIssuerKeysRequest.decode(value),
+    responseSerialize: (value: FetchIssuerKeysResponse): Buffer =>
+      Buffer.from(FetchIssuerKeysResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FetchIssuerKeysResponse => FetchIssuerKeysResponse.decode(value),
+  },
 } as const;
 
 export interface ExecutorServiceServer extends UntypedServiceImplementation {
@@ -3974,6 +4103,11 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
   checkQuery: handleUnaryCall<CheckQueryRequest, CheckQueryResponse>;
   /** Returns what this executor counted about the queries of the account that the key may use. */
   readStatistics: handleUnaryCall<ReadStatisticsRequest, ReadStatisticsResponse>;
+  /**
+   * Fetches the public keys of an issuer of tokens over HTTPS, under the same rules for addresses as sources. Fails with
+   * UNAVAILABLE if they cannot be fetched.
+   */
+  fetchIssuerKeys: handleUnaryCall<FetchIssuerKeysRequest, FetchIssuerKeysResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -1,0 +1,128 @@
+/**
+ * Fetches the public keys of issuers of tokens over HTTPS. Users choose the addresses, so the rules for addresses of
+ * sources apply. Redirects are not followed, and time and size are bounded.
+ */
+
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { TLSSocket } from 'node:tls';
+import { isHttpsAddress, isPublicKey, userLimitBounds } from '@datahub/contract/user-limit';
+import type { FetchIssuerKeysRequest, FetchIssuerKeysResponse } from '@datahub/proto/executor/v1/executor';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Dial } from './dialer.ts';
+import { startTls } from './tls.ts';
+
+const timeoutMs = 5_000;
+const bytesMax = 65_536;
+const portDefault = 443;
+
+export interface FetchKeysDeps {
+  dial: Dial;
+  signal: AbortSignal;
+}
+
+export async function fetchIssuerKeys(
+  { issuer, jwksUrl }: FetchIssuerKeysRequest,
+  { dial, signal }: FetchKeysDeps,
+): Promise<FetchIssuerKeysResponse> {
+  const deps = { dial, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
+  try {
+    return await fetchKeys({ issuer, jwksUrl }, deps);
+  } catch (err) {
+    throw deps.signal.aborted ? unusable(`it took longer than ${timeoutMs / 1_000} s`, err) : err;
+  }
+}
+
+async function fetchKeys({ issuer, jwksUrl }: FetchIssuerKeysRequest, deps: FetchKeysDeps) {
+  const address = jwksUrl ?? (await findAddress(issuer, deps));
+  const { keys } = await fetchObject(address, deps);
+  // Only the needed members go on, and a private key that was published by mistake does not.
+  const usable = (Array.isArray(keys) ? keys : []).filter(isPublicKey).slice(0, userLimitBounds.jwksKeys.max);
+  if (usable.length === 0) throw unusable('its key set has no public key');
+  return { jwksJson: JSON.stringify({ keys: usable }) };
+}
+
+/** The address that the issuer's OpenID configuration names (OpenID Connect Discovery 1.0, section 4). */
+async function findAddress(issuer: string, deps: FetchKeysDeps): Promise<string> {
+  const configuration = await fetchObject(
+    `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    deps,
+  );
+  if (configuration.issuer !== issuer) throw unusable('its OpenID configuration names another issuer');
+  const { jwks_uri: address } = configuration;
+  if (typeof address !== 'string') throw unusable('its OpenID configuration names no jwks_uri');
+  return address;
+}
+
+async function fetchObject(
+  address: string,
+  { dial, signal }: FetchKeysDeps,
+): Promise<Record<string, unknown>> {
+  if (!isHttpsAddress(address, { query: true })) throw unusable('it names an address that is not https');
+  const url = new URL(address);
+  const socket = await secure(url, { dial, signal }).catch((err) => {
+    throw unavailable('They cannot be reached over HTTPS from the hub.', err);
+  });
+  try {
+    const value = JSON.parse(await read(url, socket, signal)) as unknown;
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch (err) {
+    throw err instanceof HubError ? err : unusable('its answer was cut, or is not JSON', err);
+  } finally {
+    socket.destroy();
+  }
+  throw unusable('its answer is not a JSON object');
+}
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
+/** Node's own certificate authorities apply, with those of `NODE_EXTRA_CA_CERTS`. */
+async function secure(url: URL, { dial, signal }: FetchKeysDeps): Promise<TLSSocket> {
+  const host = hostOf(url);
+  const socket = await dial(host, url.port === '' ? portDefault : Number(url.port), { signal });
+  const abort = () => socket.destroy();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await startTls(socket, { host, tls: { mode: 'verify-full' } });
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+function read(url: URL, socket: TLSSocket, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const options = {
+    createConnection: () => socket,
+    agent: false as const,
+    signal,
+    headers: { accept: 'application/json', 'accept-encoding': 'identity' },
+  };
+  request(url, options, (response) => {
+    if (response.statusCode === 200) collect(response).then(resolve, reject);
+    else
+      reject(unusable(`it answered with the status ${response.statusCode}, and redirects are not followed`));
+  })
+    .on('error', reject)
+    .end();
+  return promise;
+}
+
+async function collect(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw unusable(`its answer has more than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+const unavailable = (reason: string, cause?: unknown) =>
+  new HubError('UNAVAILABLE', `The keys of the issuer of tokens are missing. ${reason}`, {
+    cause,
+    retryable: true,
+  });
+
+const unusable = (reason: string, cause?: unknown) =>
+  unavailable(`The issuer was reached, but ${reason}.`, cause);

@@ -1,0 +1,114 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import { errors } from 'jose';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createTestIssuer, type TestIssuer } from '../../../../tests/support/user-tokens.ts';
+import { createUserTokens } from '../../src/access/user-tokens.ts';
+
+const minute = 60_000;
+let [before, after]: TestIssuer[] = [];
+beforeAll(async () => {
+  [before, after] = [await createTestIssuer(), await createTestIssuer()];
+});
+
+/** An issuer whose keys are fetched, and a clock. */
+function setup() {
+  const state = { jwks: before?.jwks as object, fetched: 0, isAway: false, now: 0 };
+  const startedAt = Date.now();
+  const tokens = createUserTokens({
+    executor: {
+      fetchIssuerKeys: async () => {
+        state.fetched++;
+        if (state.isAway) throw new HubError('UNAVAILABLE', 'The issuer is away.');
+        return { jwksJson: JSON.stringify(state.jwks) };
+      },
+    },
+    now: () => state.now,
+    nowMs: () => startedAt + state.now,
+  });
+  const { issuer, audience } = before as TestIssuer;
+  const user = { issuer, audience, claims: [{ variable: 'customer', path: 'sub' }], public: [] };
+  const limits = { hubIds: [], queryIds: ['q'], origins: [], contextJson: '{"tenant":1.10}', user };
+  const principal = { accountId: 'a', keyId: 'k', scopes: ['queries:execute'], limits };
+  const verify = async (token: string) => tokens.verify(principal, `Bearer ${token}`);
+  const codeOf = async (token: string) =>
+    verify(token).then(
+      () => 'accepted',
+      (err: HubError) => err.code,
+    );
+  return { state, tokens, principal, verify, codeOf };
+}
+const sign = (issuer: TestIssuer | undefined, sub: string, options = {}) =>
+  (issuer as TestIssuer).sign({ sub }, { expiresIn: 86_400, ...options });
+
+describe('the principal of a user', () => {
+  it('pins the claims beside the variables of the key, and is the same object while it is cached', async () => {
+    const { state, tokens, principal } = setup();
+    const header = `bearer ${await sign(before, 'c1')}`;
+    const first = await tokens.verify(principal, header);
+    expect(first.limits?.contextJson).toBe('{"tenant":1.10,"customer":"c1"}');
+    expect(first.user).toEqual({ issuer: before?.issuer, subject: 'c1' });
+    expect(tokens.verify({ ...principal }, header)).toBe(first);
+    state.now = 5 * minute;
+    expect(await tokens.verify(principal, header)).not.toBe(first);
+    const changed = { ...principal, scopes: ['queries:execute', 'ai:summarize'] };
+    expect((await tokens.verify(changed, header)).scopes).toEqual(changed.scopes);
+  });
+
+  it('is not cached beyond the expiry of its token', async () => {
+    const { state, codeOf } = setup();
+    const token = await sign(before, 'c1', { expiresIn: 100 });
+    expect(await codeOf(token)).toBe('accepted');
+    state.now = 155_000;
+    expect(await codeOf(token)).toBe('accepted');
+    state.now = 165_000;
+    expect(await codeOf(token)).toBe('TOKEN_INVALID');
+  });
+});
+
+describe('the keys of an issuer', () => {
+  it('are fetched once for concurrent calls, and again after ten minutes', async () => {
+    const { state, codeOf } = setup();
+    const tokens = await Promise.all(['c1', 'c2', 'c3'].map((sub) => sign(before, sub)));
+    expect(await Promise.all(tokens.map(codeOf))).toEqual(Array(3).fill('accepted'));
+    expect(state.fetched).toBe(1);
+    state.now = 10 * minute;
+    expect(await codeOf(await sign(before, 'c4'))).toBe('accepted');
+    expect(state.fetched).toBe(2);
+  });
+
+  it('are fetched at most once a minute for unknown ones, and drop those that rotated away', async () => {
+    const { state, codeOf } = setup();
+    expect(await codeOf(await sign(before, 'c1'))).toBe('accepted');
+    const rename = (key: object) => ({ ...key, kid: 'new' });
+    state.jwks = { keys: after?.jwks.keys.map(rename) };
+    expect(await codeOf(await sign(after, 'c1', { kid: 'new' }))).toBe('accepted');
+    expect(state.fetched).toBe(2);
+    for (let i = 0; i < 3; i++) expect(await codeOf(await sign(before, `c${i + 2}`))).toBe('TOKEN_INVALID');
+    expect(state.fetched).toBe(2);
+    state.now = minute;
+    expect(await codeOf(await sign(before, 'c5'))).toBe('TOKEN_INVALID');
+    expect(state.fetched).toBe(3);
+  });
+
+  it('are used for an hour if the issuer is away, and are missing otherwise', async () => {
+    const { state, codeOf } = setup();
+    expect(await codeOf(await sign(before, 'c1'))).toBe('accepted');
+    state.isAway = true;
+    state.now = 59 * minute;
+    expect(await codeOf(await sign(before, 'c2'))).toBe('accepted');
+    expect(await codeOf(await sign(before, 'c3'))).toBe('accepted');
+    expect(state.fetched).toBe(2);
+    state.now = 60 * minute;
+    expect(await codeOf(await sign(before, 'c4'))).toBe('UNAVAILABLE');
+    state.isAway = false;
+    state.now += 5_000;
+    expect(await codeOf(await sign(before, 'c5'))).toBe('accepted');
+  });
+
+  it('is refused with a reason that hides the error of the library', async () => {
+    const { verify } = setup();
+    const err = await verify(await sign(after, 'c1')).catch((err: HubError) => err);
+    expect(err).toMatchObject({ code: 'TOKEN_INVALID', message: 'The signature of the token is not valid.' });
+    expect((err as HubError).cause).toBeInstanceOf(errors.JWSSignatureVerificationFailed);
+  });
+});
