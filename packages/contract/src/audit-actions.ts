@@ -9,6 +9,7 @@ export const auditActions = [
   'source.create',
   'source.update',
   'source.delete',
+  'source.refuse',
   'query.create',
   'query.update',
   'query.delete',

@@ -91,3 +91,6 @@ export function faultOfLabel(label: string): string | undefined {
   if (controlCharacters.test(label)) return 'must not contain control characters';
   return label.isWellFormed() ? undefined : 'must be valid Unicode';
 }
+
+/** The most failed log-ins of an account in a minute: of a user at an address and port, and of all users at an address. */
+export const loginFailuresMax = { login: 5, address: 20 } as const;

@@ -198,6 +198,14 @@ export interface SourceCheckDoc extends Doc {
   takenAt: number;
 }
 
+/** Where the settings of a source have logged in. It has the id of the source. */
+export interface SourceLoginDoc extends Doc {
+  hubId: string;
+  settingsVersion: string;
+  /** Digests of address, port and user. */
+  logins: string[];
+}
+
 /**
  * An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and
  * document.
@@ -212,7 +220,7 @@ export interface AuditDoc extends Doc {
   failed: number;
 }
 
-/** The number of a key's requests in one minute. */
+/** The number of a key's requests, or of failed log-ins at a server, in one minute. */
 export interface WindowDoc extends Doc {
   taken: number;
   expiresAt: number;

@@ -13,6 +13,7 @@ import type {
   SignatureDoc,
   SourceCheckDoc,
   SourceDoc,
+  SourceLoginDoc,
   WindowDoc,
 } from './documents.ts';
 
@@ -26,6 +27,7 @@ export interface CatalogStore {
   queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
+  sourceLogins: Collection<SourceLoginDoc>;
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
@@ -68,6 +70,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
     { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
     { name: 'sourceChecks', indexes: ['hubId'] },
+    { name: 'sourceLogins', indexes: ['hubId'] },
     // By its age: how long it is kept may change.
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
     { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
@@ -89,6 +92,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),
+    sourceLogins: store.collection('sourceLogins'),
     operations: store.collection('operations'),
     audit: store.collection('audit'),
     windows: store.collection('windows'),

@@ -29,6 +29,7 @@ import {
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
+import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
@@ -192,7 +193,7 @@ function createOpen(
   };
 }
 
-type DialFor = (accountId: string) => Dial;
+type DialFor = (accountId: string, logins?: LoginAttempt) => Dial;
 
 /** Dials for an account, by the rules for addresses of this hub. */
 function createDialFor(
@@ -205,7 +206,7 @@ function createDialFor(
     owns: (address: string, port: number) =>
       Object.values(engines).some((engine) => engine.owns?.(address, port) ?? false),
   };
-  return (accountId) => createDial({ ...dialling, accountId });
+  return (accountId, logins) => createDial({ ...dialling, accountId, logins });
 }
 
 const createFetchIssuerKeys =
@@ -222,12 +223,16 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps, dialFor: Dial
   // A pool keeps the same definition object until the settings change.
   const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
+  const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
     factsOf.set(source, facts);
     const { accountId } = source;
+    const settings = await unseal(source, opener);
+    // Without a user, there is no password to guess.
+    const attempt = settings.user === '' ? undefined : logins.begin(source, settings.user);
     const connectDeps: ConnectDeps = {
-      dial: dialFor(accountId),
+      dial: dialFor(accountId, attempt),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       rowBytesMax,
@@ -235,10 +240,19 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps, dialFor: Dial
       facts,
     };
     const engine = engines[source.engine];
-    const settings = await unseal(source, opener);
-    if (settings.passwordFrom === undefined) return engine.connect(settings, connectDeps);
-    return tokens.connect(accountId, settings, (complete, currentPassword) =>
-      engine.connect(complete, { ...connectDeps, currentPassword }),
-    );
+    const open = (): Promise<Connection> =>
+      settings.passwordFrom === undefined
+        ? engine.connect(settings, connectDeps)
+        : tokens.connect(accountId, settings, (complete, currentPassword) =>
+            engine.connect(complete, { ...connectDeps, currentPassword }),
+          );
+    try {
+      const connection = await open();
+      void attempt?.end();
+      return connection;
+    } catch (err) {
+      await attempt?.end(err);
+      throw err;
+    }
   };
 }

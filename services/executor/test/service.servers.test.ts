@@ -15,6 +15,7 @@ import { createEngines } from '../src/engines/index.ts';
 import { compileQuery } from '../src/execution/prepare.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
+import { unlimitedLogins } from './unlimited-logins.ts';
 
 /** An operator's view of the hub's sessions at the database, and the actions on them. */
 interface Operator {
@@ -149,6 +150,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     saveSignature: async () => ({}),
     takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
     listSealed: async () => ({ sources: [] }),
+    ...unlimitedLogins,
     reseal: async () => ({ done: false, moreDone: [] }),
   };
 }

@@ -19,6 +19,7 @@ import type { Connection, ConnectSettings, Engine, SourceFacts, Statement } from
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 import { source as plain } from './fakes/pipeline.ts';
+import { unlimitedLogins } from './unlimited-logins.ts';
 
 /** An engine over a real socket, so that the real dialling rules apply. A statement's answer is its own text. */
 function createLineEngine(seen: ConnectSettings[], learnt: (SourceFacts | undefined)[]): Engine {
@@ -110,6 +111,7 @@ async function setup(env: Record<string, string> = {}) {
     },
     takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
     listSealed: async () => ({ sources: [] }),
+    ...unlimitedLogins,
     reseal: async () => ({ done: true, moreDone: [] }),
   };
   const seen: ConnectSettings[] = [];

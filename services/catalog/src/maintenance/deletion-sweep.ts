@@ -15,6 +15,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   };
   await empty(store.signatures);
   await empty(store.sourceChecks);
+  await empty(store.sourceLogins);
   await empty(store.queries);
   // After the queries: a change that is under way copies a query before it changes it.
   await empty(store.queryVersions);

@@ -154,7 +154,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
 }
 
 /** Repeats the compare-and-set until it succeeds, because several gateways count at the same time. */
-async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
+export async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const old = await store.audit.get(use.accountId, use.id);
     if (old === null) {

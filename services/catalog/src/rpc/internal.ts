@@ -11,6 +11,7 @@ import type { SourceCheckDoc } from '../documents.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery } from '../query.ts';
 import { saveSignature } from '../signature.ts';
+import { createLoginCalls } from './logins.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
@@ -69,6 +70,8 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       const found = await store.queries.findSummaries({ accountId, where, limit: checkedMax });
       return { taken: true, queryIds: found.map(({ id }) => id) };
     },
+
+    ...createLoginCalls(catalog),
 
     listSealed: async ({ afterSourceId, limit }) => {
       const [accountId = '', id = ''] = afterSourceId.split('/');

@@ -5,7 +5,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 
-const minuteMs = 60_000;
+export const minuteMs = 60_000;
 
 export function createWindowCalls(
   catalog: Catalog,
@@ -34,7 +34,7 @@ interface Take {
 }
 
 /** The total for the window, including this request. */
-async function take(
+export async function take(
   { store: { windows } }: Catalog,
   { accountId, id, endsAt, count }: Take,
 ): Promise<number> {

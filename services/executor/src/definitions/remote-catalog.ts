@@ -105,6 +105,8 @@ function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
     resolveDraft: (request, ctx) => call(ctx, (calls) => calls.resolveDraft(request, ctx)),
     saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
     takeSourceCheck: (request, ctx) => call(ctx, (calls) => calls.takeSourceCheck(request, ctx)),
+    takeLogin: (request, ctx) => call(ctx, (calls) => calls.takeLogin(request, ctx)),
+    endLogin: (request, ctx) => call(ctx, (calls) => calls.endLogin(request, ctx)),
     listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
     reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
   };

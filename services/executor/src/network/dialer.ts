@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectDeps } from '../ports/engine.ts';
 import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
+import type { LoginAttempt } from './login-attempts.ts';
 import { openSocket } from './shared-read-buffer.ts';
 
 export type Dial = ConnectDeps['dial'];
@@ -14,6 +15,8 @@ export interface DialOptions {
   accountId: string;
   /** For name resolution and all attempts together. */
   connectTimeoutMs: number;
+  /** Limits failed log-ins. */
+  logins?: Pick<LoginAttempt, 'admit' | 'reached'> | undefined;
   /** True for a port that the hub itself listens on; it is refused like a forbidden address. */
   owns?: (address: string, port: number) => boolean;
   /** How long to wait for one address before the next is dialled in parallel (RFC 8305). */
@@ -39,7 +42,7 @@ export function sourceUnreachable(cause: unknown): HubError {
 /**
  * Makes the dial function of one connection to a source. Its first call for a host resolves and checks it. Later ones,
  * such as the one that cancels a statement, use the address that was reached, since a name can have several servers.
- * All failures are SOURCE_UNREACHABLE.
+ * All failures are SOURCE_UNREACHABLE, but SOURCE_AUTH if too many log-ins have failed.
  */
 export function createDial(options: DialOptions): Dial {
   const {
@@ -49,6 +52,7 @@ export function createDial(options: DialOptions): Dial {
     staggerMs = 250,
     connect = openChecked,
     owns = () => false,
+    logins,
   } = options;
   const reached = new Map<string, CheckedAddress>();
   return async (host, port, { signal, resolveAgain = false }) => {
@@ -59,13 +63,15 @@ export function createDial(options: DialOptions): Dial {
       const targets = known ? [known] : interleave(await orAborted(policy.check(host, ctx), bound));
       if (targets.some(({ address }) => owns(address, port)))
         throw new AddressRefused('The hub itself listens on the port.');
-      const { socket, target } = await race({ targets, port, staggerMs, connect, signal: bound });
+      const admitted = known || !logins ? targets : await logins.admit(targets, port, bound);
+      const { socket, target } = await race({ targets: admitted, port, staggerMs, connect, signal: bound });
+      logins?.reached(target, port);
       if (!resolveAgain) reached.set(host, target);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, keepAliveMs);
       return socket;
     } catch (err) {
-      throw sourceUnreachable(err);
+      throw err instanceof HubError && err.code === 'SOURCE_AUTH' ? err : sourceUnreachable(err);
     }
   };
 }

@@ -38,13 +38,11 @@ export interface Breaker {
   abandoned(): void;
 }
 
-/** `logins` belongs to this version of the source's settings. */
-export function createBreaker(
-  settings: BreakerSettings,
-  now: () => number,
-  logins = createSourceLogins(settings, now).of(''),
-): Breaker {
+/** One for each version of the settings of a source, so corrected settings are not held up by a pause. */
+export function createBreaker(settings: BreakerSettings, now: () => number): Breaker {
   const failures = createWindow(settings.failuresMax, settings.failureWindowMs);
+  const refusals = createWindow(settings.loginFailuresMax, settings.loginWindowMs);
+  let pausedUntil = Number.NEGATIVE_INFINITY;
   let openedAt: number | undefined;
   let probing = false;
 
@@ -62,8 +60,7 @@ export function createBreaker(
       return state();
     },
     admit: () => {
-      const paused = logins.admit();
-      if (paused) return paused;
+      if (now() < pausedUntil) return paused(pausedUntil - now());
       if (openedAt === undefined) return undefined;
       if (state() === 'open' || probing) return circuitOpen(openedAt + settings.openMs - now());
       probing = true;
@@ -73,14 +70,15 @@ export function createBreaker(
       openedAt = undefined;
       probing = false;
       failures.clear();
-      logins.succeeded();
+      refusals.clear();
     },
     failed: (err) => {
       if (err instanceof HubError && err.code === 'SOURCE_AUTH') {
         // The database responded, so it is up.
         openedAt = undefined;
         probing = false;
-        logins.failed();
+        // The hub itself refuses further attempts with an error that may be retried.
+        if (!err.retryable && refusals.add(now())) pausedUntil = now() + settings.loginPauseMs;
       } else if (openedAt !== undefined || failures.add(now())) {
         open();
       }
@@ -91,48 +89,12 @@ export function createBreaker(
   };
 }
 
-export interface LoginGuard {
-  admit(): HubError | undefined;
-  succeeded(): void;
-  failed(): void;
-}
-
-/** Refused log-ins of one source, whatever its settings. */
-export interface SourceLogins {
-  /** Another version of the settings may be tried at once. */
-  of(settingsVersion: string): LoginGuard;
-  /** False if no failure is recent: the object may be dropped. */
-  readonly hasFailures: boolean;
-}
-
-/**
- * A pause applies to the version of the settings that was refused, so a corrected password works at once. Failures are
- * counted across versions: after a pause each version has one attempt, so that changing the password again and again
- * does not allow guessing it.
- */
-export function createSourceLogins(settings: BreakerSettings, now: () => number): SourceLogins {
-  const failures = createWindow(settings.loginFailuresMax, settings.loginWindowMs);
-  let paused = { version: '', until: 0 };
-  return {
-    get hasFailures() {
-      return now() < paused.until || failures.any(now());
-    },
-    of: (version) => ({
-      admit: () => {
-        const leftMs = paused.version === version ? paused.until - now() : 0;
-        if (leftMs <= 0) return undefined;
-        return new HubError(
-          'SOURCE_AUTH',
-          'The source refused the log-in several times, so the hub pauses before the next attempt. Corrected settings are tried at once.',
-          { stage: 'connect', retryable: true, retryAfterMs: leftMs },
-        );
-      },
-      succeeded: () => failures.clear(),
-      failed: () => {
-        if (failures.add(now())) paused = { version, until: now() + settings.loginPauseMs };
-      },
-    }),
-  };
+function paused(leftMs: number): HubError {
+  return new HubError(
+    'SOURCE_AUTH',
+    'The source refused the log-in several times, so the hub pauses before the next attempt. Check user, password and database.',
+    { stage: 'connect', retryable: true, retryAfterMs: leftMs },
+  );
 }
 
 function circuitOpen(leftMs: number): HubError {
@@ -151,7 +113,6 @@ function createWindow(countMax: number, windowMs: number) {
       times = [...times.filter((time) => atMs - time < windowMs), atMs].slice(-countMax);
       return times.length >= countMax;
     },
-    any: (atMs: number): boolean => times.some((time) => atMs - time < windowMs),
     clear: () => {
       times = [];
     },

@@ -1,13 +1,7 @@
 /** One pool for each source, the connection budget that the pools share, and the sweep that closes idle connections. */
 
 import type { Connection } from '../ports/engine.ts';
-import {
-  type BreakerSettings,
-  createBreaker,
-  createSourceLogins,
-  type LoginGuard,
-  type SourceLogins,
-} from './circuit-breaker.ts';
+import { type BreakerSettings, createBreaker } from './circuit-breaker.ts';
 import { Pool } from './pool.ts';
 import type {
   AccountUsage,
@@ -52,7 +46,6 @@ const waiterBytes = 8_192;
 export function createPoolRegistry<S extends PooledSource>(options: PoolRegistryOptions<S>): PoolRegistry<S> {
   const entries = new Map<string, Entry>();
   const draining = new Set<Pool>();
-  const logins = new Map<string, SourceLogins>();
   const budget = new FairBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
   const timer = setInterval(() => sweep(), sweepEveryMs);
   let closed = false;
@@ -69,15 +62,10 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const replace = (source: S): Pool => {
     drain(source.sourceId);
     const { accountId, sourceId, settingsVersion, version } = source;
-    const pool = createPool(source, { ...options, budget, logins: loginsOf(sourceId).of(settingsVersion) });
+    const pool = createPool(source, { ...options, budget });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
     if (closed) void pool.close(0);
     return pool;
-  };
-  const loginsOf = (sourceId: string): SourceLogins => {
-    const known = logins.get(sourceId) ?? createSourceLogins(options.breaker, options.now);
-    logins.set(sourceId, known);
-    return known;
   };
   const sweep = () => {
     const unusedSince = options.now() - options.pool.idleTimeoutMs;
@@ -86,9 +74,6 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
       if (pool.isEmpty && pool.usedAt < unusedSince) drain(sourceId);
     }
     for (const pool of draining) pool.sweep();
-    for (const [sourceId, known] of logins) {
-      if (!entries.has(sourceId) && !known.hasFailures) logins.delete(sourceId);
-    }
     budget.retain(new Set(allPools().map(({ usage }) => usage)));
   };
 
@@ -118,9 +103,9 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
 
 function createPool<S extends PooledSource>(
   source: S,
-  options: PoolRegistryOptions<S> & { budget: FairBudget; logins: LoginGuard },
+  options: PoolRegistryOptions<S> & { budget: FairBudget },
 ): Pool {
-  const { pool, breaker, budget, logins, now, random } = options;
+  const { pool, breaker, budget, now, random } = options;
   const sizeMax = Math.min(source.pool.max ?? pool.sizeMax, options.limits.connectionsPerAccountMax);
   const settings: PoolSettings = {
     ...pool,
@@ -129,7 +114,7 @@ function createPool<S extends PooledSource>(
   };
   return new Pool(settings, {
     open: (signal) => options.open(source, signal),
-    breaker: createBreaker(breaker, now, logins),
+    breaker: createBreaker(breaker, now),
     budget,
     usage: budget.usage(source.accountId),
     now,

@@ -15,6 +15,7 @@ import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../../src/service.ts';
+import { unlimitedLogins } from '../unlimited-logins.ts';
 import type { Play } from './plays.ts';
 import { type Rogue, startRogue } from './rogue.ts';
 import { mongodbPlays } from './rogue-mongodb.ts';
@@ -114,6 +115,7 @@ function openStage(): Stage {
         saveSignature: async () => ({}),
         takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
         listSealed: async () => ({ sources: [] }),
+        ...unlimitedLogins,
         reseal: async () => ({ done: false, moreDone: [] }),
       },
       follow: () => ({ close: async () => {} }),

@@ -120,12 +120,10 @@ test('idle pools are closed and removed', async () => {
 test('refused log-ins pause the settings that were refused, and no others', async () => {
   const { registry, source } = setup();
   source.error = new HubError('SOURCE_AUTH', 'x');
-  for (let version = 1; version <= 5; version++) {
-    const pool = registry.pool(from('s1', { settingsVersion: String(version), version }));
-    await expect(pool.acquire(ask())).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
-  }
-  source.error = undefined;
   const refused = registry.pool(from('s1', { settingsVersion: '5', version: 5 }));
+  for (let i = 0; i < 5; i++)
+    await expect(refused.acquire(ask())).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+  source.error = undefined;
   await expect(refused.acquire(ask())).rejects.toMatchObject({ code: 'SOURCE_AUTH', retryAfterMs: 60_000 });
   const corrected = registry.pool(from('s1', { settingsVersion: '6', version: 6 }));
   await expect(corrected.acquire(ask())).resolves.toBeDefined();

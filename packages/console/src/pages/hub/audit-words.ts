@@ -12,6 +12,7 @@ const words: Record<string, string> = {
   'source.create': 'Created a source',
   'source.update': 'Changed a source',
   'source.delete': 'Deleted a source',
+  'source.refuse': 'A database refused the log-in of a source',
   'folder.create': 'Created a folder',
   'folder.update': 'Changed a folder',
   'folder.delete': 'Deleted a folder',

@@ -13,6 +13,23 @@ export const protobufPackage = "datahub.catalog.v1";
 
 export const protobufFileName = "datahub/catalog/v1/catalog_internal.proto";
 
+export const LoginGrant = {
+  LOGIN_GRANT_UNSPECIFIED: 0,
+  LOGIN_GRANT_REFUSED: 1,
+  LOGIN_GRANT_COUNTED: 2,
+  /** LOGIN_GRANT_PROVEN - These settings have logged in there before. */
+  LOGIN_GRANT_PROVEN: 3,
+} as const;
+
+export type LoginGrant = typeof LoginGrant[keyof typeof LoginGrant];
+
+export namespace LoginGrant {
+  export type LOGIN_GRANT_UNSPECIFIED = typeof LoginGrant.LOGIN_GRANT_UNSPECIFIED;
+  export type LOGIN_GRANT_REFUSED = typeof LoginGrant.LOGIN_GRANT_REFUSED;
+  export type LOGIN_GRANT_COUNTED = typeof LoginGrant.LOGIN_GRANT_COUNTED;
+  export type LOGIN_GRANT_PROVEN = typeof LoginGrant.LOGIN_GRANT_PROVEN;
+}
+
 /** Envelopes, one per secret, each bound to source id, engine, host, port and TLS mode. */
 export interface SealedCredentials {
   user: string;
@@ -148,6 +165,44 @@ export interface TakeSourceCheckResponse {
 }
 
 export interface SaveSignatureResponse {
+}
+
+export interface LoginTarget {
+  /** A digest of address, port and user. */
+  login: string;
+  /** A digest of the address. */
+  address: string;
+}
+
+export interface TakeLoginRequest {
+  sourceId: string;
+  settingsVersion: string;
+  targets: LoginTarget[];
+}
+
+export interface TakeLoginResponse {
+  /** One for each target. */
+  grants: LoginGrant[];
+  /** The minute in which the attempt counts. */
+  minute: number;
+  /** The time until the next minute. */
+  retryAfterMs: number;
+}
+
+export interface EndLoginRequest {
+  sourceId: string;
+  settingsVersion: string;
+  /** Of TakeLogin. */
+  minute: number;
+  /** The counted targets at which no log-in failed. */
+  returned: LoginTarget[];
+  /** Where the log-in was accepted. */
+  accepted: LoginTarget[];
+  /** True if the server refused the log-in. The audit log gets an entry. */
+  refused: boolean;
+}
+
+export interface EndLoginResponse {
 }
 
 export interface ListSealedRequest {
@@ -1495,6 +1550,349 @@ export const SaveSignatureResponse: MessageFns<SaveSignatureResponse> = {
   },
 };
 
+function createBaseLoginTarget(): LoginTarget {
+  return { login: "", address: "" };
+}
+
+export const LoginTarget: MessageFns<LoginTarget> = {
+  encode(message: LoginTarget, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.login !== "") {
+      writer.uint32(10).string(message.login);
+    }
+    if (message.address !== "") {
+      writer.uint32(18).string(message.address);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LoginTarget {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLoginTarget();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.login = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeLoginRequest(): TakeLoginRequest {
+  return { sourceId: "", settingsVersion: "", targets: [] };
+}
+
+export const TakeLoginRequest: MessageFns<TakeLoginRequest> = {
+  encode(message: TakeLoginRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.settingsVersion !== "") {
+      writer.uint32(18).string(message.settingsVersion);
+    }
+    for (const v of message.targets) {
+      LoginTarget.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeLoginRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeLoginRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.settingsVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.targets.push(LoginTarget.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeLoginResponse(): TakeLoginResponse {
+  return { grants: [], minute: 0, retryAfterMs: 0 };
+}
+
+export const TakeLoginResponse: MessageFns<TakeLoginResponse> = {
+  encode(message: TakeLoginResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.grants.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.grants) {
+        writer.int32(v);
+      }
+      writer.join();
+    }
+    if (message.minute !== 0) {
+      writer.uint32(16).uint32(message.minute);
+    }
+    if (message.retryAfterMs !== 0) {
+      writer.uint32(24).uint32(message.retryAfterMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeLoginResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeLoginResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 8) {
+              message.grants.push(reader.int32() as any);
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.grants.push(reader.int32() as any);
+              }
+
+              continue;
+            }
+
+            break;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.minute = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.retryAfterMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndLoginRequest(): EndLoginRequest {
+  return { sourceId: "", settingsVersion: "", minute: 0, returned: [], accepted: [], refused: false };
+}
+
+export const EndLoginRequest: MessageFns<EndLoginRequest> = {
+  encode(message: EndLoginRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.settingsVersion !== "") {
+      writer.uint32(18).string(message.settingsVersion);
+    }
+    if (message.minute !== 0) {
+      writer.uint32(24).uint32(message.minute);
+    }
+    for (const v of message.returned) {
+      LoginTarget.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.accepted) {
+      LoginTarget.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.refused !== false) {
+      writer.uint32(48).bool(message.refused);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndLoginRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndLoginRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.settingsVersion = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.minute = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.returned.push(LoginTarget.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.accepted.push(LoginTarget.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.refused = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndLoginResponse(): EndLoginResponse {
+  return {};
+}
+
+export const EndLoginResponse: MessageFns<EndLoginResponse> = {
+  encode(_: EndLoginResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndLoginResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndLoginResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseListSealedRequest(): ListSealedRequest {
   return { afterSourceId: "", limit: 0 };
 }
@@ -1914,6 +2312,29 @@ export const CatalogInternalServiceService = {
       Buffer.from(TakeSourceCheckResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): TakeSourceCheckResponse => TakeSourceCheckResponse.decode(value),
   },
+  /**
+   * Counts an attempt to log in at each of the targets, unless these settings have logged in there before. Refuses those
+   * at which too many attempts of the account failed in this minute.
+   */
+  takeLogin: {
+    path: "/datahub.catalog.v1.CatalogInternalService/TakeLogin" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeLoginRequest): Buffer => Buffer.from(TakeLoginRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeLoginRequest => TakeLoginRequest.decode(value),
+    responseSerialize: (value: TakeLoginResponse): Buffer => Buffer.from(TakeLoginResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeLoginResponse => TakeLoginResponse.decode(value),
+  },
+  /** Says how the attempt ended. */
+  endLogin: {
+    path: "/datahub.catalog.v1.CatalogInternalService/EndLogin" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndLoginRequest): Buffer => Buffer.from(EndLoginRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndLoginRequest => EndLoginRequest.decode(value),
+    responseSerialize: (value: EndLoginResponse): Buffer => Buffer.from(EndLoginResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndLoginResponse => EndLoginResponse.decode(value),
+  },
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: {
     path: "/datahub.catalog.v1.CatalogInternalService/ListSealed" as const,
@@ -1956,6 +2377,13 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
   /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
   takeSourceCheck: handleUnaryCall<TakeSourceCheckRequest, TakeSourceCheckResponse>;
+  /**
+   * Counts an attempt to log in at each of the targets, unless these settings have logged in there before. Refuses those
+   * at which too many attempts of the account failed in this minute.
+   */
+  takeLogin: handleUnaryCall<TakeLoginRequest, TakeLoginResponse>;
+  /** Says how the attempt ended. */
+  endLogin: handleUnaryCall<EndLoginRequest, EndLoginResponse>;
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
   /**

@@ -1,0 +1,223 @@
+/**
+ * Limits failed log-ins, so that the hub cannot be used to guess passwords: before a connection to a source is opened, its
+ * attempt is counted at the addresses that will be dialled. The catalog counts over all executors. If it cannot be
+ * reached, this process counts alone.
+ */
+
+import { createHash } from 'node:crypto';
+import {
+  LoginGrant,
+  type LoginTarget,
+  type TakeLoginResponse,
+} from '@datahub/proto/catalog/v1/catalog_internal';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { SourceDefinition } from '../definitions/definition.ts';
+import type { CheckedAddress } from './address-policy.ts';
+import { LocalLogins, type LoginCounter } from './local-logins.ts';
+
+type Source = Pick<SourceDefinition, 'accountId' | 'sourceId' | 'settingsVersion'>;
+
+export interface LoginAttemptsDeps {
+  catalog: LoginCounter;
+  nowMs: () => number;
+  /** The time limit of a call to the catalog. */
+  timeoutMs?: number;
+}
+
+/** The most logins of settings that are remembered as accepted. */
+const provenMax = 10_000;
+const timeoutMsDefault = 1_000;
+
+export class LoginAttempts {
+  readonly #deps: LoginAttemptsDeps;
+  readonly #local: LocalLogins;
+  /** Logins that were accepted, with the version of the settings. */
+  readonly #proven = new Set<string>();
+  /** The attempts in progress by address. */
+  readonly #running = new Map<string, Set<Promise<void>>>();
+
+  constructor(deps: LoginAttemptsDeps) {
+    this.#deps = deps;
+    this.#local = new LocalLogins(deps.nowMs);
+  }
+
+  /** Starts one attempt to open a connection. */
+  begin(source: Source, user: string): LoginAttempt {
+    return new LoginAttempt(this, source, user);
+  }
+
+  isProven(source: Source, { login }: LoginTarget): boolean {
+    return this.#proven.has(provenKey(source, login));
+  }
+
+  async take(source: Source, targets: LoginTarget[]): Promise<TakeLoginResponse & { counter: LoginCounter }> {
+    const { sourceId, settingsVersion } = source;
+    const request = { sourceId, settingsVersion, targets };
+    const { catalog } = this.#deps;
+    try {
+      return { ...(await catalog.takeLogin(request, this.#ctx(source))), counter: catalog };
+    } catch {
+      return { ...(await this.#local.takeLogin(request, this.#ctx(source))), counter: this.#local };
+    }
+  }
+
+  async end(source: Source, ended: Ended): Promise<void> {
+    const { sourceId, settingsVersion } = source;
+    const { counter, minute, target, returns, accepted, refused } = ended;
+    if (accepted) this.#prove(provenKey(source, target.login));
+    const targets = [target];
+    const request = { returned: returns ? targets : [], accepted: accepted ? targets : [], refused };
+    // Without this call, the attempt counts as failed until the minute ends.
+    await counter
+      .endLogin({ sourceId, settingsVersion, minute, ...request }, this.#ctx(source))
+      .catch(() => {});
+  }
+
+  /** The attempts of the account at these addresses that have not ended. */
+  running({ accountId }: Source, targets: LoginTarget[]): Promise<void>[] {
+    return targets.flatMap(({ address }) => [...(this.#running.get(`${accountId} ${address}`) ?? [])]);
+  }
+
+  /** Lists an attempt as running until it ends. */
+  track({ accountId }: Source, targets: LoginTarget[], ended: Promise<void>): void {
+    for (const { address } of targets) {
+      const key = `${accountId} ${address}`;
+      const own = this.#running.get(key) ?? new Set();
+      this.#running.set(key, own.add(ended));
+      void ended.then(() => {
+        own.delete(ended);
+        if (own.size === 0) this.#running.delete(key);
+      });
+    }
+  }
+
+  #prove(key: string): void {
+    this.#proven.add(key);
+    if (this.#proven.size > provenMax) this.#proven.delete(this.#proven.values().next().value as string);
+  }
+
+  #ctx({ accountId }: Source) {
+    const principal = { accountId, keyId: '', scopes: [], limits: undefined };
+    return createCallContext({ timeoutMs: this.#deps.timeoutMs ?? timeoutMsDefault, principal });
+  }
+}
+
+interface Ended {
+  counter: LoginCounter;
+  minute: number;
+  target: LoginTarget;
+  /** True if the attempt does not count. */
+  returns: boolean;
+  accepted: boolean;
+  refused: boolean;
+}
+
+const provenKey = ({ sourceId, settingsVersion }: Source, login: string) =>
+  `${sourceId} ${settingsVersion} ${login}`;
+
+const digest = (parts: unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 24);
+
+/** One opening of a connection. It may dial several addresses, of several servers. */
+export class LoginAttempt {
+  readonly #all: LoginAttempts;
+  readonly #source: Source;
+  readonly #user: string;
+  /** The targets that were granted, by login, and where each was counted. */
+  readonly #granted = new Map<string, { target: LoginTarget; minute: number; counter?: LoginCounter }>();
+  readonly #reached = new Map<string, LoginTarget>();
+  readonly #ended = Promise.withResolvers<void>();
+  #hasEnded = false;
+
+  constructor(all: LoginAttempts, source: Source, user: string) {
+    this.#all = all;
+    this.#source = source;
+    this.#user = user;
+  }
+
+  /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none. */
+  async admit(addresses: CheckedAddress[], port: number, signal: AbortSignal): Promise<CheckedAddress[]> {
+    const targets = addresses.map(({ address }) => this.#targetOf(address, port));
+    for (;;) {
+      const retryAfterMs = await this.#take(targets);
+      const allowed = addresses.filter((_, i) => this.#granted.has((targets[i] as LoginTarget).login));
+      if (allowed.length > 0) return allowed;
+      // Attempts in progress may succeed, and then do not count.
+      const others = this.#all.running(this.#source, targets);
+      if (others.length === 0) throw tooManyFailures(retryAfterMs);
+      await Promise.race([...others, aborted(signal)]);
+    }
+  }
+
+  /** A connection to this address was made. */
+  reached({ address }: CheckedAddress, port: number): void {
+    const target = this.#targetOf(address, port);
+    this.#reached.set(target.login, target);
+  }
+
+  /** Call this once, with the error if no connection was opened. */
+  async end(err?: unknown): Promise<void> {
+    this.#hasEnded = true;
+    const code = err instanceof HubError ? err.code : undefined;
+    const isAccepted = err === undefined;
+    // TLS fails before a password is sent.
+    const counts = ({ login }: LoginTarget) =>
+      !isAccepted && code !== 'SOURCE_TLS' && this.#reached.has(login);
+    try {
+      for (const { target, minute, counter } of this.#granted.values()) {
+        if (counter === undefined) continue;
+        const hasReached = this.#reached.has(target.login);
+        await this.#all.end(this.#source, {
+          ...{ counter, minute, target },
+          returns: !counts(target),
+          accepted: isAccepted && hasReached,
+          refused: code === 'SOURCE_AUTH' && hasReached,
+        });
+      }
+    } finally {
+      this.#ended.resolve();
+    }
+  }
+
+  /** Counts the attempt at the targets that are not granted yet. Returns the time until the next minute. */
+  async #take(targets: LoginTarget[]): Promise<number> {
+    const open: LoginTarget[] = [];
+    for (const target of targets) {
+      if (this.#granted.has(target.login)) continue;
+      if (this.#all.isProven(this.#source, target)) this.#granted.set(target.login, { target, minute: 0 });
+      else open.push(target);
+    }
+    if (open.length === 0) return 0;
+    const { grants, minute, retryAfterMs, counter } = await this.#all.take(this.#source, open);
+    const counted: LoginTarget[] = [];
+    for (const [i, target] of open.entries()) {
+      const grant = grants[i];
+      if (grant === LoginGrant.LOGIN_GRANT_PROVEN) this.#granted.set(target.login, { target, minute });
+      if (grant !== LoginGrant.LOGIN_GRANT_COUNTED) continue;
+      this.#granted.set(target.login, { target, minute, counter });
+      counted.push(target);
+    }
+    if (!this.#hasEnded) this.#all.track(this.#source, counted, this.#ended.promise);
+    return retryAfterMs;
+  }
+
+  #targetOf(address: string, port: number): LoginTarget {
+    return { login: digest([address, port, this.#user]), address: digest([address]) };
+  }
+}
+
+function tooManyFailures(retryAfterMs: number): HubError {
+  return new HubError(
+    'SOURCE_AUTH',
+    'Too many log-ins of this user at this server, or at its address, have failed within a minute, so the hub makes no further attempt. Check user, password and database, and try again later.',
+    { stage: 'connect', retryable: true, retryAfterMs },
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

@@ -1,0 +1,87 @@
+import { HubError } from '@datahub/service-kit/call/error';
+import { expect, it } from 'vitest';
+import type { CheckedAddress } from '../../src/network/address-policy.ts';
+import { LoginAttempts } from '../../src/network/login-attempts.ts';
+
+const away = async (): Promise<never> => {
+  throw new HubError('UNAVAILABLE', 'The catalog cannot be reached.');
+};
+/** The catalog is away, so the process counts alone. */
+const create = () => new LoginAttempts({ catalog: { takeLogin: away, endLogin: away }, nowMs: () => 90_000 });
+
+const { signal } = new AbortController();
+const at = (address: string): CheckedAddress => ({ address, family: 4 });
+const sourceOf = (sourceId: string) => ({ accountId: 'a', sourceId, settingsVersion: '1' });
+const wrong = new HubError('SOURCE_AUTH', 'The source refuses the log-in.');
+
+interface Try {
+  sourceId?: string;
+  user?: string;
+  err?: unknown;
+  isReached?: boolean;
+}
+
+/** One attempt. Returns the code of the error if the hub refused it, with the time of the next one. */
+async function attempt(
+  all: LoginAttempts,
+  { sourceId = 's', user = 'u', err, isReached = true }: Try,
+): Promise<unknown> {
+  const one = all.begin(sourceOf(sourceId), user);
+  try {
+    await one.admit([at('192.0.2.1')], 5432, signal);
+  } catch (refusal) {
+    await one.end(refusal);
+    return refusal;
+  }
+  if (isReached) one.reached(at('192.0.2.1'), 5432);
+  await one.end(err);
+  return undefined;
+}
+
+it('refuses the sixth wrong password of a user, and the 21st of an address, before a connection is made', async () => {
+  const all = create();
+  for (let i = 0; i < 5; i++) expect(await attempt(all, { sourceId: `s${i}`, err: wrong })).toBeUndefined();
+  const refusal = { code: 'SOURCE_AUTH', retryable: true, retryAfterMs: 30_000 };
+  expect(await attempt(all, { sourceId: 'another' })).toMatchObject(refusal);
+  for (let i = 5; i < 20; i++) expect(await attempt(all, { user: `u${i}`, err: wrong })).toBeUndefined();
+  expect(await attempt(all, { user: 'another' })).toMatchObject(refusal);
+});
+
+it('counts an attempt that ended without an answer, since a wrong password may be answered late', async () => {
+  const all = create();
+  const err = new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.');
+  for (let i = 0; i < 5; i++) await attempt(all, { err });
+  expect(await attempt(all, {})).toMatchObject({ code: 'SOURCE_AUTH' });
+});
+
+it('does not count attempts that succeeded, that reached no server, or that failed before the password', async () => {
+  const all = create();
+  const unreachable = new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.');
+  for (let i = 0; i < 9; i++) {
+    expect(await attempt(all, { sourceId: `s${i}` })).toBeUndefined();
+    expect(await attempt(all, { err: unreachable, isReached: false })).toBeUndefined();
+    expect(await attempt(all, { err: new HubError('SOURCE_TLS', 'TLS failed.') })).toBeUndefined();
+  }
+});
+
+it('exempts settings that have logged in from the failures of others', async () => {
+  const all = create();
+  await attempt(all, { sourceId: 'good' });
+  for (let i = 0; i < 6; i++) await attempt(all, { sourceId: `bad${i}`, err: wrong });
+  expect(await attempt(all, { sourceId: 'good' })).toBeUndefined();
+  expect(await attempt(all, { sourceId: 'bad' })).toMatchObject({ code: 'SOURCE_AUTH' });
+});
+
+it('lets many new sources log in at the same time', async () => {
+  const all = create();
+  const results = Array.from({ length: 30 }, (_, i) => attempt(all, { sourceId: `s${i}` }));
+  expect(await Promise.all(results)).toEqual(Array(30).fill(undefined));
+});
+
+it('dials only the addresses at which no log-ins have failed', async () => {
+  const all = create();
+  for (let i = 0; i < 5; i++) await attempt(all, { err: wrong });
+  const one = all.begin(sourceOf('s'), 'u');
+  expect(await one.admit([at('192.0.2.1'), at('192.0.2.2')], 5432, signal)).toEqual([at('192.0.2.2')]);
+  await one.end(wrong);
+});
