@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
 import { type FieldDescription, readRowDescription } from './protocol.ts';
+import type { Tags } from './session.ts';
 import type { Prepared } from './statements.ts';
 import { kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
 
@@ -17,8 +18,7 @@ export interface ResultOptions {
   checksTexts: boolean;
   /** The number of commands that complete before the statement itself. */
   commandsBefore: number;
-  /** The expected command tags, by position relative to the statement, which has position 0. */
-  tags: Readonly<Record<number, string>>;
+  tags: Tags;
   discarding: () => boolean;
   pause: () => void;
   resume: () => void;
@@ -30,6 +30,7 @@ const commandComplete = code('C');
 const portalSuspended = code('s');
 const bindComplete = code('2');
 const rowDescription = code('T');
+const [space, zero, nine] = [code(' '), code('0'), code('9')];
 
 /** This is a class because every execution creates one, and closures per object would cost a third more. */
 export class ResultReader {
@@ -47,21 +48,18 @@ export class ResultReader {
   #prepared: Prepared;
   #offsets: Int32Array;
   #completed: number;
-  readonly #lastTag: number;
 
   constructor(options: ResultOptions) {
     this.#options = options;
     this.#prepared = options.prepared;
-    const places = Object.keys(options.tags);
-    this.tagsMissing = places.length;
-    this.#lastTag = Number(places[0] ?? 0);
+    this.tagsMissing = options.tags.bytes.size;
     this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
     this.#completed = -options.commandsBefore;
   }
 
   /** True after the last command with an expected tag completed. */
   get isOver(): boolean {
-    return this.#completed > this.#lastTag;
+    return this.#completed > this.#options.tags.last;
   }
 
   read(type: number, source: Buffer, start: number, end: number): void {
@@ -74,7 +72,7 @@ export class ResultReader {
         // Only rows pause the socket, and no more rows follow.
         this.#options.resume();
       }
-      if (type === commandComplete) this.#complete(source.toString('latin1', start, end - 1));
+      if (type === commandComplete) this.#complete(source, start, end - 1);
       this.#completed++;
     } else if (type === bindComplete) {
       this.bound ||= this.#completed === 0;
@@ -83,10 +81,11 @@ export class ResultReader {
     }
   }
 
-  #complete(tag: string): void {
+  #complete(source: Buffer, start: number, end: number): void {
     const { outcome, tags } = this.#options;
-    if (tags[this.#completed] === tag) this.tagsMissing--;
-    if (this.#completed === 0) outcome.affectedRows = affectedBy(tag);
+    const tag = tags.bytes.get(this.#completed);
+    if (tag !== undefined && source.compare(tag, 0, tag.length, start, end) === 0) this.tagsMissing--;
+    if (this.#completed === 0) outcome.affectedRows = affectedBy(source, start, end);
   }
 
   /** The table, and so the columns, may have changed since the statement was prepared. */
@@ -154,7 +153,16 @@ function findFields(source: Buffer, start: number, offsets: Int32Array): number 
   return at;
 }
 
-/** Returns the count at the end of a command tag. */
-function affectedBy(tag: string): number {
-  return Number(/ (\d+)$/.exec(tag)?.[1] ?? 0);
+/** Returns the count at the end of a command tag, as in `INSERT 0 5`; 0 without one. */
+function affectedBy(source: Buffer, start: number, end: number): number {
+  let count = 0;
+  let unit = 1;
+  for (let at = end - 1; at >= start; at--) {
+    const byte = source[at] as number;
+    if (byte === space) return count;
+    if (byte < zero || byte > nine) return 0;
+    count += (byte - zero) * unit;
+    unit *= 10;
+  }
+  return 0;
 }

@@ -52,11 +52,32 @@ export interface Block {
   after: Buffer;
   /** Commands that complete before the statement's own. */
   commandsBefore: number;
-  /** The expected command tags, by position relative to the statement, which has position 0. */
-  tags: Readonly<Record<number, string>>;
+  tags: Tags;
 }
 
-const bare: Block = { before: Buffer.alloc(0), after: protocol.sync, commandsBefore: 0, tags: {} };
+/** The command tags that a block expects. */
+export interface Tags {
+  /** By position relative to the statement, which has position 0. */
+  bytes: ReadonlyMap<number, Buffer>;
+  /** The last position; 0 without tags. */
+  last: number;
+}
+
+/** Encodes the expected tags once, so that reading a response compares bytes and decodes no text. */
+export function toTags(tags: Readonly<Record<number, string>>): Tags {
+  const entries = Object.entries(tags).map(([place, tag]) => [Number(place), Buffer.from(tag)] as const);
+  return {
+    bytes: new Map(entries),
+    last: entries.length === 0 ? 0 : Math.max(...entries.map(([place]) => place)),
+  };
+}
+
+const bare: Block = {
+  before: Buffer.alloc(0),
+  after: protocol.sync,
+  commandsBefore: 0,
+  tags: toTags({}),
+};
 
 /** The blocks of a session that the hub does not share with other applications. */
 export const sessionBlocks: Record<BlockKind, Block> = {
@@ -66,7 +87,7 @@ export const sessionBlocks: Record<BlockKind, Block> = {
     // They are released within the transaction, so that the release needs no transaction of its own.
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
     commandsBefore: 1,
-    tags: { [-1]: 'BEGIN', 2: 'ROLLBACK' },
+    tags: toTags({ [-1]: 'BEGIN', 2: 'ROLLBACK' }),
   },
   write: bare,
   standalone: bare,
@@ -75,13 +96,13 @@ export const sessionBlocks: Record<BlockKind, Block> = {
     before: Buffer.concat(once(beginSnapshot)),
     after: protocol.sync,
     commandsBefore: 1,
-    tags: { [-1]: 'BEGIN' },
+    tags: toTags({ [-1]: 'BEGIN' }),
   },
   last: {
     before: Buffer.alloc(0),
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
     commandsBefore: 0,
-    tags: { 2: 'ROLLBACK' },
+    tags: toTags({ 2: 'ROLLBACK' }),
   },
 };
 
@@ -98,7 +119,7 @@ export const directRead: Block = {
   before: sessionBlocks.read.before,
   after: Buffer.concat([...once('ROLLBACK'), protocol.callFunction(unlockId)]),
   commandsBefore: 1,
-  tags: { [-1]: 'BEGIN', 1: 'ROLLBACK' },
+  tags: toTags({ [-1]: 'BEGIN', 1: 'ROLLBACK' }),
 };
 
 /**

@@ -13,6 +13,7 @@ import {
   once,
   resetCommands,
   sessionSettings,
+  toTags,
   unlock,
 } from './session.ts';
 import type { Wire } from './wire.ts';
@@ -74,7 +75,7 @@ export class PooledBlocks {
       before: Buffer.concat(opening.flatMap(once)),
       after: Buffer.concat([...commands.flatMap(once), protocol.sync]),
       commandsBefore: opening.length,
-      tags: kind === 'last' ? tags : { ...openingTags, ...tags },
+      tags: toTags(kind === 'last' ? tags : { ...openingTags, ...tags }),
     };
   }
 }
