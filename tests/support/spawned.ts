@@ -21,7 +21,7 @@ export interface SpawnedHub {
 }
 
 const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
-const readyTimeoutMs = 20_000;
+const readyTimeoutMs = 60_000;
 
 export async function spawnHub(settings: Record<string, string>): Promise<SpawnedHub> {
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));

@@ -1,24 +1,23 @@
 /**
- * As a process of its own: JSON bodies that arrive as chunks of one byte, each connection one body after the other until
- * the time is over. Arguments: the hub's port, a key, the path, the media type, connections, chunks of a body, seconds.
+ * As a process of its own: JSON bodies that arrive as chunks of one byte, many at once, each on a connection of its own.
+ * Arguments: the hub's port, a key, the path, the media type, bodies at once, chunks of a body, bodies.
  */
 
 import { connect } from 'node:net';
 
-const [port, key, path, mediaType, connections, chunks, seconds] = process.argv.slice(2);
+const [port, key, path, mediaType, atOnce, chunks, bodies] = process.argv.slice(2);
 const head = Buffer.from(
   `POST ${path} HTTP/1.1\r\nHost: h\r\nx-service-api-key: ${key}\r\ncontent-type: ${mediaType}\r\n` +
     `transfer-encoding: chunked\r\n\r\n`,
 );
 const part = Buffer.from('1\r\n \r\n'.repeat(10_000));
 const statuses = new Map();
-const endsAt = performance.now() + Number(seconds) * 1_000;
+let left = Number(bodies);
 
 /** Resolves with the status of the answer, or with what ended the connection. */
 const send = () =>
   new Promise((resolve) => {
     const socket = connect(Number(port), '127.0.0.1');
-    const left = setTimeout(() => socket.destroy(), Math.max(endsAt - performance.now(), 0));
     let answer = '';
     socket.on('data', (data) => {
       answer += data.toString('latin1');
@@ -26,7 +25,6 @@ const send = () =>
     });
     socket.on('error', () => {});
     socket.on('close', () => {
-      clearTimeout(left);
       resolve(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? 'closed');
     });
     socket.write(head);
@@ -43,8 +41,8 @@ const send = () =>
   });
 
 await Promise.all(
-  Array.from({ length: Number(connections) }, async () => {
-    while (performance.now() < endsAt) {
+  Array.from({ length: Number(atOnce) }, async () => {
+    while (left-- > 0) {
       const status = await send();
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }

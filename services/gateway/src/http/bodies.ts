@@ -171,11 +171,13 @@ const tooLarge = (bytesMax: number) =>
 const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
   new HubError(code, `${message} Try again later.`, { retryable: true, retryAfterMs: 1_000 });
 
-/** The hub reads this many chunks of at most 64 KiB of all refused bodies together in each interval. */
-const drainedChunks = 1;
+/** The hub drops about this many bytes of all refused bodies together in each interval. */
+const drainedBytes = 65_536;
 const drainIntervalMs = 1;
 /** After this time the connection of a refused body is closed. */
 const drainMaxMs = 30_000;
+/** Each refused body that has not ended holds up to 128 KiB: what was parsed, and what was read from its socket. */
+const drainsMax = 64;
 
 const methodsWithoutBody = new Set(['GET', 'HEAD']);
 
@@ -189,29 +191,43 @@ function hasBody({ headers }: IncomingMessage): boolean {
 
 /**
  * Reads refused bodies to their end, for a limited time. Closing the connection instead would reset it, and the client
- * would often lose the answer. The hub reads slowly, so that other requests do not wait.
+ * would often lose the answer. The hub reads slowly, so that other requests do not wait. If too many bodies are being
+ * read, it closes the connection of the oldest one, whose client has had the most time to read the answer.
  */
 export function createBodyDrain(): (request: IncomingMessage) => void {
-  const waiting: IncomingMessage[] = [];
+  const draining = new Set<IncomingMessage>();
+  const readable = new Set<IncomingMessage>();
   let isRunning = false;
 
   const next = (): void => {
-    for (const request of waiting.splice(0, drainedChunks)) request.resume();
-    isRunning = waiting.length > 0;
+    let bytes = 0;
+    for (const request of readable) {
+      readable.delete(request);
+      bytes += request.read()?.length ?? 0;
+      if (bytes >= drainedBytes) break;
+    }
+    isRunning = readable.size > 0;
     if (isRunning) setTimeout(next, drainIntervalMs);
   };
 
   return (request) => {
-    if (request.complete || !hasBody(request)) return;
-    request.on('data', () => {
-      request.pause();
-      waiting.push(request);
+    if (request.complete || !hasBody(request) || draining.has(request)) return;
+    draining.add(request);
+    const cut = setTimeout(() => request.destroy(), drainMaxMs).unref();
+    const forget = (): void => {
+      clearTimeout(cut);
+      draining.delete(request);
+      readable.delete(request);
+    };
+    request.on('error', () => {});
+    request.on('end', forget).on('close', forget);
+    // In this mode Node reads from the socket only after `read` has emptied the buffer.
+    request.on('readable', () => {
+      readable.add(request);
       if (!isRunning) setTimeout(next, drainIntervalMs);
       isRunning = true;
     });
-    request.on('error', () => {});
-    const cut = setTimeout(() => request.destroy(), drainMaxMs).unref();
-    request.on('close', () => clearTimeout(cut));
-    request.resume();
+    const [oldest] = draining;
+    if (draining.size > drainsMax) oldest?.destroy();
   };
 }

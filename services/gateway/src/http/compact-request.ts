@@ -19,12 +19,15 @@ const sliceChunksMax = 256;
 /** A body with more chunks is refused if they have less than the mean size. */
 const freeChunks = 4_096;
 const meanBytesMin = 8;
+/** The most connections that wait for their turn. Each one holds up to 128 KiB. */
+const waitingMax = 256;
 
 /** What the requests of one listener share. */
 interface ListenerPart {
   /** Answers and closes the connection. */
   refuse: (request: IncomingMessage) => void;
-  takeTurn: (resume: () => void) => void;
+  /** Returns false if too many wait. */
+  takeTurn: (resume: () => void) => boolean;
 }
 
 /** For `createServer({ IncomingMessage })`. `refuse` answers and closes the connection. */
@@ -114,8 +117,8 @@ class CompactRequest extends IncomingMessage {
   /** Runs after a slice with small chunks. */
   #endSlice(): void {
     if (!this.destroyed && !this.readableEnded) this.#pass();
-    if (this.#mustWait()) this.#listener.takeTurn(() => this.#beginSlice());
-    else this.#chunksOfSlice = 0;
+    if (!this.#mustWait()) this.#chunksOfSlice = 0;
+    else if (!this.#listener.takeTurn(() => this.#beginSlice())) this.#refuse();
   }
 
   #beginSlice(): void {
@@ -133,13 +136,15 @@ class CompactRequest extends IncomingMessage {
 }
 
 /** Returns a function that calls each resumption in a turn of the event loop of its own, in their order. */
-function createTurns(): (resume: () => void) => void {
+function createTurns(): ListenerPart['takeTurn'] {
   const waiting: (() => void)[] = [];
   const next = (): void => {
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(next);
   };
   return (resume) => {
+    if (waiting.length === waitingMax) return false;
     if (waiting.push(resume) === 1) setImmediate(next);
+    return true;
   };
 }

@@ -100,6 +100,37 @@ it('small chunks after an answer that did not wait for them close the connection
   expect(await send(port, ' '.repeat(200_000), keptHead)).toMatch(/^(HTTP\/1\.1 200 |$)/);
 });
 
+it('only so many connections wait for their turn, and the others are closed', async () => {
+  const port = await listen((request, response) => {
+    request.resume().on('end', () => response.end('read'));
+  });
+  /** Opens the connections first, so that one turn of the event loop reads from all of them. */
+  const countRead = async (connections: number): Promise<number> => {
+    let accepted = 0;
+    const allAccepted = new Promise<void>((resolve) => {
+      server.on('connection', () => ++accepted === connections && resolve());
+    });
+    const sockets = Array.from({ length: connections }, () =>
+      connect(port, '127.0.0.1').on('error', () => {}),
+    );
+    await Promise.all([allAccepted, ...sockets.map((socket) => once(socket, 'connect'))]);
+    const answers = sockets.map(async (socket) => {
+      let answer = '';
+      socket.on('data', (data) => {
+        answer += data;
+      });
+      socket.write(head + toChunks(' '.repeat(1_000)));
+      await new Promise((resolve) => socket.on('close', resolve));
+      return answer;
+    });
+    return (await Promise.all(answers)).filter((answer) => answer.startsWith('HTTP/1.1 200 ')).length;
+  };
+  expect(await countRead(100)).toBe(100);
+  const read = await countRead(400);
+  expect(read).toBeGreaterThanOrEqual(256);
+  expect(read).toBeLessThan(400);
+});
+
 it('a JSON body keeps its bytes in one buffer, not in one for each chunk', () => {
   const text = JSON.stringify({ text: 'ü'.repeat(5_000), list: [1, 2.5, null] });
   const body = new JsonBody();
