@@ -51,6 +51,7 @@ const once = [
   'python',
   'cli',
   'hub-files',
+  'signed-in-page',
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
