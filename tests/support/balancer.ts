@@ -3,14 +3,23 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-export async function startBalancer(ports: readonly number[]): Promise<{ port: number; close(): void }> {
+export interface Balancer {
+  port: number;
+  /** The number of connections that each port took. */
+  taken: number[];
+  close(): void;
+}
+
+export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   let turn = 0;
+  const taken = ports.map(() => 0);
   const server = createServer({ allowHalfOpen: true }, (client) => {
     client.on('error', () => {});
     const dial = (tries: number): void => {
-      const port = ports[turn++ % ports.length] as number;
-      const target = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      const at = turn++ % ports.length;
+      const target = connect({ port: ports[at] as number, host: '127.0.0.1', allowHalfOpen: true });
       target.once('connect', () => {
+        taken[at] = (taken[at] ?? 0) + 1;
         target.removeAllListeners('error').on('error', () => client.destroy());
         client.pipe(target).pipe(client);
         client.on('close', () => target.destroy());
@@ -21,5 +30,5 @@ export async function startBalancer(ports: readonly number[]): Promise<{ port: n
     dial(ports.length * 2);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+  return { port: (server.address() as AddressInfo).port, taken, close: () => void server.close() };
 }
