@@ -61,6 +61,14 @@ export class ClassifierLog {
     return result;
   }
 
+  /** Rejects a `train` call whose examples are not stored yet. Returns false if they are, or may be. */
+  withdraw(eventId: string, reason: HubError): boolean {
+    const index = this.#pending.findIndex((call) => call.eventId === eventId);
+    if (index < 0) return false;
+    for (const call of this.#pending.splice(index, 1)) call.reject(reason);
+    return true;
+  }
+
   /** Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if it would cost too much. */
   predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
     return this.#exclusive(async (state) => {
@@ -174,7 +182,7 @@ export class ClassifierLog {
   }
 
   #snapshotIfDue(state: ClassifierState, event: EventDoc): void {
-    if (this.#snapshots.isDueAfter(event, state.evaluation.state.examples)) this.#snapshot();
+    if (this.#snapshots.isDueAfter(event, state.examples)) this.#snapshot();
   }
 
   /** Resolves to false if another process has taken the number. */
@@ -201,6 +209,8 @@ export class ClassifierLog {
 
   async #appendPending(): Promise<void> {
     const batch = takeBatch(this.#pending);
+    // The calls were withdrawn.
+    if (batch.length === 0) return;
     if (this.#pending.length > 0) this.#scheduleAppend();
     try {
       await this.#appendBatch(batch);

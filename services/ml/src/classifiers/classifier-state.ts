@@ -181,6 +181,12 @@ export class ClassifierState {
     return this.#recent.get(eventId);
   }
 
+  get examples(): number {
+    let sum = 0;
+    for (const { observations } of this.classes.values()) sum += observations;
+    return sum;
+  }
+
   get hasExamples(): boolean {
     for (const { observations } of this.classes.values()) if (observations > 0) return true;
     return false;

@@ -1,11 +1,13 @@
 /** The RPCs of classifiers. */
 
+import { randomUUID } from 'node:crypto';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { operationIdOf } from '@datahub/service-kit/id';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
+import { orLeave } from '../scheduling/or-leave.ts';
 import type { MlStore } from '../store.ts';
 import {
   type ClassifierCallDeps,
@@ -67,11 +69,12 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
 
     getClassifier: async ({ classifierId }, ctx) => {
       const { doc, log } = await open(deps, ctx, classifierId);
-      const state = await log.read((state) => ({
+      const read = log.read((state) => ({
         updatedAt: state.updatedAt,
         version: versionOf(doc, state),
         classes: [...state.classes.values()].map((one) => ({ ...one })),
       }));
+      const state = await orLeave(read, ctx.signal);
       return { classifier: toClassifier(doc, state) };
     },
 
@@ -128,10 +131,16 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
       const { log } = await open(deps, ctx, classifierId);
       const { accountId } = principal;
       const texts = checked.map(({ text }) => text);
-      const results = await schedule(accountId, texts, () =>
-        log.train(checked, eventId === '' ? undefined : eventId),
+      const id = eventId === '' ? randomUUID() : eventId;
+      const learn = async () => {
+        const learnt = await schedule(accountId, texts, () => log.train(checked, id));
+        await requireKept(store, accountId, classifierId);
+        return learnt;
+      };
+      // Examples that are stored are learnt, because they are part of the log. Repeating the call settles it.
+      const results = await orLeave(learn(), ctx.signal, (reason) =>
+        log.withdraw(id, reason) ? reason : outcomeUnknown(reason),
       );
-      await requireKept(store, accountId, classifierId);
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
       return { classes };
     },
@@ -144,18 +153,18 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
         const { log } = await open(deps, ctx, classifierId);
         return { predictions: await log.predict(contexts, { top, signal: ctx.signal }) };
       };
-      return schedule(principal.accountId, contexts, predict);
+      return orLeave(schedule(principal.accountId, contexts, predict), ctx.signal);
     },
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
       const { doc, log } = await open(deps, ctx, classifierId);
-      await log.deleteClass(classId, ofLog(expected, doc));
+      await orLeave(log.deleteClass(classId, ofLog(expected, doc)), ctx.signal, outcomeUnknown);
       return {};
     },
 
     getEvaluation: async ({ classifierId }, ctx) => {
       const { log } = await open(deps, ctx, classifierId);
-      return log.read(toEvaluation);
+      return orLeave(log.read(toEvaluation), ctx.signal);
     },
   };
 }

@@ -27,6 +27,12 @@ export function countExample(
     const row = rows[i] as number;
     documents[row] = (documents[row] as number) + sign;
     if (i >= words) continue;
+    if (bayes.isCommon(row)) {
+      // The classes that had the feature before count it, too.
+      own.mass += (weights[i] as number) * scale;
+      model.mass += (weights[i] as number) * scale;
+      continue;
+    }
     const pair = bayes.findOrAdd(row, classIndex);
     if (pair < 0) continue;
     const before = bayes.values[pair] as number;
@@ -75,6 +81,7 @@ function scoreWithLess(
   const { starts, sizes, classes: classesOf, values } = table.bayes;
   for (let i = 0; i < words; i++) {
     const row = rows[i] as number;
+    if (table.bayes.isCommon(row)) continue;
     const weight = weights[i] as number;
     const less = share * weight;
     const from = starts[row] as number;

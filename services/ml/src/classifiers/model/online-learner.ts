@@ -25,7 +25,13 @@ import { stepRegression } from './regression.ts';
 import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
-const format = 10;
+/** Of a classifier with few classes, and of one with many. */
+const formats = { few: 10, many: 11 };
+/**
+ * The cost of a prediction grows with the number of classes, and so would that of an example. With more classes than this,
+ * only a share of the examples is predicted before it is learnt, and fewer examples are replayed.
+ */
+const manyClasses = 1_000;
 const replaysMin = 4;
 const replaysMax = 12;
 /**
@@ -101,7 +107,7 @@ class OnlineLearner implements Learner {
 
   static restore(bytes: Uint8Array, toVector: TextVectors): OnlineLearner {
     const state = deserialize(bytes) as State;
-    if (state.format !== format) throw new Error('The snapshot has another format.');
+    if (state.format !== formatOf(state.classes)) throw new Error('The snapshot has another format.');
     const learner = new OnlineLearner(toVector);
     learner.#model.table = FeatureTable.from(state.tables);
     learner.#model.dense = DenseRegression.from(state.dense);
@@ -119,7 +125,7 @@ class OnlineLearner implements Learner {
 
   toBytes(): Uint8Array {
     const state: State = {
-      format,
+      format: formatOf(this.#model.classes),
       tables: this.#model.table.toState(),
       dense: this.#model.dense.toState(),
       classes: this.#model.classes,
@@ -143,7 +149,10 @@ class OnlineLearner implements Learner {
   learn(classId: string, text: string): Score | undefined {
     const features = extractFeatures(text);
     const vector = this.#vectorOf(text);
-    const best = this.#predictBefore({ example: this.#encodeKnown(features), vector }, classId);
+    const isSampled = this.#isSampled();
+    const best = isSampled
+      ? this.#predictBefore({ example: this.#encodeKnown(features), vector }, classId)
+      : undefined;
     const index = this.#indexOf(classId);
     this.#runLength = index === this.#lastIndex ? this.#runLength + 1 : 1;
     this.#lastIndex = index;
@@ -157,7 +166,7 @@ class OnlineLearner implements Learner {
     for (const one of this.#replayBuffer.add({ example, vector }, own.examples))
       stepRegression(this.#model, one);
     this.#replay(example);
-    this.#calibrate();
+    if (isSampled) this.#calibrate();
     return best;
   }
 
@@ -185,6 +194,13 @@ class OnlineLearner implements Learner {
   /** The text vector; empty if nothing uses it. */
   #vectorOf(text: string): Float32Array {
     return this.#smallSample === undefined && this.#model.dense.isOver ? noVector : this.#toVector(text);
+  }
+
+  /** True for all examples while there are few classes. The multiples of an irrational number are spread evenly. */
+  #isSampled(): boolean {
+    const { classes, examples } = this.#model;
+    if (classes.length <= manyClasses) return true;
+    return (Math.imul(examples, 0x9e3779b1) >>> 0) / 2 ** 32 < manyClasses / classes.length;
   }
 
   /** Predicts the best class before the example is learnt. May calibrate the ensemble with the example. */
@@ -255,11 +271,12 @@ class OnlineLearner implements Learner {
   /** Learns earlier examples again: more while there are few examples, fewer after a long text. */
   #replay({ rows, classIndex }: EncodedExample): void {
     const { classes, examples } = this.#model;
-    const share = (classes[classIndex] as ClassNumbers).examples / examples;
-    const least = share ** this.#runLength > runChanceMax ? replaysMin : replaysInRun;
+    const ofClass = (classes[classIndex] as ClassNumbers).examples / examples;
+    const least = ofClass ** this.#runLength > runChanceMax ? replaysMin : replaysInRun;
     const wanted = Math.max(least, Math.min(replaysMax, Math.floor(8_000 / examples)));
     const affordable = Math.max(1, Math.floor(replayFeaturesMax / Math.max(1, rows.length)));
-    for (let i = Math.min(wanted, affordable); i > 0; i--) {
+    const share = Math.min(1, manyClasses / classes.length);
+    for (let i = Math.max(1, Math.floor(share * Math.min(wanted, affordable))); i > 0; i--) {
       const example = this.#replayBuffer.draw(i % 2 === 0);
       if (example !== undefined) stepRegression(this.#model, example);
     }
@@ -296,3 +313,5 @@ class OnlineLearner implements Learner {
     return priors;
   }
 }
+
+const formatOf = ({ length }: readonly unknown[]) => (length > manyClasses ? formats.many : formats.few);

@@ -60,11 +60,12 @@ export function scoreRegression(
   { rows, inputs }: { rows: Int32Array; inputs: Float32Array },
   into: Float64Array,
 ): void {
-  const { starts, sizes, classes, values } = model.table.regression;
+  const { table } = model;
+  const { starts, sizes, classes, values } = table.regression;
   for (let c = 0; c < model.classes.length; c++) into[c] = model.classes[c]?.bias ?? Number.NEGATIVE_INFINITY;
   for (let i = 0; i < rows.length; i++) {
     const input = inputs[i] as number;
-    if (input === 0) continue;
+    if (input === 0 || table.regression.isCommon(rows[i] as number)) continue;
     const from = starts[rows[i] as number] as number;
     const end = from + (sizes[rows[i] as number] as number);
     for (let pair = from; pair < end; pair++) {
@@ -112,6 +113,7 @@ function descend(
     const input = inputs[i] as number;
     if (input === 0) continue;
     const row = rows[i] as number;
+    if (pairs.isCommon(row)) continue;
     const from = pairs.starts[row] as number;
     const end = from + (pairs.sizes[row] as number);
     let left = updated.length;

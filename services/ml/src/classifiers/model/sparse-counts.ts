@@ -18,6 +18,11 @@ const startRoom = 1_024;
  * it depends on how rows moved, and every replica must reach the bound at the same example.
  */
 export const pairsMax = 1_500_000;
+/**
+ * A feature that more classes have says little about the class, and is skipped. So the cost of an example does not grow
+ * with the number of classes that share its words. (Stop words are left out for the same reason.)
+ */
+export const rowClassesMax = 1_000;
 /** The factor by which arrays grow. */
 export const growth = 1.25;
 
@@ -108,6 +113,11 @@ export class SparseCounts {
     const end = from + (this.sizes[row] as number);
     for (let pair = from; pair < end; pair++) if (classes[pair] === classIndex) return pair;
     return this.add(row, classIndex);
+  }
+
+  /** True if so many classes have the row that it is skipped. */
+  isCommon(row: number): boolean {
+    return (this.sizes[row] as number) > rowClassesMax;
   }
 
   /** Adds a pair for a class that the row does not have yet. Returns -1 if the matrix is full. */
