@@ -107,6 +107,7 @@ export default defineConfig({
       e2e('e2e-distributed', { HUB_FORM: 'distributed', HUB_STORE: 'mongodb', HUB_EDGE: 'express-gateway' }),
       e2e('e2e-single-mongodb', { HUB_FORM: 'single', HUB_STORE: 'mongodb' }),
       e2e('e2e-distributed-sqlite', { HUB_FORM: 'distributed', HUB_STORE: 'sqlite', HUB_EDGE: 'none' }),
+      e2e('e2e-workers', { HUB_FORM: 'workers', HUB_STORE: 'sqlite' }),
       e2e('e2e-replicas', { HUB_FORM: 'replicas', HUB_STORE: 'mongodb', HUB_EDGE: 'none' }),
       e2e('e2e-single-edge', { HUB_FORM: 'single', HUB_STORE: 'sqlite', HUB_EDGE: 'express-gateway' }),
     ],

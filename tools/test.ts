@@ -135,7 +135,7 @@ function projectsFor(env: Record<string, string>, extent: Extent): string[] {
   if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
   const others =
     extent === 'all'
-      ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-replicas']
+      ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-workers', 'e2e-replicas']
       : [];
   return [...base, 'e2e-single', 'e2e-distributed', ...others];
 }

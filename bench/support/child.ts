@@ -8,6 +8,8 @@ export interface Server {
   url: string;
   headers: Record<string, string>;
   body: string;
+  /** Of its other processes. */
+  pids: number[];
   /** CPU time of all its processes so far, in microseconds. */
   cpu(): Promise<number>;
   /** Resident memory in MiB. */
@@ -19,6 +21,10 @@ interface Ready {
   url: string;
   headers: Record<string, string>;
   body: string;
+}
+
+interface Started extends Ready {
+  pids: number[];
 }
 
 interface Question {
@@ -37,7 +43,7 @@ export async function startServer(path: string, args: string[], nodeArgs: string
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const failed = once(child, 'close').then(() => Promise.reject(new Error(`${path} ended at its start.`)));
-  const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Ready];
+  const [ready] = (await Promise.race([once(child, 'message'), failed])) as [Started];
   failed.catch(() => {});
   const asked = new Map<number, (value: number) => void>();
   child.on('message', ({ id, value }: Answer) => {
@@ -71,7 +77,7 @@ export function serve(ready: Ready, pids: number[] = []): void {
     process.send?.({ id, value } satisfies Answer);
   });
   process.on('SIGTERM', () => process.exit(0));
-  process.send?.(ready);
+  process.send?.({ ...ready, pids } satisfies Started);
 }
 
 /** In MiB; pages are of 4 KiB. */

@@ -1,4 +1,7 @@
-/** The hub with one stored query. Arguments: engine, URL, `small`, `cached` or `large`, `single` or `distributed`. */
+/**
+ * The hub with one stored query. Arguments: engine, URL, `small`, `cached` or `large`, and its form: `single`,
+ * `distributed` or `workers`, which are two.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
@@ -8,6 +11,7 @@ import { tuneHeap } from '@datahub/service-kit/process/heap';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { serve } from './child.ts';
+import { startWorkers } from './workers.ts';
 
 tuneHeap();
 const [, , engine = 'postgres', databaseUrl = '', size, form] = process.argv;
@@ -23,8 +27,17 @@ const settings = {
   DATAHUB_REQUEST_TIMEOUT_MS: '600000',
   DATAHUB_EDGE: process.env.DATAHUB_EDGE ?? 'none',
 };
-const hub = form === 'distributed' ? await startDistributed(settings, 'ignore') : await openHub(settings);
+const hub = await startForm();
 const base = `http://127.0.0.1:${hub.port}`;
+
+/** The processes beside this one are those in `pids`. */
+async function startForm(): Promise<{ port: number; pids: number[] }> {
+  if (form === 'distributed') return startDistributed(settings, 'ignore');
+  if (form === 'workers') return startWorkers(2, settings);
+  const { port } = await openHub(settings);
+  return { port, pids: [] };
+}
+
 const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
 
 async function post(path: string, body: object): Promise<any> {
@@ -65,5 +78,5 @@ serve(
       ...(size === 'large' ? {} : { context: { id: 7 } }),
     }),
   },
-  'pids' in hub ? (hub.pids as number[]) : [],
+  hub.pids,
 );

@@ -56,6 +56,7 @@ describe.skipIf(process.platform === 'win32')('a signal to npm', () => {
   it.each([
     ['start', 'Starting the demo database'],
     ['start', 'Try it:'],
+    ['start -- --workers 2', 'Try it:'],
     ['start:distributed', 'Press Ctrl-C'],
     ['start:distributed -- --gateways 2 --executors 2', ', http://127.0.0.1:'],
   ])(

@@ -7,11 +7,13 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import type { TestProject } from 'vitest/node';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases, losesUpdates } from './databases.ts';
+import { spawnHub } from './spawned.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;
@@ -32,13 +34,14 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   const otherKey = await createOtherAccount(settings);
   const hub = await startForm(env.HUB_FORM, settings);
+  const hasReplicas = env.HUB_FORM === 'replicas' || env.HUB_FORM === 'workers';
   project.provide('databases', databases.all);
   project.provide('hub', {
     url: `http://127.0.0.1:${hub.port}`,
     key,
     otherKey,
     metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
-    replicas: env.HUB_FORM === 'replicas' ? 2 : 1,
+    replicas: hasReplicas ? 2 : 1,
     losesUpdates: env.HUB_FORM === 'replicas' && (await losesUpdates(env.MONGODB_URL)),
   });
   return async () => {
@@ -50,6 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function startForm(form: string | undefined, settings: Record<string, string>) {
   if (form === 'single') return openHub(settings);
+  if (form === 'workers') return startWorkers(settings);
   const hub = await startDistributed(settings, 'inherit', form === 'replicas' ? 2 : 1);
   if (form !== 'replicas') return hub;
   const balancer = await startBalancer(hub.gateways.map(({ port }) => port));
@@ -58,6 +62,15 @@ async function startForm(form: string | undefined, settings: Record<string, stri
     await hub.close();
   };
   return { port: balancer.port, metricsPort: hub.metricsPort, close };
+}
+
+async function startWorkers(settings: Record<string, string>) {
+  const metricsPort = await freePort();
+  const { url, close } = await spawnHub({ ...settings, DATAHUB_METRICS_PORT: String(metricsPort) }, [
+    '--workers',
+    '2',
+  ]);
+  return { port: Number(new URL(url).port), metricsPort, close };
 }
 
 function mongoUrl(server: string | undefined, name: string): string {

@@ -1,4 +1,4 @@
-/** A hub in one process of its own, as `npm start` without the demo. */
+/** A hub as `npm start` without the demo: a process of its own, or several. */
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,21 +23,24 @@ export interface SpawnedHub {
 const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 60_000;
 
-export async function spawnHub(settings: Record<string, string>): Promise<SpawnedHub> {
+export async function spawnHub(
+  settings: Record<string, string>,
+  args: readonly string[] = [],
+): Promise<SpawnedHub> {
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
   const key = settings.DATAHUB_API_KEY ?? `test-key-${randomBytes(24).toString('hex')}`;
-  const port = await freePort();
-  const child = spawn(process.execPath, [...v8Flags, program], {
+  const port = Number(settings.PORT) || (await freePort());
+  const child = spawn(process.execPath, [...v8Flags, program, ...args], {
     stdio: 'ignore',
     env: {
       ...process.env,
-      PORT: String(port),
       DATAHUB_METRICS_PORT: '0',
       DATAHUB_DATA_DIR: dataDir,
       DATAHUB_API_KEY: key,
       DATAHUB_DEMO: '0',
       DATAHUB_LOG_LEVEL: 'fatal',
       ...settings,
+      PORT: String(port),
     },
   });
   const url = `http://127.0.0.1:${port}`;
@@ -45,7 +48,8 @@ export async function spawnHub(settings: Record<string, string>): Promise<Spawne
   const close = async () => {
     if (child.exitCode === null) {
       const ended = once(child, 'close');
-      child.kill('SIGKILL');
+      // A supervisor stops its processes.
+      child.kill(args.length === 0 ? 'SIGKILL' : 'SIGTERM');
       await ended;
     }
     await rm(dataDir, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /**
  * An `Executor` over all replicas of the executor service, with one channel and one session for each. An execution goes
- * to the replica with the fewest executions in flight, or to the one that caches the answers of its query.
+ * to the replica in this process, else to the one with the fewest executions in flight, or to the one that caches the
+ * answers of its query.
  */
 
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
@@ -18,16 +19,30 @@ export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'
   /** Each is `host:port`. A host name stands for all its addresses. */
   addresses: string[];
   onDown: (err: unknown) => void;
+  /** The executor in this process. Its address is one of `addresses`. */
+  local?: LocalExecutor | undefined;
 }
 
+export interface LocalExecutor {
+  address: string;
+  executor: Omit<Executor, 'readStatistics'>;
+  readStatistics: ExecutorCalls['readStatistics'];
+}
+
+type ExecutorCalls = Calls<typeof ExecutorServiceService>;
+
 interface Replica {
-  client: GrpcClient<typeof ExecutorServiceService>;
+  calls: Omit<ExecutorCalls, 'execute' | 'session'>;
   session: Session | undefined;
+  /** Opens another session after the last one has ended. */
+  openSession: (onEnd: (err: unknown) => void) => Session;
+  close(): void;
   /** The earliest time for a new session, in milliseconds of `performance.now()`. */
   retryAt: number;
 }
 
 const retryDelayMs = 200;
+const openEveryMs = 250;
 /** An executor that takes longer is missing in the statistics. */
 const statisticsTimeoutMs = 1_500;
 /** Higher than any `scoreOf`. */
@@ -38,20 +53,21 @@ export async function openRemoteExecutor(
 ): Promise<Executor & { close(): void }> {
   const replicas = await openReplicas<Replica>({
     addresses: options.addresses,
-    open: (address, host) => openReplica({ ...options, address, serverName: options.serverName ?? host }),
-    close: closeReplica,
+    open: (address, host) =>
+      address === options.local?.address
+        ? localReplica(options.local)
+        : openReplica({ ...options, address, serverName: options.serverName ?? host }),
+    close: (replica) => {
+      replica.session?.close();
+      replica.close();
+    },
     isIdle: ({ session }) => (session?.pending ?? 0) === 0,
   });
+  // Executions in this process open no session, but the first one whose answers another replica caches needs it.
+  const opening =
+    options.local && setInterval(() => openSessions(replicas.current, options), openEveryMs).unref();
   const cachedQueries = createCachedQueries();
-  const { pick, pickFor } = createPicker(replicas.current, options);
-  let turn = 0;
-
-  const anyClient = (): Calls<typeof ExecutorServiceService> => {
-    const all = [...replicas.current.values()];
-    const replica = all[turn++ % Math.max(1, all.length)];
-    if (replica === undefined) throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.');
-    return replica.client.calls;
-  };
+  const { pick, pickFor, anyCalls } = createPicker(replicas.current, options);
 
   return {
     execute: async (request, ctx, reply) => {
@@ -69,28 +85,30 @@ export async function openRemoteExecutor(
         }
       }
     },
-    testSource: async (request, ctx) => anyClient().testSource(request, ctx),
-    readSchema: async (request, ctx) => anyClient().readSchema(request, ctx),
-    describeQuery: async (request, ctx) => anyClient().describeQuery(request, ctx),
-    checkSource: async (request, ctx) => anyClient().checkSource(request, ctx),
-    checkQuery: async (request, ctx) => anyClient().checkQuery(request, ctx),
-    fetchIssuerKeys: async (request, ctx) => anyClient().fetchIssuerKeys(request, ctx),
+    testSource: async (request, ctx) => anyCalls().testSource(request, ctx),
+    readSchema: async (request, ctx) => anyCalls().readSchema(request, ctx),
+    describeQuery: async (request, ctx) => anyCalls().describeQuery(request, ctx),
+    checkSource: async (request, ctx) => anyCalls().checkSource(request, ctx),
+    checkQuery: async (request, ctx) => anyCalls().checkQuery(request, ctx),
+    fetchIssuerKeys: async (request, ctx) => anyCalls().fetchIssuerKeys(request, ctx),
     readStatistics: async (request, ctx) => {
       const one = withTimeout(ctx, statisticsTimeoutMs);
-      const addresses = [...replicas.current.keys()].sort();
+      const all = [...replicas.current].sort(([a], [b]) => (a < b ? -1 : 1));
       const answers = await Promise.all(
-        addresses.map((address) =>
-          replicas.current
-            .get(address)
-            ?.client.calls.readStatistics(request, one)
-            .catch(() => undefined),
-        ),
+        all.map(([, { calls }]) => calls.readStatistics(request, one).catch(() => undefined)),
       );
       // Callers must not learn addresses.
       return mergeStatistics(new Map(answers.map((answer, i) => [`executor-${i + 1}`, answer])));
     },
-    close: replicas.close,
+    close: () => {
+      clearInterval(opening);
+      replicas.close();
+    },
   };
+}
+
+function openSessions(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions): void {
+  for (const replica of replicas.values()) sessionOf(replica, options);
 }
 
 function withTimeout(ctx: CallContext, timeoutMs: number): CallContext {
@@ -101,9 +119,12 @@ function withTimeout(ctx: CallContext, timeoutMs: number): CallContext {
 
 function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions) {
   let picks = 0;
+  let turn = 0;
 
-  /** Returns the least busy replica that accepts calls; round-robin among equals. */
+  /** Returns the replica in this process, else the least busy one that accepts calls; round-robin among equals. */
   const pick = (): Session => {
+    const own = options.local && replicas.get(options.local.address);
+    if (own?.session?.open) return own.session;
     picks++;
     let best: Session | undefined;
     let equals = 0;
@@ -134,7 +155,15 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
     }
     return best ?? noneLeft();
   };
-  return { pick, pickFor };
+
+  const anyCalls = (): Replica['calls'] => {
+    const all = [...replicas.values()];
+    const own = options.local && replicas.get(options.local.address);
+    const replica = own ?? all[turn++ % Math.max(1, all.length)];
+    if (replica === undefined) throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.');
+    return replica.calls;
+  };
+  return { pick, pickFor, anyCalls };
 }
 
 function noneLeft(): never {
@@ -145,19 +174,41 @@ function noneLeft(): never {
 }
 
 function openReplica(options: GrpcClientOptions): Replica {
-  const client = createGrpcClient(executorService, { ...options, liveness: 'none' });
-  return { client, session: undefined, retryAt: 0 };
+  const client: GrpcClient<typeof ExecutorServiceService> = createGrpcClient(executorService, {
+    ...options,
+    liveness: 'none',
+  });
+  return {
+    calls: client.calls,
+    session: undefined,
+    openSession: (onEnd) => openSession(client.calls, onEnd),
+    close: client.close,
+    retryAt: 0,
+  };
 }
 
-function closeReplica(replica: Replica): void {
-  replica.session?.close();
-  replica.client.close();
+/** Its executions need no session, so none of them is counted. */
+function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
+  const session: Session = {
+    open: true,
+    greeted: true,
+    pending: 0,
+    execute: executor.execute,
+    close: () => {},
+  };
+  return {
+    calls: { ...executor, readStatistics },
+    session,
+    openSession: () => session,
+    close: () => {},
+    retryAt: 0,
+  };
 }
 
 function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session | undefined {
   if (replica.session?.open) return replica.session;
   if (performance.now() < replica.retryAt) return undefined;
-  const session = openSession(replica.client.calls, (err) => {
+  const session = replica.openSession((err) => {
     if (err === undefined) return;
     replica.retryAt = performance.now() + retryDelayMs;
     onDown(err);

@@ -130,6 +130,51 @@ describe('reads of queries with a cache, over three gateways and three executors
   });
 });
 
+describe('an executor in the same process', () => {
+  beforeEach(startAll);
+  afterEach(stopAll);
+
+  it('runs all executions but those whose answers another one caches', async () => {
+    const addresses = servers.map(({ port }) => `127.0.0.1:${port}`);
+    const ownRuns: string[] = [];
+    const unused = async () => ({}) as never;
+    const gateway = await openRemoteExecutor({
+      addresses,
+      serviceToken: token,
+      onDown: () => {},
+      local: {
+        address: addresses[0] as string,
+        executor: {
+          execute: async ({ queryId, reroutable }, _ctx, reply) => {
+            if (reroutable && queryId.startsWith('cached')) throw new Rerouted();
+            ownRuns.push(queryId);
+            reply.chunk(Buffer.from(queryId));
+          },
+          ...{ testSource: unused, checkSource: unused, readSchema: unused },
+          ...{ describeQuery: unused, checkQuery: unused, fetchIssuerKeys: unused },
+        },
+        readStatistics: async () => toAnswer(new Map()),
+      },
+    });
+    gateways.push(gateway);
+    for (let i = 0; i < 5; i++) expect(await read(gateway, `plain ${i}`)).toBe(`plain ${i}`);
+    expect(ownRuns).toHaveLength(5);
+    const chosen = (queryId: string) =>
+      addresses.toSorted((a, b) => scoreOf(`a ${queryId}`, b) - scoreOf(`a ${queryId}`, a))[0];
+    const names = Array.from({ length: 20 }, (_, i) => `cached ${i}`);
+    const own = names.filter((name) => chosen(name) === addresses[0]);
+    const others = names.filter((name) => chosen(name) !== addresses[0]);
+    expect([own.length > 0, others.length > 0]).toEqual([true, true]);
+    for (const name of others) {
+      // The first calls may come before the other executors have greeted.
+      await expect.poll(async () => ranBy((await read(gateway, name)) as string)).toHaveLength(1);
+    }
+    ownRuns.length = 0;
+    for (const name of names) await read(gateway, name);
+    expect(ownRuns).toEqual(own);
+  });
+});
+
 describe('statistics', () => {
   beforeEach(startAll);
   afterEach(stopAll);

@@ -67,3 +67,12 @@ export function describeAccess(
   ];
   return rows.map(([title = '', text]) => `${title.padEnd(9)}${text}\n`).join('');
 }
+
+/** The URL on this machine of a hub that listens on `host`. */
+export const urlOf = (host: string, port: number): string => `http://${hostFor(host)}:${port}`;
+
+/** A wildcard address is reached at the loopback address. */
+function hostFor(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

@@ -1,11 +1,7 @@
 /** All four services in one process, connected by the interfaces that gRPC serves between processes. */
 
-import { join } from 'node:path';
 import { checkStatement } from '@datahub/catalog/check-statement';
-import { readCatalogConfig } from '@datahub/catalog/config';
 import { openCatalog } from '@datahub/catalog/service';
-import { hasSealed } from '@datahub/catalog/store-file';
-import { readExecutorConfig } from '@datahub/executor/config';
 import { requireMatchingKeys } from '@datahub/executor/credentials/key-check';
 import { startResealing } from '@datahub/executor/credentials/rotation';
 import { watchCatalog } from '@datahub/executor/definitions/catalog-watch';
@@ -14,37 +10,28 @@ import { compileQuery } from '@datahub/executor/execution/prepare';
 import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
 import { allowsSignIn } from '@datahub/gateway/access/sign-in';
-import { readGatewayConfig } from '@datahub/gateway/config';
 import { openGateway } from '@datahub/gateway/service';
-import { readMlConfig } from '@datahub/ml/config';
 import { openMl } from '@datahub/ml/service';
-import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createClosers } from '@datahub/service-kit/process/lifecycle';
-import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import type { Environment } from '@datahub/service-kit/process/settings';
 import type { StopLog } from '@datahub/service-kit/process/stop-log';
 import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wait';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
-import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { renderStores } from '@datahub/service-kit/telemetry/store-metrics';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
+import { urlOf } from './access.ts';
+import { type HubSettings, readHubSettings } from './hub-settings.ts';
+import { loadSealingKeys } from './sealing-keys.ts';
 import { createSignInLinks } from './sign-in-link.ts';
+import type { GreetingHub } from './welcome.ts';
 
-export interface Hub {
-  /** The URL on this machine. */
-  url: string;
+export interface Hub extends GreetingHub {
   port: number;
   metricsPort: number;
-  dataDir: string;
-  /** The key that the first start created, to be shown once. */
-  createdKey: string | undefined;
-  /** Whether the URL serves the console. */
-  console: boolean;
-  /** For a link that signs in with a new key that may do what the given one may; undefined if others may reach the hub. */
-  createSignInCode: ((apiKey: string) => string) | undefined;
-  /** Whether to start the demo. */
-  demo: boolean;
   stopLog: StopLog;
   close(): Promise<void>;
 }
@@ -60,33 +47,15 @@ export async function openHub(env: Environment): Promise<Hub> {
   }
 }
 
-function readHubSettings(env: Environment) {
-  return readSettings(env, (reader) => ({
-    env,
-    dataDir: reader.text('DATAHUB_DATA_DIR', 'data'),
-    catalog: readCatalogConfig(reader),
-    executor: readExecutorConfig(reader, { embedded: true }),
-    ml: readMlConfig(reader),
-    gateway: readGatewayConfig(reader, { edge: 'none', metricsPort: 0, env }),
-    log: readLoggerSettings(reader),
-    demo: reader.flag('DATAHUB_DEMO', true),
-  }));
-}
-
-async function open(
-  settings: ReturnType<typeof readHubSettings>,
-  closers: ReturnType<typeof createClosers>,
-): Promise<Hub> {
+async function open(settings: HubSettings, closers: ReturnType<typeof createClosers>): Promise<Hub> {
   const { dataDir } = settings;
   const logger = createLogger({ service: 'hub', ...settings.log });
   warnOfUnknownSettings(settings.env, logger);
   const tracing = await openTracing(settings.env, 'hub');
   if (tracing) closers.add(tracing);
-  const keyFile = join(dataDir, 'sealing-keys');
   const { storeUrl } = settings.catalog;
   const waiting = { logger, isAwaited: isAwaited(storeUrl) };
-  const mayCreate = async () => !(await openWithStore(() => hasSealed(storeUrl), waiting));
-  const privateKeys = await loadKeyFile(keyFile, mayCreate);
+  const { keyFile, privateKeys } = await loadSealingKeys({ dataDir, storeUrl, logger });
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
 
   const seal = await createSealer(publicKeys);
@@ -126,7 +95,7 @@ async function open(
   });
   closers.add(gateway);
   return {
-    url: `http://${hostFor(settings.gateway.host)}:${gateway.port}`,
+    url: urlOf(settings.gateway.host, gateway.port),
     port: gateway.port,
     metricsPort: gateway.metricsPort,
     dataDir,
@@ -149,10 +118,4 @@ async function unhealthy(parts: Record<string, { health(): Promise<void> }>): Pr
     ),
   );
   return answers.filter((name) => name !== undefined);
-}
-
-/** A wildcard address is reached at the loopback address. */
-function hostFor(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -4,18 +4,15 @@
  * own settings.
  */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
-import { freePort } from '@datahub/service-kit/process/free-port';
 import type { Environment } from '@datahub/service-kit/process/settings';
-import { v8Flags } from '../../service-kit/v8-flags.mjs';
+import { distinctPorts, type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
 
 export interface DistributedHub {
   /** The port of the first gateway. */
@@ -51,8 +48,6 @@ interface GatewayPorts {
   metricsPort: number;
 }
 
-type Output = 'inherit' | 'ignore' | number;
-
 /**
  * `output` is where the logs go; a number is an open file. `replicas` is the number of replicas of each service, or of
  * those that have more than one. Several of catalog or ml need a store that several processes can share.
@@ -68,7 +63,8 @@ export async function startDistributed(
   const running = new Map<string, ChildProcess>();
   const ended = Promise.withResolvers<string>();
   const start = (name: Service, i: number): ChildProcess => {
-    const child = startService(name, plan.environmentOf(name, i), output);
+    const main = join(root, 'services', name, 'src', 'main.ts');
+    const child = startProgram(main, plan.environmentOf(name, i), output);
     running.set(`${name} ${i}`, child);
     child.once('exit', () => {
       if (running.get(`${name} ${i}`) === child) ended.resolve(name);
@@ -179,17 +175,6 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
   return { gateways, ports, internalPorts, ...metricsPorts, environmentOf };
 }
 
-/** Returns a function that gives no port twice, because a service may not listen yet when the next port is chosen. */
-function distinctPorts(): () => Promise<number> {
-  const given = new Set<number>();
-  return async () => {
-    let port = await freePort();
-    while (given.has(port)) port = await freePort();
-    given.add(port);
-    return port;
-  };
-}
-
 /** The ports of the environment for the first gateway, and free ones for the others. */
 async function gatewayPorts(
   env: Environment,
@@ -199,21 +184,6 @@ async function gatewayPorts(
   if (replica > 0) return { port: await newPort(), metricsPort: 0 };
   const port = Number(env.PORT ?? 8080) || (await newPort());
   return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090) };
-}
-
-/** Created at the first start, and the same for all services and later starts. */
-async function serviceToken(dataDir: string): Promise<string> {
-  const path = join(dataDir, 'service-token');
-  await writeFile(path, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 }).catch(() => {});
-  return (await readFile(path, 'utf8')).trim();
-}
-
-function startService(name: string, env: Environment, output: Output): ChildProcess {
-  const main = join(root, 'services', name, 'src', 'main.ts');
-  return spawn(process.execPath, [...v8Flags, main], {
-    stdio: ['ignore', output, output, 'ipc'],
-    env: env as NodeJS.ProcessEnv,
-  });
 }
 
 async function untilReady(port: number, children: ChildProcess[]): Promise<void> {
@@ -247,14 +217,7 @@ async function untilListening(port: number): Promise<void> {
 
 /** Stops gateways first, so that they call no service that has ended. */
 async function stopAll(children: ChildProcess[], signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
-  for (const child of children.toReversed()) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const ended = once(child, 'close');
-    child.kill(signal);
-    const killTimer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
-    await ended;
-    clearTimeout(killTimer);
-  }
+  for (const child of children.toReversed()) await stopProcess(child, { signal, graceMs: stopTimeoutMs });
 }
 
 /** Of the command line. Undefined if it has an unknown argument, or a count that is not from 1 to 9. */

@@ -4,16 +4,15 @@ import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import { createSealer } from '@datahub/sealing/sealer';
 import { readGrpcSettings } from '@datahub/service-kit/grpc/settings';
-import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
 import { lateService } from '@datahub/service-kit/process/store-wait';
-import { startStoredService } from '@datahub/service-kit/process/stored-service';
+import { type RunningStoredService, startStoredService } from '@datahub/service-kit/process/stored-service';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { checkStatement } from './check-statement.ts';
 import { readCatalogConfig } from './config.ts';
-import { openCatalog } from './service.ts';
+import { type CatalogService, openCatalog } from './service.ts';
 
 const portDefault = 7071;
 const metricsPortDefault = 9091;
@@ -30,7 +29,7 @@ function readProcess(reader: SettingsReader) {
   };
 }
 
-export async function startCatalogProcess(env: Environment): Promise<RunningService> {
+export async function startCatalogProcess(env: Environment): Promise<RunningStoredService<CatalogService>> {
   const { config, grpc, metricsPort, internalPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'catalog', ...log });
   warnOfUnknownSettings(env, logger);

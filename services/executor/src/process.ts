@@ -40,9 +40,9 @@ const metricsPortDefault = 9092;
 /** The most concurrent executions of one gateway. Further ones fail with SOURCE_BUSY. */
 const callsPerSessionMax = 10_000;
 
-function readProcess(reader: SettingsReader) {
+function readProcess(reader: SettingsReader, embedded: boolean) {
   return {
-    config: readExecutorConfig(reader, { embedded: false }),
+    config: readExecutorConfig(reader, { embedded }),
     sealing: readSealing(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
     catalogAddresses: readAddresses(reader, 'DATAHUB_CATALOG_INTERNAL_ADDRESS', ['127.0.0.1:7074']),
@@ -55,11 +55,18 @@ function readProcess(reader: SettingsReader) {
   };
 }
 
+export type ExecutorParts = Pick<ExecutorDeps, 'engines' | 'compile' | 'createWriter'>;
+
+export type RunningExecutor = RunningService &
+  Pick<ExecutorService, 'executor' | 'readStatistics' | 'metrics'> & { port: number };
+
+/** `embedded` is true for a hub on the user's machine. */
 export async function startExecutorProcess(
   env: Environment,
-  parts: Pick<ExecutorDeps, 'engines' | 'compile' | 'createWriter'>,
-): Promise<RunningService & { port: number }> {
-  const { config, sealing, grpc, catalogAddresses, metricsPort, log } = readSettings(env, readProcess);
+  { embedded = false, ...parts }: ExecutorParts & { embedded?: boolean },
+): Promise<RunningExecutor> {
+  const settings = readSettings(env, (reader) => readProcess(reader, embedded));
+  const { config, sealing, grpc, catalogAddresses, metricsPort, log } = settings;
   const logger = createLogger({ service: 'executor', ...log });
   warnOfUnknownSettings(env, logger);
   const privateKeys = await loadKeys(sealing);
@@ -98,8 +105,12 @@ export async function startExecutorProcess(
   closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
+  const { executor, readStatistics, metrics } = service;
   return {
     port: server.port,
+    executor,
+    readStatistics,
+    metrics,
     stopLog,
     close: () => {
       server.setServing(false);

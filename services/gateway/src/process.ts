@@ -1,6 +1,6 @@
 /** The gateway in front of services that run apart. */
 
-import { openRemoteExecutor } from '@datahub/executor-session/remote-executor';
+import { type LocalExecutor, openRemoteExecutor } from '@datahub/executor-session/remote-executor';
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc/client';
@@ -12,7 +12,8 @@ import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-sett
 import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
-import { readGatewayConfig } from './config.ts';
+import type { SignIn } from './access/sign-in.ts';
+import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import type { Readiness } from './open/health.ts';
 import { openGateway } from './service.ts';
 
@@ -20,9 +21,20 @@ const readinessTimeoutMs = 1_000;
 /** How often the same reason for a lost executor is logged. */
 const downEveryMs = 10_000;
 
-export async function startGatewayProcess(env: Environment): Promise<RunningService> {
+export interface GatewayProcessOptions {
+  /** The default pipeline in front. */
+  edge?: GatewayConfig['edge'];
+  /** An executor in this process. */
+  local?: LocalExecutor;
+  signIn?: SignIn;
+}
+
+export async function startGatewayProcess(
+  env: Environment,
+  { edge = 'express-gateway', local, signIn }: GatewayProcessOptions = {},
+): Promise<RunningService & { metrics(): Promise<string> }> {
   const { config, caller, addresses, log } = readSettings(env, (reader) => ({
-    config: readGatewayConfig(reader, { edge: 'express-gateway', env }),
+    config: readGatewayConfig(reader, { edge, env }),
     caller: readCallerSettings(reader),
     addresses: {
       catalog: readTargets(reader, 'DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
@@ -48,6 +60,7 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
   const mayLog = createThrottle(downEveryMs);
   const executor = await openRemoteExecutor({
     ...credentials,
+    local,
     addresses: addresses.executor,
     // The client reconnects until the executor is back.
     onDown: (err) => {
@@ -72,6 +85,7 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
     logger,
     readiness,
     sharesLimits: true,
+    ...(signIn === undefined ? {} : { signIn }),
     tracing,
     upstreams: { catalog: catalog.calls, executor, ml: ml.calls },
   });
@@ -80,5 +94,5 @@ export async function startGatewayProcess(env: Environment): Promise<RunningServ
     { event: 'service.started', port: gateway.port },
     `the gateway listens on port ${gateway.port}`,
   );
-  return { stopLog: gateway.stopLog, close: closers.close };
+  return { stopLog: gateway.stopLog, metrics: gateway.metrics, close: closers.close };
 }

@@ -39,6 +39,8 @@ export interface Gateway {
   port: number;
   metricsPort: number;
   stopLog: StopLog;
+  /** Returns its metrics in Prometheus' text format. */
+  metrics(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -104,6 +106,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     port: (app.server.address() as { port: number }).port,
     metricsPort: metrics.port,
     stopLog,
+    metrics: events.metrics,
     close: () => {
       closing ??= close();
       return closing;

@@ -2,15 +2,14 @@
 
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { readGrpcSettings } from '@datahub/service-kit/grpc/settings';
-import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
 import { lateService } from '@datahub/service-kit/process/store-wait';
-import { startStoredService } from '@datahub/service-kit/process/stored-service';
+import { type RunningStoredService, startStoredService } from '@datahub/service-kit/process/stored-service';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readMlConfig } from './config.ts';
-import { openMl } from './service.ts';
+import { type MlService, openMl } from './service.ts';
 
 const portDefault = 7073;
 const metricsPortDefault = 9093;
@@ -28,7 +27,7 @@ function readProcess(reader: SettingsReader) {
   };
 }
 
-export async function startMlProcess(env: Environment): Promise<RunningService> {
+export async function startMlProcess(env: Environment): Promise<RunningStoredService<MlService>> {
   const { config, grpc, metricsPort, log } = readSettings(env, readProcess);
   const logger = createLogger({ service: 'ml', ...log });
   warnOfUnknownSettings(env, logger);

@@ -91,6 +91,7 @@ export const settingNames = [
   'DATAHUB_WAITING_BYTES_MAX',
   'DATAHUB_WAITING_MAX',
   'DATAHUB_WAITING_PER_ACCOUNT_MAX',
+  'DATAHUB_WORKERS',
 ] as const;
 
 export type SettingName = (typeof settingNames)[number];

@@ -44,6 +44,8 @@ const graceDefaultMs = 660_000;
 export async function runProcess(options: {
   start: () => Promise<RunningService>;
   graceMs?: number;
+  /** True if the parent stops this process. Ctrl-C in a terminal signals both. */
+  ignoresInterrupt?: boolean;
 }): Promise<void> {
   tuneHeap();
   let running: RunningService | undefined;
@@ -60,7 +62,7 @@ export async function runProcess(options: {
     process.exit(0);
   };
   process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  process.on('SIGINT', options.ignoresInterrupt ? () => {} : stop);
   // This process was forked by another, which has ended.
   if (process.channel) {
     process.channel.unref();

@@ -40,9 +40,15 @@ export type ServedPort = Pick<
   'address' | 'services' | 'portSetting' | 'reflect' | 'connectionAgeMs' | 'keepalive'
 >;
 
+export interface RunningStoredService<T> extends RunningService {
+  service: T;
+  /** Returns its metrics in Prometheus' text format. */
+  metrics(): Promise<string>;
+}
+
 export async function startStoredService<T extends Stored>(
   options: StoredServiceOptions<T>,
-): Promise<RunningService> {
+): Promise<RunningStoredService<T>> {
   const { name, title, logger, tracing, grpc } = options;
   let opened: T | undefined;
   let draining = false;
@@ -58,7 +64,7 @@ export async function startStoredService<T extends Stored>(
     onUnavailable: listenOnce,
   });
   opened = service;
-  const { servers, metricsServer } = await listenOnce();
+  const { servers, metricsServer, metrics } = await listenOnce();
   for (const server of servers) server.setServing(true);
   const port = servers[0]?.port;
   logger.info({ event: 'service.started', port }, `${title} listens on port ${port}`);
@@ -69,6 +75,8 @@ export async function startStoredService<T extends Stored>(
     what: 'calls',
   });
   return {
+    service,
+    metrics,
     stopLog,
     close: async () => {
       draining = true;
@@ -88,11 +96,11 @@ async function listen<T extends Stored>(
   { find, missing }: { find: () => T | undefined; missing: () => string[] },
 ) {
   const { name, logger, tracing, grpc, metricsPort, storeUrl } = options;
-  const metrics = createRpcMetrics();
+  const rpcMetrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,
     tracing,
-    metrics,
+    metrics: rpcMetrics,
     serviceTokens: grpc.serviceTokens,
     credentials: serverCredentialsOf(grpc),
     onFailure: (err, requestId, path) =>
@@ -105,11 +113,11 @@ async function listen<T extends Stored>(
     if (service === undefined) throw new Error('The store is not open.');
     await service.health();
   };
-  const read = async () => metrics.text() + (await renderStores([{ service: name, storeUrl, health }]));
-  const metricsServer = await serveMetrics(read, {
+  const metrics = async () => rpcMetrics.text() + (await renderStores([{ service: name, storeUrl, health }]));
+  const metricsServer = await serveMetrics(metrics, {
     host: grpc.host,
     port: metricsPort,
     missing,
   });
-  return { servers, metricsServer };
+  return { servers, metricsServer, metrics };
 }

@@ -34,6 +34,12 @@ export function warnOfUnknownSettings(env: Environment, logger: Logger): void {
   }
 }
 
+/** The environment of a process whose parent has warned of unknown settings. */
+export function withoutUnknownSettings(env: Environment): Environment {
+  const unknown = new Set(unknownSettings(env).map(({ name }) => name));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !unknown.has(name)));
+}
+
 function isLink(name: string, value: string | undefined): boolean {
   return linkName.test(name) || linkValue.test(value ?? '');
 }

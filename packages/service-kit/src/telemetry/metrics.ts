@@ -15,20 +15,22 @@ export interface MetricsServerOptions {
    * parts, none if the service is ready.
    */
   missing?: () => string[];
+  /** False if `read` returns the metrics of the process, too. */
+  ofProcess?: boolean;
 }
 
 /** Serves the metrics of the process and those of `read` at `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
-  { host, port, missing }: MetricsServerOptions,
+  { host, port, missing, ofProcess = true }: MetricsServerOptions,
 ): Promise<Closable & { port: number }> {
   if (port === 0) return { port: 0, close: () => {} };
-  const registry = createProcessRegistry();
+  const registry = ofProcess ? createProcessRegistry() : undefined;
   const server = createServer(async (request, response) => {
     if (request.url === '/readyz' && missing !== undefined) return sendReadiness(response, missing());
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    return response.end((await registry.metrics()) + (await read()));
+    return response.end(((await registry?.metrics()) ?? '') + (await read()));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));

@@ -1,0 +1,51 @@
+/** What the forms of several processes on one machine share: ports, the token, and how processes start and stop. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import type { Environment } from '@datahub/service-kit/process/settings';
+import { v8Flags } from '../../service-kit/v8-flags.mjs';
+
+export type Output = 'inherit' | 'ignore' | number;
+
+/** Returns a function that gives no port twice, because a service may not listen yet when the next port is chosen. */
+export function distinctPorts(): () => Promise<number> {
+  const given = new Set<number>();
+  return async () => {
+    let port = await freePort();
+    while (given.has(port)) port = await freePort();
+    given.add(port);
+    return port;
+  };
+}
+
+/** Created at the first start, and the same for all services and later starts. */
+export async function serviceToken(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'service-token');
+  await writeFile(path, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 }).catch(() => {});
+  return (await readFile(path, 'utf8')).trim();
+}
+
+/** Starts a program of the hub, with a channel for messages. */
+export function startProgram(path: string, env: Environment, output: Output = 'inherit'): ChildProcess {
+  return spawn(process.execPath, [...v8Flags, path], {
+    stdio: ['ignore', output, output, 'ipc'],
+    env: env as NodeJS.ProcessEnv,
+  });
+}
+
+/** Resolves when the process has ended. Kills it after `graceMs`. */
+export async function stopProcess(
+  child: ChildProcess,
+  { signal, graceMs }: { signal: NodeJS.Signals; graceMs: number },
+): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'close');
+  child.kill(signal);
+  const killTimer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  await ended;
+  clearTimeout(killTimer);
+}

@@ -1,0 +1,131 @@
+/**
+ * `npm start -- --workers N`: an owner (catalog and ml with their files, the operator's socket, the demo, sign-in) and N
+ * workers (gateway and executor together), which are replicas of one another on one port. This process accepts the
+ * connections of the port, hands them to the workers in turn, starts processes again that end, and sums their metrics.
+ */
+
+import type { ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
+import { fileURLToPath } from 'node:url';
+import { publicKeyOf } from '@datahub/sealing/key-pair';
+import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
+import type { Environment } from '@datahub/service-kit/process/settings';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
+import { createLogger } from '@datahub/service-kit/telemetry/logger';
+import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
+import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';
+import { v8Flags } from '../../../service-kit/v8-flags.mjs';
+import { storeUrl, urlOf } from '../access.ts';
+import { type HubSettings, readHubSettings } from '../hub-settings.ts';
+import { distinctPorts, serviceToken, startProgram } from '../processes.ts';
+import { loadSealingKeys } from '../sealing-keys.ts';
+import { requireFreePort } from './free-port.ts';
+import { type KeptProcess, keepRunning } from './kept-process.ts';
+import { createMetricSums, type MetricSums } from './metric-sums.ts';
+
+const pathOf = (name: string) => fileURLToPath(new URL(`${name}.ts`, import.meta.url));
+/** Below the time that Prometheus waits. A process that takes longer is shown as it was before. */
+const metricsTimeoutMs = 3_000;
+/** Beyond the drain time: for closing connections and files. */
+const closeTimeoutMs = 10_000;
+
+export async function startSupervisor(env: Environment, count: number): Promise<RunningService> {
+  const settings = readHubSettings(env);
+  const { dataDir, gateway } = settings;
+  const logger = createLogger({ service: 'supervisor', ...settings.log });
+  warnOfUnknownSettings(env, logger);
+  const port = await requireFreePort(gateway.host, gateway.port);
+  const keys = await loadSealingKeys({ dataDir, storeUrl: settings.catalog.storeUrl, logger });
+  const plan = await planProcesses(settings, { count, port, privateKeys: keys.privateKeys });
+
+  const sums = createMetricSums();
+  const keep = (
+    name: string,
+    options: Pick<Parameters<typeof keepRunning>[0], 'fork' | 'answers' | 'onStarted'>,
+  ) => keepRunning({ name, logger, onEnded: () => sums.ended(name), ...options });
+  let serving = false;
+  const owner = keep('owner', {
+    fork: () => startProgram(pathOf('owner'), { ...env, ...plan.owner }),
+    onStarted: (ask) => serving && void ask('greet').catch(() => {}),
+  });
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  cluster.setupPrimary({ exec: pathOf('worker'), args: [], execArgv: v8Flags });
+  const answers = {
+    owner: () => owner.started,
+    redeem: (code: string) => owner.ask('redeem', code),
+  };
+  const workers = plan.workers.map((own, i) =>
+    keep(`worker-${i + 1}`, { fork: () => cluster.fork(own).process as ChildProcess, answers }),
+  );
+
+  const closers = createClosers();
+  const graceMs = gateway.drainMs + closeTimeoutMs;
+  closers.add({ close: () => owner.stop(graceMs) });
+  closers.add({ close: async () => void (await Promise.all(workers.map((one) => one.stop(graceMs)))) });
+  try {
+    await Promise.all([owner, ...workers].map(({ started }) => started));
+    const processes = new Map([
+      ['owner', owner],
+      ...workers.map((one, i) => [`worker-${i + 1}`, one] as const),
+    ]);
+    const read = createReader(sums, processes);
+    closers.add(
+      await serveMetrics(read, { host: gateway.host, port: gateway.metricsPort, ofProcess: false }),
+    );
+    closers.add(await storeUrl(dataDir, urlOf(gateway.host, port)));
+  } catch (err) {
+    await closers.close();
+    throw err;
+  }
+  serving = true;
+  // If the owner ends meanwhile, it greets after its next start.
+  await owner.ask('greet').catch(() => {});
+  return { close: closers.close };
+}
+
+/** The environment of each process, beside that of this one. */
+async function planProcesses(
+  { dataDir, env, gateway }: HubSettings,
+  options: { count: number; port: number; privateKeys: readonly string[] },
+) {
+  const newPort = distinctPorts();
+  const newAddress = async () => `127.0.0.1:${await newPort()}`;
+  const executors: string[] = [];
+  for (let i = 0; i < options.count; i++) executors.push(await newAddress());
+  const publicKeys = await Promise.all(options.privateKeys.map(publicKeyOf));
+  const common = {
+    PORT: String(options.port),
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_EDGE: gateway.edge,
+    DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
+    DATAHUB_CATALOG_ADDRESS: await newAddress(),
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: await newAddress(),
+    DATAHUB_ML_ADDRESS: await newAddress(),
+    DATAHUB_EXECUTOR_ADDRESS: executors.join(','),
+    DATAHUB_SEALING_KEY_FILE: `${dataDir}/sealing-keys`,
+    DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
+    DATAHUB_CATALOG_REPLICAS: '1',
+  };
+  return {
+    owner: common,
+    workers: executors.map((address) => ({
+      ...common,
+      DATAHUB_GRPC_PORT: address.slice(address.lastIndexOf(':') + 1),
+    })),
+  };
+}
+
+/** Asks all processes at the same time. */
+function createReader(sums: MetricSums, processes: ReadonlyMap<string, KeptProcess>) {
+  const own = createProcessRegistry();
+  return async (): Promise<string> => {
+    await Promise.all(
+      [...processes].map(async ([name, { ask }]) => {
+        const text = await ask('metrics', undefined, metricsTimeoutMs).catch(() => undefined);
+        if (typeof text === 'string') sums.read(name, text);
+      }),
+    );
+    sums.read('supervisor', await own.metrics());
+    return sums.render();
+  };
+}
