@@ -76,6 +76,43 @@ it.each([
   );
 });
 
+const timestamp: ColumnKind = { is: 'timestamp', hasZone: true, bytes: 'iso' };
+
+it('reads timestamps of the same day and of others', () => {
+  const texts = [
+    '2026-11-20 13:04:05.5+00',
+    '2026-11-20 00:00:00.000001+00',
+    '2026-11-20 23:59:59+00',
+    '12026-11-20 13:04:05+00',
+    '1969-12-31 23:59:59.999999+00',
+    '2024-02-29 00:00:00+00',
+  ];
+  const table = tableFromIPC(
+    streamOf(
+      texts.map((one) => [one]),
+      { kinds: [timestamp] },
+    ),
+  );
+  const micros = Array.from(table.getChildAt(0)?.data[0]?.values as BigInt64Array);
+  const instant = (text: string, more = 0n) => BigInt(Date.parse(text)) * 1_000n + more;
+  expect(micros).toEqual([
+    instant('2026-11-20T13:04:05.500Z'),
+    instant('2026-11-20T00:00:00Z', 1n),
+    instant('2026-11-20T23:59:59Z'),
+    instant('+012026-11-20T13:04:05Z'),
+    -1n,
+    instant('2024-02-29T00:00:00Z'),
+  ]);
+});
+
+it.each(['2026-11-2x', '2026-1x-20', '2026x11x20', '1926-11-00', '2026-11-20 24'])(
+  'refuses %s after a valid timestamp',
+  (date) => {
+    const rows = [['2026-11-20 13:04:05+00'], [`${date} 13:04:05+00`]];
+    expect(() => streamOf(rows, { kinds: [timestamp] })).toThrow('has a value that Arrow’s type');
+  },
+);
+
 const many = (count: number) =>
   Array.from({ length: count }, (_, i) => [String(i), i % 3 === 0 ? null : `t${i}`]);
 

@@ -47,13 +47,27 @@ export function isoDays(source: Buffer, start: number, end: number): number {
 
 /** The shortest date. */
 const dateBytes = 10;
+
+/** The digits of `2026-11-20` as a number, which is negative or no date for other bytes. */
+function digitsOfDate(source: Buffer, start: number): number {
+  if (source[start + 4] !== dash || source[start + 7] !== dash) return -1;
+  const year = pair(source, start) * 100 + pair(source, start + 2);
+  return year * 10_000 + pair(source, start + 5) * 100 + pair(source, start + 8);
+}
+
 const clockBytes = 8;
+
+/** The microseconds of the last of up to six digits of a fraction. */
+const units = [0, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /** A reader of times, which keeps the last one. */
 export class Clock {
   /** Of the day, or from 1970-01-01. */
   seconds = 0;
   micros = 0;
+  /** The last date in digits. Timestamps of neighbouring rows are often of the same day. */
+  #date = Number.NaN;
+  #dateSeconds = 0;
 
   /** Reads `13:04:05` with perhaps a fraction. Returns whether it is a time of a day. */
   readIso(source: Buffer, start: number, end: number): boolean {
@@ -61,9 +75,11 @@ export class Clock {
     const seconds = pair(source, start) * 3_600 + pair(source, start + 3) * 60 + pair(source, start + 6);
     let micros = 0;
     const digits = end - start - clockBytes - 1;
-    if (digits >= 0 && (source[start + clockBytes] !== point || digits > 6)) return false;
-    for (let i = start + clockBytes + 1, unit = 100_000; i < end; i++, unit /= 10)
-      micros += ((source[i] as number) - zero) * unit;
+    if (digits >= 0) {
+      if (source[start + clockBytes] !== point || digits > 6) return false;
+      for (let i = start + clockBytes + 1; i < end; i++) micros = micros * 10 + (source[i] as number) - zero;
+      micros *= units[digits] as number;
+    }
     this.seconds = seconds;
     this.micros = micros;
     return seconds >= 0 && seconds < daySeconds;
@@ -71,11 +87,19 @@ export class Clock {
 
   /** Reads `2026-11-20 13:04:05.123456`. */
   readIsoTimestamp(source: Buffer, start: number, end: number): boolean {
+    const date = digitsOfDate(source, start);
+    if (date === this.#date && source[start + dateBytes] === space) {
+      if (!this.readIso(source, start + dateBytes + 1, end)) return false;
+      this.seconds += this.#dateSeconds;
+      return true;
+    }
     let at = start + dateBytes;
     while (at < end && source[at] !== space) at++;
     const days = isoDays(source, start, at);
     if (Number.isNaN(days) || !this.readIso(source, at + 1, end)) return false;
-    this.seconds += days * daySeconds;
+    this.#date = at === start + dateBytes ? date : Number.NaN;
+    this.#dateSeconds = days * daySeconds;
+    this.seconds += this.#dateSeconds;
     return true;
   }
 
