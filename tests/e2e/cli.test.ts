@@ -120,6 +120,12 @@ it('datahub train, predict and summarize work with files and standard input', as
 
 it('datahub keys creates, lists, rotates and revokes keys', async () => {
   const { keyId } = JSON.parse(await ok(['keys', 'create', '--name', 'cli', '--scopes', 'hubs:read']));
+  const limits = ['--limits', '{"context": {"tenant": 1.10}, "maxRows": 5}'];
+  const limited = JSON.parse(
+    await ok(['keys', 'create', '--name', 'limited', '--scopes', 'queries:execute', ...limits]),
+  );
+  expect(limited.limits).toMatchObject({ context: { tenant: 1.1 }, maxRows: 5 });
+  await ok(['keys', 'revoke', limited.keyId]);
   expect(JSON.parse(await ok(['keys', 'list'])).map((one: { keyId: string }) => one.keyId)).toContain(keyId);
   const rotated = JSON.parse(await ok(['keys', 'rotate', keyId]));
   await ok(['keys', 'revoke', rotated.keyId]);

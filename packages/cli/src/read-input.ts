@@ -28,3 +28,15 @@ function parseValue(name: string, text: string): unknown {
     throw new CommandError(`The value of ${name} is not JSON: ${text}`, undefined, { cause });
   }
 }
+
+/** The JSON object that an option is given. */
+export function parseObject(option: string, text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = parseExact(text);
+  } catch (cause) {
+    throw new CommandError(`${option} is not JSON.`, undefined, { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new CommandError(`${option} must be a JSON object.`);
+}

@@ -4,6 +4,7 @@ import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { listAll } from '../hub.ts';
 import { printJson, printRows } from '../output.ts';
+import { parseObject } from '../read-input.ts';
 
 export const createKey: Command = {
   name: 'keys create',
@@ -11,6 +12,11 @@ export const createKey: Command = {
   options: {
     name: { type: 'string', value: 'NAME', help: 'What the key is for.' },
     scopes: { type: 'string', value: 'SCOPES', help: 'Scopes with commas between them; by default all.' },
+    limits: {
+      type: 'string',
+      value: 'JSON',
+      help: 'Limits as a JSON object, such as {"queryIds": ["dh.q.…"], "user": {…}} for pages with signed-in users.',
+    },
     'new-account': { type: 'boolean', help: 'Create an account with this key. Only operators can.' },
   },
   run: async (input, context) => {
@@ -19,7 +25,12 @@ export const createKey: Command = {
         '--new-account is for operators: it needs the store of the hub. Run it in the repository of the hub (npm run datahub) or in its image.',
       );
     const hub = await context.hub();
-    printJson(context, await hub.call('POST /v1/keys', { body: readNewKey(input) }));
+    const limits = textOf(input, 'limits');
+    const body = {
+      ...readNewKey(input),
+      ...(limits === undefined ? {} : { limits: parseObject('--limits', limits) }),
+    };
+    printJson(context, await hub.call('POST /v1/keys', { body }));
   },
 };
 

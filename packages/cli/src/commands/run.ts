@@ -4,7 +4,7 @@ import { parseExact, writeExact } from '../exact-numbers.ts';
 import { CommandError } from '../failure.ts';
 import { type Hub, noAnswer, stream } from '../hub.ts';
 import { createProgress, createTable, note } from '../output.ts';
-import { readAll, readValues } from '../read-input.ts';
+import { parseObject, readAll, readValues } from '../read-input.ts';
 
 const formats = ['json', 'ndjson', 'csv', 'table'] as const;
 type Format = (typeof formats)[number];
@@ -42,7 +42,9 @@ export const run: Command = {
     if (maxRows !== undefined && !/^\d+$/.test(maxRows))
       throw new CommandError('--max-rows must be a number.');
     const values = {
-      ...(given === undefined ? {} : parseObject(given === '-' ? await readAll(context.stdin) : given)),
+      ...(given === undefined
+        ? {}
+        : parseObject('--values', given === '-' ? await readAll(context.stdin) : given)),
       ...readValues(words),
     };
     const options = {
@@ -62,17 +64,6 @@ function toNames(query: string): object {
   const at = query.indexOf('/');
   if (at <= 0) throw new CommandError(`${query} is neither the id of a query nor HUB/PATH.`);
   return { hubId: query.slice(0, at), path: query.slice(at + 1) };
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = parseExact(text);
-  } catch (cause) {
-    throw new CommandError('--values is not JSON.', undefined, { cause });
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new CommandError('--values must be a JSON object.');
 }
 
 interface Execution {

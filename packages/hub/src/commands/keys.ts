@@ -4,8 +4,9 @@
  */
 
 import type { OperatorRequest } from '@datahub/catalog/maintenance/operator';
-import { type Input, isSet, type Run } from '@datahub/cli/command';
+import { type Input, isSet, type Run, textOf } from '@datahub/cli/command';
 import { createKey, listKeys, readNewKey, revokeKey, rotateKey } from '@datahub/cli/commands/keys';
+import { CommandError } from '@datahub/cli/failure';
 import { printJson } from '@datahub/cli/output';
 import { locateHub, runLocally } from './locate-hub.ts';
 
@@ -18,6 +19,8 @@ const operate =
     const located = await locateHub(context.env);
     const { runs, key } = located.access;
     if (runs && key !== undefined && !request.newAccount) return overApi?.(input, context);
+    if (textOf(input, 'limits') !== undefined)
+      throw new CommandError('--limits needs a running hub and its key. Start the hub, then create the key.');
     printJson(context, await runLocally(request, located));
   };
 
