@@ -75,6 +75,36 @@ describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount 
     expect((await hub.api.post('/v1/hubs', { label: 'after' })).status).toBe(200);
   });
 
+  it('revokes keys, stays ready for executions, and recovers as soon as there is space', async () => {
+    const { api } = hub;
+    const revoked: string[] = [];
+    for (let i = 0; i < 20; i++)
+      revoked.push((await api.ok(api.post('/v1/keys', { name: `key ${i}` }))).keyId);
+    const [keyId] = revoked as [string];
+    // Each failed commit empties its log, and so frees space once.
+    const refused = async (path: string, body: object) => {
+      for (;;) {
+        disk.fill();
+        if ((await api.post(path, body)).status === 503) return;
+      }
+    };
+    await refused('/v1/hubs', { label: 'full' });
+    await refused('/v1/classifiers', { name: 'full' });
+    disk.fill();
+    // The executor works, so the hub is ready although both stores are full.
+    expect(await api.get('/readyz')).toMatchObject({ status: 200, body: { missing: ['catalog', 'ml'] } });
+    for (const id of revoked) {
+      expect((await api.delete(`/v1/keys/${id}`)).status).toBe(200);
+      disk.fill();
+    }
+    expect((await api.delete(`/v1/keys/${keyId}`)).status).toBe(404);
+    expect((await audited('key.revoke')).sort()).toEqual(revoked.sort());
+    expect((await api.post('/v1/hubs', { label: 'full' })).status).toBe(503);
+    disk.free();
+    expect((await api.get('/readyz')).body).toEqual({ status: 'ready' });
+    expect((await api.post('/v1/hubs', { label: 'after' })).status).toBe(200);
+  });
+
   it('leaves no draft of its keys behind where the first start had no room', async () => {
     const other = openSmallDisk(8);
     try {

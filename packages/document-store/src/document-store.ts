@@ -54,6 +54,8 @@ export interface CollectionSpec {
   summary?: { by?: string; fields: string[] };
   /** Whether a change may also write a document of another collection; see `CompanionWrite`. */
   outbox?: boolean;
+  /** Deletes work on a full disk, too: SQLite's store keeps a reserve for them. MongoDB's servers have their own disks. */
+  urgentDeletes?: boolean;
   /** The field with the time (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
 }

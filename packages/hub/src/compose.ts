@@ -84,7 +84,8 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
     signIn: links,
     logger,
     upstreams: { catalog: catalog.calls, executor: executor.executor, ml: ml.calls },
-    readiness: { parts: ['catalog', 'ml'], missing: () => unhealthy({ catalog, ml }) },
+    // The executor needs no store, so it is there as long as this process is.
+    readiness: { parts: ['catalog', 'executor', 'ml'], missing: () => unhealthy({ catalog, ml }) },
     otherMetrics: async () =>
       executor.metrics() +
       (await renderStores([

@@ -40,7 +40,7 @@ export interface CatalogStore {
 export async function openCatalogStore(url: string): Promise<CatalogStore> {
   const store: DocumentStore = await openDocumentStore(url, [
     { name: 'accounts', indexes: [], unique: ['name'] },
-    { name: 'keys', indexes: [], unique: ['hash'], outbox: true },
+    { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
     {
       name: 'hubs',
       indexes: ['path', 'archived', 'deleting'],

@@ -19,6 +19,8 @@ interface Context {
   isOpen: () => boolean;
   /** Validates a document and returns the function that inserts it inside a commit. */
   toInsert: (companion: CompanionWrite) => () => void;
+  /** The collections with `urgentDeletes`. */
+  urgent: ReadonlySet<string>;
 }
 
 export function createSqliteCollection(context: Context, shape: Shape) {
@@ -115,6 +117,7 @@ function createTracking({ toInsert }: Context, shape: Shape, { counts, writes }:
 
 function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
   const { prepare, commits } = context;
+  const isUrgent = context.urgent.has(shape.name);
   const writes = createWrites(prepare, shape);
   const { withCompanion, tracked } = createTracking(context, shape, { counts, writes });
   const inserted = ({ accountId, fields }: Stored) => counts.changed(accountId, fields, 1);
@@ -144,7 +147,7 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
       const drop = withCompanion(() => writes.delete(accountId, id, guard), guard.companion);
-      return commits.run(() => tracked(accountId, id, drop));
+      return commits.run(() => tracked(accountId, id, drop), { isUrgent });
     },
     async deleteMany(filter) {
       checkCount('limit', filter.limit);

@@ -2,15 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { outcomeUnknown } from '@datahub/service-kit/call/error';
 import { fromSqlite, isConstraint, unavailable } from './errors.ts';
+import type { Reserve } from './reserve.ts';
 import type { Log } from './wal.ts';
 
 export interface Commits {
   /**
    * Runs `work` in the next commit (group commit). All work of one iteration of the event loop, or that arrives while the
    * previous commit is synced, shares a commit in order, so any number of writers share one sync. Resolves when the commit
-   * is on disk. Readers see its writes a little earlier.
+   * is on disk. Readers see its writes a little earlier. Urgent work is committed on a full disk, too, if the reserve has
+   * enough space.
    */
-  run<T>(work: () => T): Promise<T>;
+  run<T>(work: () => T, options?: { isUrgent: boolean }): Promise<T>;
   /** Commits the pending work. Later work is rejected. */
   close(): Promise<void>;
   /** The error of the last commit; undefined if it succeeded. */
@@ -19,45 +21,88 @@ export interface Commits {
 
 interface Waiting {
   work: () => unknown;
+  isUrgent: boolean;
   resolve: (value: never) => void;
   reject: (err: unknown) => void;
 }
 
-/** `onRollback` is called after work was rolled back. */
-export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void): Commits {
+export interface CommitsOptions {
+  log: Log;
+  reserve: Reserve;
+  /** Called after work was rolled back. */
+  onRollback: () => void;
+}
+
+/** The error of the last commit. */
+interface State {
+  failure: unknown;
+}
+
+/** Returns a function that commits a batch, and returns the functions that settle the callers once the log is synced. */
+function createCommitAll(db: DatabaseSync, state: State, { log, reserve, onRollback }: CommitsOptions) {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
-  let waiting: Waiting[] = [];
-  let draining: Promise<void> | undefined;
-  let closed = false;
-  let failure: unknown;
-  /** After a failed sync the content of the disk is unknown: a second sync would succeed without the data that the first lost. */
-  let diskFailure: unknown;
 
-  /** Returns the functions that settle the callers once the log is synced. */
-  function commitAll(batch: Waiting[]): (() => void)[] {
+  /** Returns undefined, and sets the failure, if nothing was committed. */
+  function commitOnce(batch: Waiting[]): (() => void)[] | undefined {
     try {
       begin.run();
       const answers = batch.map(runOne);
       commit.run();
-      failure = undefined;
       return answers;
     } catch (err) {
-      failure = fromSqlite(err);
+      state.failure = fromSqlite(err);
       if (db.isTransaction) rollback.run();
       onRollback();
       // On a full disk often only the log fails, while the file has free pages.
       log.emptyNow();
-      return refusals(batch, failure);
+      return undefined;
     }
   }
+
+  /** The failure stays: only a commit without the reserve shows that the disk has space. */
+  function commitUrgent(batch: Waiting[]): (() => void)[] {
+    const urgent = batch.filter(({ isUrgent }) => isUrgent);
+    const refused = refusals(
+      batch.filter(({ isUrgent }) => !isUrgent),
+      state.failure,
+    );
+    if (urgent.length === 0) return refused;
+    const answers = reserve.spend(() => {
+      const committed = commitOnce(urgent);
+      // The reserve needs the space of the log.
+      if (committed !== undefined) log.emptyNow();
+      return committed;
+    });
+    return [...refused, ...(answers ?? refusals(urgent, state.failure))];
+  }
+
+  return (batch: Waiting[]): (() => void)[] => {
+    const answers = commitOnce(batch);
+    if (answers === undefined) return commitUrgent(batch);
+    if (state.failure !== undefined) reserve.fill();
+    state.failure = undefined;
+    return answers;
+  };
+}
+
+export function createCommits(db: DatabaseSync, options: CommitsOptions): Commits {
+  const { log } = options;
+  const state: State = { failure: undefined };
+  const commitAll = createCommitAll(db, state, options);
+  let waiting: Waiting[] = [];
+  let draining: Promise<void> | undefined;
+  let closed = false;
+  /** After a failed sync the content of the disk is unknown: a second sync would succeed without the data that the first lost. */
+  let diskFailure: unknown;
+
   async function onDisk(step: () => Promise<void>): Promise<void> {
     if (diskFailure !== undefined) return;
     try {
       await step();
     } catch (err) {
-      failure = diskFailure = unavailable(
+      state.failure = diskFailure = unavailable(
         'The disk of the store has failed. The operator must check it and restart the hub.',
         err,
       );
@@ -80,10 +125,10 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
   }
 
   return {
-    run<T>(work: () => T): Promise<T> {
+    run<T>(work: () => T, { isUrgent } = { isUrgent: false }): Promise<T> {
       if (closed) return Promise.reject(unavailable('The store is closed.'));
       return new Promise<T>((resolve, reject) => {
-        waiting.push({ work, resolve, reject });
+        waiting.push({ work, isUrgent, resolve, reject });
         draining ??= drain();
       });
     },
@@ -91,7 +136,7 @@ export function createCommits(db: DatabaseSync, log: Log, onRollback: () => void
       closed = true;
       await draining;
     },
-    failure: () => failure,
+    failure: () => state.failure,
   };
 }
 

@@ -9,6 +9,7 @@ import { createSqliteCollection } from './collection.ts';
 import { createCommits } from './commits.ts';
 import { fromSqlite, isLocked, unavailable } from './errors.ts';
 import { createPrepare } from './reads.ts';
+import { noReserve, openReserve, type Reserve } from './reserve.ts';
 import { prepareSchema } from './schema.ts';
 import { type Log, openLog, type Sync, syncFile } from './wal.ts';
 
@@ -34,7 +35,10 @@ export function openSqliteStore(
   const db = openFile(path, options);
   try {
     prepareSchema(db, shapes);
-    return createStore(db, shapes, openLog(db, path, options.sync ?? syncFile));
+    const urgent = new Set(specs.filter((spec) => spec.urgentDeletes).map(({ name }) => name));
+    const reserve = urgent.size === 0 || path === ':memory:' ? noReserve : openReserve(path);
+    reserve.fill();
+    return createStore(db, shapes, { log: openLog(db, path, options.sync ?? syncFile), reserve, urgent });
   } catch (err) {
     db.close();
     throw fromSqlite(err);
@@ -74,11 +78,23 @@ function createFile(path: string): void {
   }
 }
 
-function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log: Log): DocumentStore {
+interface StoreOptions {
+  log: Log;
+  reserve: Reserve;
+  /** The collections with `urgentDeletes`. */
+  urgent: ReadonlySet<string>;
+}
+
+function createStore(
+  db: DatabaseSync,
+  shapes: ReturnType<typeof toShapes>,
+  { log, reserve, urgent }: StoreOptions,
+): DocumentStore {
   const collections = new Map<string, ReturnType<typeof createSqliteCollection>>();
-  const commits = createCommits(db, log, () => {
+  const onRollback = () => {
     for (const collection of collections.values()) collection.forget();
-  });
+  };
+  const commits = createCommits(db, { log, reserve, onRollback });
   const prepare = createPrepare(db);
   const find = (name: string) => {
     const found = collections.get(name);
@@ -88,6 +104,7 @@ function createStore(db: DatabaseSync, shapes: ReturnType<typeof toShapes>, log:
   const context = {
     prepare,
     commits,
+    urgent,
     isOpen: () => db.isOpen,
     toInsert: ({ collection, doc }: CompanionWrite) => find(collection).toInsert(doc),
   };
