@@ -7,8 +7,12 @@ import { isInteger, onOneLine, type Schema, toCode } from './schema-to-type.ts';
 /** What sends the requests, the same in each module. */
 const libraryUrl = new URL('./hub.py', import.meta.url);
 
-/** Names of the module that a query could have, too. */
-const taken = ['date', 'datetime', 'dict', 'isinstance', 'json', 'object', 'urllib'];
+/** Names that the module uses and a query could have, too: those that it imports, functions, and types. */
+const taken = [
+  ...['date', 'datetime', 'json', 'pyarrow', 'urllib'],
+  ...['isinstance', 'len', 'super', 'type'],
+  ...['bool', 'dict', 'float', 'int', 'list', 'object', 'str'],
+];
 
 /** The same documents make the same bytes. */
 export function toPython(hubId: string, pages: readonly HubDocument[]): string {
@@ -22,9 +26,12 @@ export function toPython(hubId: string, pages: readonly HubDocument[]): string {
 /** Of the functions of a query. */
 const prefixes = ['', 'iter_', 'frame_'];
 
-/** `byRegion` → `by_region`. */
+/** `byRegion` → `by_region`. Python compares names in the form NFKC. */
 function toFunctionName(name: string, used: Set<string>): string {
-  const snake = name.replaceAll(/(?<=[^\p{Lu}_])\p{Lu}/gu, '_$&').toLowerCase();
+  const snake = name
+    .normalize('NFKC')
+    .replaceAll(/(?<=[^\p{Lu}_])\p{Lu}/gu, '_$&')
+    .toLowerCase();
   let unique = snake;
   for (let count = 2; prefixes.some((prefix) => used.has(prefix + unique)); count++)
     unique = `${snake}_${count}`;

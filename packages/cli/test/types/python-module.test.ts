@@ -27,6 +27,12 @@ const object = (properties: Record<string, Schema>, required: string[] = []): Sc
 /** Without what each module has. */
 const generated = (...pages: HubDocument[]): string => toPython('dh.hub.1', pages).split(library)[1] ?? '';
 
+/** `[name for name in dir(builtins) if name.islower()]` of Python 3.13. */
+const pythonBuiltins =
+  'abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex delattr dict dir divmod enumerate eval exec filter float format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len list locals map max memoryview min next object oct open ord pow print property range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip'.split(
+    ' ',
+  );
+
 describe('a Python module', () => {
   it('has types for values and rows, and functions for each query', () => {
     const values = object(
@@ -105,6 +111,17 @@ def frame_by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> Any:
     const text = generated(...names.map((name) => document({ name })));
     const functions = [...text.matchAll(/def (\w+)\(hub: Hub, \/\) -> list/g)].map(([, name]) => name);
     expect(functions).toEqual(['json_2', 'a_b', 'a_b_2', 'date_2', 'iter_a_b_3']);
+  });
+
+  it('takes no name that the module uses', () => {
+    const code = library.replaceAll(/"""[\s\S]*?"""|(?<!f)"[^"\n]*"|#.*/g, '');
+    const words = new Set([...code.matchAll(/(?<![.\w])[a-z]\w*/g)].map(([word]) => word));
+    const used = new Set([...pythonBuiltins.filter((name) => words.has(name)), 'bool', 'float', 'int']);
+    expect([...used]).toEqual(expect.arrayContaining(['isinstance', 'len', 'list', 'str', 'super', 'type']));
+    const text = generated(...[...used].map((name) => document({ name })));
+    const functions = [...text.matchAll(/def (\w+)\(hub: Hub, \/\) -> list/g)].map(([, name]) => name);
+    expect(functions.filter((name) => used.has(name ?? ''))).toEqual([]);
+    expect(generated(document({ name: 'ｌｅｎ' }))).toContain('def len_2(');
   });
 
   it('holds no code of a label, a name or a description', () => {
