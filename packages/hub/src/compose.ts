@@ -9,6 +9,7 @@ import { createEngines } from '@datahub/executor/engines/index';
 import { compileQuery } from '@datahub/executor/execution/prepare';
 import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
+import { leaseSlots } from '@datahub/executor/slots/slot-stream';
 import { allowsSignIn } from '@datahub/gateway/access/sign-in';
 import { openGateway } from '@datahub/gateway/service';
 import { openMl } from '@datahub/ml/service';
@@ -69,6 +70,8 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
     catalog: catalog.internal,
     follow: (news) =>
       watchCatalog({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, ...news }),
+    leaseSlots: (book) =>
+      leaseSlots({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, book }),
     opener,
     engines: createEngines(),
     compile: compileQuery,

@@ -15,6 +15,7 @@ import type { MakeContext } from './hub.ts';
 import { keyLimits } from './key-limits.ts';
 import type { Leftovers } from './maintenance/deletion-sweep.ts';
 import type { CheckStatement } from './query.ts';
+import type { SlotStreams } from './slots/slot-streams.ts';
 import type { CatalogStore } from './store.ts';
 import type { StoredBytes } from './stored-bytes.ts';
 
@@ -29,6 +30,7 @@ export interface Catalog {
   quota: Quota;
   leftovers: Leftovers;
   storedBytes: StoredBytes;
+  slots: SlotStreams;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {

@@ -8,6 +8,7 @@ import {
   readAccountQuota,
   readStoreUrl,
 } from '@datahub/service-kit/process/store-settings';
+import { readServerLimits } from './slots/server-limits.ts';
 
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
@@ -29,6 +30,10 @@ export interface CatalogConfig {
   replicas: number;
   /** How long an executor may cache a definition. */
   leaseMs: number;
+  /** After which silence an executor loses its slots. */
+  slotLeaseMs: number;
+  /** The most sessions of servers that have a limit, by `host:port`. */
+  serverLimits: ReadonlyMap<string, number>;
 }
 
 /** `apart`: the catalog runs as its own process, so it cannot read sealing keys from the data directory. */
@@ -62,6 +67,8 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     }),
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
     leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
+    slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS', { fallback: 60_000, min: 3_000, max: 600_000 }),
+    serverLimits: readServerLimits(reader),
   };
 }
 

@@ -206,6 +206,13 @@ export interface SourceLoginDoc extends Doc {
   logins: string[];
 }
 
+/** The replica that grants slots. There is one such document, of no account. */
+export interface SlotOwnerDoc extends Doc {
+  owner: string | null;
+  /** Executors that may hold slots. */
+  executors: string[];
+}
+
 /**
  * An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and
  * document.

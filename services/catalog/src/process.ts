@@ -60,6 +60,6 @@ export async function startCatalogProcess(env: Environment): Promise<RunningStor
         services: [lateService(CatalogInternalServiceService, () => find()?.internal)],
       },
     ],
-    beforeDrain: (catalog) => catalog.stopWatches(),
+    beforeDrain: (catalog) => void catalog.stopWatches(),
   });
 }

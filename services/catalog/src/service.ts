@@ -1,5 +1,6 @@
 /** The composition of the catalog: store, rules and calls. */
 
+import { randomUUID } from 'node:crypto';
 import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
 import { createQuota } from '@datahub/document-store/quota';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
@@ -28,7 +29,9 @@ import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
 import { createToolCalls } from './rpc/tools.ts';
 import { createUsageCalls } from './rpc/usage.ts';
-import { openCatalogStore } from './store.ts';
+import { openSlotOwner, soleOwner } from './slots/slot-owner.ts';
+import { openSlotStreams, type SlotStreams } from './slots/slot-streams.ts';
+import { type CatalogStore, openCatalogStore } from './store.ts';
 import { requireWhole } from './store-file.ts';
 import { createStoredBytes } from './stored-bytes.ts';
 
@@ -47,7 +50,7 @@ export interface CatalogService {
   bootstrapped: Bootstrapped;
   health(): Promise<void>;
   /** Ends the streams of watching executors, so that the server can drain. */
-  stopWatches(): void;
+  stopWatches(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -62,6 +65,13 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     mayMissHolders: () => config.replicas > 1,
     holdersBefore: deps.executorsApart,
   });
+  const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() }).catch(
+    async (err) => {
+      await store.close();
+      throw err;
+    },
+  );
+  const slots = await openSlots(store, config, deps);
   const { namespace } = config;
   const quota = createQuota(config.accountQuota);
   const leftovers = createLeftovers((err) =>
@@ -71,54 +81,95 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     bytesMax: config.storedBytesMax,
     nowMs: deps.nowMs,
   });
-  const catalog: Catalog = { store, createId, changes, namespace, quota, leftovers, storedBytes, ...deps };
-  const bootstrapped = await bootstrap(store, { ...config, createId, nowMs: deps.nowMs() }).catch(
-    async (err) => {
-      await store.close();
-      throw err;
-    },
-  );
+  const catalog: Catalog = {
+    store,
+    createId,
+    changes,
+    namespace,
+    quota,
+    leftovers,
+    storedBytes,
+    slots,
+    ...deps,
+  };
   logBootstrap(bootstrapped, config, deps.logger);
 
-  const operator =
-    config.operatorSocket === undefined
-      ? undefined
-      : await openOperatorSocket({
-          path: config.operatorSocket,
-          handle: async (request, call) =>
-            isBackupRequest(request)
-              ? answerBackup(store, request, { ...call, ...deps })
-              : operate(catalog, readOperatorRequest(request)),
-          logger: deps.logger,
-        });
+  const operator = await openOperator(catalog, config, deps);
   const expirySweep = startExpirySweep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 
+  const stopWatches = () => {
+    changes.close();
+    return slots.close();
+  };
   return {
-    calls: {
-      ...createHubCalls(catalog),
-      ...createFolderCalls(catalog),
-      ...createSourceCalls(catalog),
-      ...createQueryCalls(catalog),
-      ...createToolCalls(catalog),
-      ...createQueryVersionCalls(catalog),
-      ...createKeyCalls(catalog),
-      ...createAuditCalls(catalog),
-      ...createUsageCalls(catalog, config),
-      ...createWindowCalls(catalog),
-      ...createOperationCalls(catalog),
-    },
+    calls: createCalls(catalog, config),
     internal: createInternalCalls(catalog, config.leaseMs),
     bootstrapped,
     health: () => store.health(),
-    stopWatches: () => changes.close(),
+    stopWatches,
     close: async () => {
       expirySweep.close();
-      changes.close();
+      await stopWatches();
       await operator?.close();
       await store.close();
     },
   };
+}
+
+function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['calls'] {
+  return {
+    ...createHubCalls(catalog),
+    ...createFolderCalls(catalog),
+    ...createSourceCalls(catalog),
+    ...createQueryCalls(catalog),
+    ...createToolCalls(catalog),
+    ...createQueryVersionCalls(catalog),
+    ...createKeyCalls(catalog),
+    ...createAuditCalls(catalog),
+    ...createUsageCalls(catalog, config),
+    ...createWindowCalls(catalog),
+    ...createOperationCalls(catalog),
+  };
+}
+
+async function openOperator(catalog: Catalog, { operatorSocket: path }: CatalogConfig, deps: CatalogDeps) {
+  if (path === undefined) return undefined;
+  return openOperatorSocket({
+    path,
+    handle: async (request, call) =>
+      isBackupRequest(request)
+        ? answerBackup(catalog.store, request, { ...call, ...deps })
+        : operate(catalog, readOperatorRequest(request)),
+    logger: deps.logger,
+  });
+}
+
+/** Executors in the same process end with it, so there is no earlier owner whose slots they could hold. */
+function openSlots(
+  store: CatalogStore,
+  { slotLeaseMs: leaseMs, serverLimits: servers, storeUrl }: CatalogConfig,
+  { logger, executorsApart }: CatalogDeps,
+): Promise<SlotStreams> {
+  const now = performance.now.bind(performance);
+  const onFailure = (err: unknown) =>
+    logger.warn({ event: 'slots.failed', err }, 'the slots could not be shared; this is tried again');
+  const ownership = {
+    docs: store.slotOwners,
+    instanceId: randomUUID(),
+    isAlone: storeUrl.startsWith('sqlite:'),
+    leaseMs,
+    now,
+    onFailure,
+  };
+  return openSlotStreams({
+    leaseMs,
+    servers,
+    now,
+    onFailure,
+    openOwner: (ledger) =>
+      executorsApart ? openSlotOwner({ ...ownership, ...ledger }) : Promise.resolve(soleOwner),
+  });
 }
 
 /** Logs a created key at once, because the rest of the start may fail. */

@@ -11,6 +11,7 @@ import type {
   QueryDoc,
   QueryVersionDoc,
   SignatureDoc,
+  SlotOwnerDoc,
   SourceCheckDoc,
   SourceDoc,
   SourceLoginDoc,
@@ -28,6 +29,7 @@ export interface CatalogStore {
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
   sourceLogins: Collection<SourceLoginDoc>;
+  slotOwners: Collection<SlotOwnerDoc>;
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
@@ -71,6 +73,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
     { name: 'sourceChecks', indexes: ['hubId'] },
     { name: 'sourceLogins', indexes: ['hubId'] },
+    { name: 'slotOwners' },
     // By its age: how long it is kept may change.
     { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
     { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
@@ -93,6 +96,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),
     sourceLogins: store.collection('sourceLogins'),
+    slotOwners: store.collection('slotOwners'),
     operations: store.collection('operations'),
     audit: store.collection('audit'),
     windows: store.collection('windows'),

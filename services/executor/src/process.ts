@@ -85,6 +85,7 @@ export async function startExecutorProcess(
     opener,
     catalog: catalog.calls,
     follow: catalog.follow,
+    leaseSlots: catalog.leaseSlots,
     tracing,
   });
   const draining = new AbortController();
@@ -115,6 +116,7 @@ export async function startExecutorProcess(
     close: () => {
       server.setServing(false);
       draining.abort();
+      service.drain();
       return closers.close();
     },
   };

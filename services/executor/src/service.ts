@@ -34,6 +34,8 @@ import { createResolve, createServiceResolve, type ServiceResolve } from './netw
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
 import type { ConnectDeps, Connection, Engine, SourceFacts } from './ports/engine.ts';
+import { SlotBook } from './slots/slot-book.ts';
+import type { SlotClaim } from './slots/source-slots.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
 import { createStatisticsRecorder } from './statistics/recorder.ts';
 import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
@@ -43,6 +45,8 @@ export interface ExecutorDeps {
   catalog: Catalog;
   /** Watches the catalog for changes until it is closed. After `invalidate` has returned, no old definition is used. */
   follow(listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'>): { close(): Promise<void> };
+  /** Leases slots from the catalog until it is closed. */
+  leaseSlots(book: SlotBook): { close(): Promise<void> };
   opener: Opener;
   engines: Readonly<Record<EngineName, Engine>>;
   compile: CompileQuery;
@@ -63,6 +67,8 @@ export interface ExecutorService {
   onFailure(err: unknown, requestId: string): void;
   /** Returns the number of executions that have a connection or wait for one. */
   inFlight(): number;
+  /** Closes each connection that no execution waits for, so that other executors can have its slot. */
+  drain(): void;
   /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -79,20 +85,14 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const definitions = openDefinitions(config, catalog);
   const dialFor = createDialFor(config, deps);
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
-  const pools = createPoolRegistry<SourceDefinition>({
-    open: createOpen(createConnect(config, deps, dialFor), () => events),
-    pool: config.pool,
-    breaker: defaultBreakerSettings,
-    limits: config.connections,
-    now,
-    random: Math.random,
-  });
+  const { book, pools } = openPools(config, createConnect(config, deps, dialFor), () => events);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
     statistics.read(request, requirePrincipal(ctx));
   const events = createExecutorEvents({
     logger: deps.logger,
     poolStats: () => pools.stats,
+    slotStats: () => book.stats,
     answerStats: () => answers,
     connectionsMax: config.connections.connectionsMax,
     brokenQueries: () => drift?.broken ?? 0,
@@ -108,6 +108,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
+  const lease = deps.leaseSlots(book);
   const watch = deps.follow({
     invalidate: (ids) => {
       definitions.invalidate(ids);
@@ -136,12 +137,44 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     readStatistics,
     metrics: events.metrics,
     onFailure: events.unexpected,
+    drain: () => pools.drain(),
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       // Closing the pools ends a description that is under way.
       await Promise.all([drift?.close(), pools.close(graceMs)]);
-      await watch.close();
+      // The executor says that it leaves, so that others have its slots at once.
+      await Promise.all([lease.close(), watch.close()]);
+      book.close();
     },
+  };
+}
+
+function openPools(
+  config: ExecutorConfig,
+  connect: ReturnType<typeof createConnect>,
+  events: () => ExecutorEvents,
+) {
+  const book = new SlotBook({ now, onExpired: (pausedMs) => events().leaseEnded(pausedMs) });
+  const pools = createPoolRegistry<SourceDefinition>({
+    open: createOpen(connect, events),
+    pool: config.pool,
+    breaker: defaultBreakerSettings,
+    limits: config.connections,
+    slotsOf: (source, max) => book.of(toClaim(source, max)),
+    now,
+    random: Math.random,
+  });
+  return { book, pools };
+}
+
+/** Every server that the source names counts, because the one that a connection reaches may change. */
+function toClaim({ sourceId, accountId, host, port, servers }: SourceDefinition, max: number): SlotClaim {
+  const all = [{ host, port }, ...(servers?.hosts ?? [])];
+  return {
+    sourceId,
+    accountId,
+    max,
+    servers: all.map((one) => `${one.host.toLowerCase()}:${one.port}`),
   };
 }
 

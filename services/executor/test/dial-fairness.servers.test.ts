@@ -17,6 +17,7 @@ import { compileQuery } from '../src/execution/prepare.ts';
 import { createNameServerQuery, createResolve } from '../src/network/resolver.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
+import { leaseAny } from './fakes/slots.ts';
 import { type NameServer, startNameServer } from './network/name-server.ts';
 import { unlimitedLogins } from './unlimited-logins.ts';
 
@@ -85,6 +86,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
         logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
         catalog,
         follow: () => ({ close: async () => {} }),
+        leaseSlots: leaseAny,
         opener: { currentKeyId: 'k', open: async (text) => decodeURIComponent(text) },
         engines: createEngines(),
         compile: compileQuery,

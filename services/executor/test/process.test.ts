@@ -1,4 +1,7 @@
-import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
+import {
+  CatalogInternalServiceService,
+  type LeaseSlotsRequest,
+} from '@datahub/proto/catalog/v1/catalog_internal';
 import { ExecutorServiceService, Format } from '@datahub/proto/executor/v1/executor';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
@@ -12,6 +15,7 @@ import { toSourceDefinition } from '../src/definitions/definition.ts';
 import { startExecutorProcess } from '../src/process.ts';
 import { forEachEngine } from './fakes/engines.ts';
 import { source as plain } from './fakes/pipeline.ts';
+import { unlimitedLogins } from './unlimited-logins.ts';
 
 const token = 't'.repeat(32);
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
@@ -46,6 +50,18 @@ async function startCatalog(publicKey: string, port = 0) {
             yield { sequence: 0, instanceId: 'c', changed: [] };
             for await (const { instanceId } of requests) watchers.push(instanceId);
           },
+          leaseSlots: async function* (requests: AsyncIterable<LeaseSlotsRequest>) {
+            yield { epoch: 1, leaseMs: 60_000, changes: [] };
+            for await (const { sources } of requests) {
+              const changes = sources.map(({ sourceId, wanted }) => ({
+                sourceId,
+                granted: wanted,
+                recalled: 0,
+              }));
+              yield { epoch: 1, leaseMs: 60_000, changes };
+            }
+          },
+          ...unlimitedLogins,
           resolveDraft: async () => ({ query, source, leaseMs: 0 }),
           saveSignature: async () => ({}),
           takeSourceCheck: async () => ({ taken: false, queryIds: [] }),

@@ -15,6 +15,7 @@ import { createEngines } from '../src/engines/index.ts';
 import { compileQuery } from '../src/execution/prepare.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../src/service.ts';
+import { leaseAny } from './fakes/slots.ts';
 import { unlimitedLogins } from './unlimited-logins.ts';
 
 /** An operator's view of the hub's sessions at the database, and the actions on them. */
@@ -180,6 +181,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
         logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
         catalog: fakeCatalog(server, texts),
         follow: () => ({ close: async () => {} }),
+        leaseSlots: leaseAny,
         opener: { currentKeyId: 'k', open: async (text) => text },
         engines: createEngines(),
         compile: compileQuery,

@@ -19,6 +19,7 @@ import type { Connection, ConnectSettings, Engine, SourceFacts, Statement } from
 import { type ExecutorService, openExecutor } from '../src/service.ts';
 import { forEachEngine } from './fakes/engines.ts';
 import { source as plain } from './fakes/pipeline.ts';
+import { leaseAny } from './fakes/slots.ts';
 import { unlimitedLogins } from './unlimited-logins.ts';
 
 /** An engine over a real socket, so that the real dialling rules apply. A statement's answer is its own text. */
@@ -121,6 +122,7 @@ async function setup(env: Record<string, string> = {}) {
     {
       logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
       catalog: calls,
+      leaseSlots: leaseAny,
       follow: ({ invalidate, onDeleted }) => {
         catalog.news = invalidate;
         catalog.deleted = onDeleted;

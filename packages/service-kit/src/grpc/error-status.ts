@@ -105,6 +105,12 @@ const noConnection = 'No connection established';
 /** The start of grpc-js's message for a stream that was reset before the answer, for example by a closed connection. */
 const streamReset = 'Received RST_STREAM';
 
+/** True if the server does not know the method, because it is of an older release. */
+export function isUnimplemented(err: unknown): boolean {
+  const { cause } = err as { cause?: Partial<StatusObject> };
+  return err instanceof HubError && cause?.code === status.UNIMPLEMENTED;
+}
+
 /** Restores the error that the other side threw. A transport failure becomes UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
   if (err instanceof HubError) return err;

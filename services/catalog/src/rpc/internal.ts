@@ -54,6 +54,8 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
 
     watch: (requests, ctx) => catalog.changes.watch(requests, ctx.signal),
 
+    leaseSlots: (requests, ctx) => catalog.slots.lease(requests, ctx.signal),
+
     saveSignature: async ({ queryId, ...described }, ctx) => {
       const principal = requirePrincipal(ctx);
       const by = { keyId: principal.keyId, requestId: ctx.requestId };
@@ -61,15 +63,7 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       return {};
     },
 
-    takeSourceCheck: async ({ sourceId, everyMs }, ctx) => {
-      const { hubId, accountId } = await loadSource(catalog, requirePrincipal(ctx), sourceId);
-      const check = { id: sourceId, accountId, hubId };
-      if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
-        return { taken: false, queryIds: [] };
-      const where = { sourceId };
-      const found = await store.queries.findSummaries({ accountId, where, limit: checkedMax });
-      return { taken: true, queryIds: found.map(({ id }) => id) };
-    },
+    takeSourceCheck: createTakeSourceCheck(catalog),
 
     ...createLoginCalls(catalog),
 
@@ -89,6 +83,18 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       );
       return { done, moreDone };
     },
+  };
+}
+
+function createTakeSourceCheck(catalog: Catalog): InternalCalls['takeSourceCheck'] {
+  return async ({ sourceId, everyMs }, ctx) => {
+    const { hubId, accountId } = await loadSource(catalog, requirePrincipal(ctx), sourceId);
+    const check = { id: sourceId, accountId, hubId };
+    if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
+      return { taken: false, queryIds: [] };
+    const where = { sourceId };
+    const found = await catalog.store.queries.findSummaries({ accountId, where, limit: checkedMax });
+    return { taken: true, queryIds: found.map(({ id }) => id) };
   };
 }
 

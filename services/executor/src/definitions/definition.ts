@@ -15,7 +15,7 @@ import type { PooledSource } from '../pool/pool-types.ts';
 import type { ServerSettings, TlsSettings } from '../ports/engine.ts';
 
 /** The calls that the executor makes to the catalog, in the same process or over gRPC. */
-export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch'>;
+export type Catalog = Omit<Calls<typeof CatalogInternalServiceService>, 'watch' | 'leaseSlots'>;
 
 export interface SourceDefinition extends PooledSource {
   hubId: string;

@@ -8,6 +8,8 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
+import type { SlotBook } from '../slots/slot-book.ts';
+import { leaseSlots, type SlotStream } from '../slots/slot-stream.ts';
 import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-watch.ts';
 import type { Catalog } from './definition.ts';
 
@@ -22,12 +24,15 @@ export interface RemoteCatalog {
   /** Resolves when the first replica has answered a watch. */
   reached: Promise<void>;
   follow(listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'>): { close(): Promise<void> };
+  /** Leases slots over a stream to each replica. */
+  leaseSlots(book: SlotBook): { close(): Promise<void> };
   close(): void;
 }
 
 interface Replica {
   client: GrpcClient<typeof CatalogInternalServiceService>;
   watch: CatalogWatch | undefined;
+  slots: SlotStream | undefined;
 }
 
 export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<RemoteCatalog> {
@@ -42,6 +47,9 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
       onMessage: reached.resolve,
       random: Math.random,
     });
+  let book: SlotBook | undefined;
+  const leaseFrom = ({ calls }: Replica['client']) =>
+    book && leaseSlots({ catalog: calls, instanceId: options.instanceId, book, random: Math.random });
   const replicas = await openReplicas<Replica>({
     addresses: options.addresses,
     open: (address, host) => {
@@ -52,12 +60,11 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
         serverName,
         liveness: 'keepalive',
       });
-      return { client, watch: watchReplica(client) };
+      return { client, watch: watchReplica(client), slots: leaseFrom(client) };
     },
-    close: ({ client, watch }) => {
-      // A watch closes the client itself, after it has ended its stream.
-      if (watch === undefined) client.close();
-      else watch.close().finally(() => client.close());
+    close: ({ client, watch, slots }) => {
+      // The client is closed after the streams have ended.
+      void Promise.all([watch?.close(), slots?.close()]).finally(() => client.close());
     },
   });
 
@@ -71,6 +78,16 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
         close: async () => {
           listeners = undefined;
           await Promise.all([...replicas.current.values()].map(({ watch }) => watch?.close()));
+        },
+      };
+    },
+    leaseSlots: (given) => {
+      book = given;
+      for (const replica of replicas.current.values()) replica.slots ??= leaseFrom(replica.client);
+      return {
+        close: async () => {
+          book = undefined;
+          await Promise.all([...replicas.current.values()].map(({ slots }) => slots?.close()));
         },
       };
     },

@@ -1,6 +1,7 @@
 /** One pool for each source, the connection budget that the pools share, and the sweep that closes idle connections. */
 
 import type { Connection } from '../ports/engine.ts';
+import type { SourceSlots } from '../slots/source-slots.ts';
 import { type BreakerSettings, createBreaker } from './circuit-breaker.ts';
 import { Pool } from './pool.ts';
 import type {
@@ -18,6 +19,8 @@ export interface PoolRegistryOptions<S extends PooledSource> {
   pool: PoolSettings;
   breaker: BreakerSettings;
   limits: ConnectionLimits;
+  /** The slots of the source. */
+  slotsOf(source: S, sizeMax: number): SourceSlots;
   now: () => number;
   random: () => number;
 }
@@ -28,6 +31,8 @@ export interface PoolRegistry<S extends PooledSource> {
   readonly stats: PoolStats & { pools: number };
   /** The sources whose pools were used since then. A pool that is not used for its idle timeout is forgotten. */
   usedSince(at: number): { sourceId: string; accountId: string }[];
+  /** From now on, each connection is closed when no execution waits for it. */
+  drain(): void;
   /** Rejects waiting executions, waits `graceMs` for running ones, then closes their connections. */
   close(graceMs: number): Promise<void>;
 }
@@ -48,7 +53,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const draining = new Set<Pool>();
   const budget = new FairBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
   const timer = setInterval(() => sweep(), sweepEveryMs);
-  let closed = false;
+  let state: 'open' | 'leaving' | 'closed' = 'open';
   timer.unref();
 
   const allPools = () => [...[...entries.values()].map(({ pool }) => pool), ...draining];
@@ -64,7 +69,8 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     const { accountId, sourceId, settingsVersion, version } = source;
     const pool = createPool(source, { ...options, budget });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
-    if (closed) void pool.close(0);
+    if (state === 'closed') void pool.close(0);
+    else if (state === 'leaving') void pool.drain();
     return pool;
   };
   const sweep = () => {
@@ -89,12 +95,13 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     get stats() {
       return sumOfStats(allPools());
     },
-    usedSince: (at) =>
-      [...entries]
-        .filter(([, { pool }]) => pool.usedAt >= at)
-        .map(([sourceId, { accountId }]) => ({ sourceId, accountId })),
+    usedSince: (at) => usedSince(entries, at),
+    drain: () => {
+      state = 'leaving';
+      for (const { pool } of entries.values()) void pool.drain();
+    },
     close: async (graceMs) => {
-      closed = true;
+      state = 'closed';
       clearInterval(timer);
       await Promise.all(allPools().map((pool) => pool.close(graceMs)));
     },
@@ -116,10 +123,17 @@ function createPool<S extends PooledSource>(
     open: (signal) => options.open(source, signal),
     breaker: createBreaker(breaker, now),
     budget,
+    slots: options.slotsOf(source, source.pool.max ?? pool.sizeMax),
     usage: budget.usage(source.accountId),
     now,
     random,
   });
+}
+
+function usedSince(entries: Map<string, Entry>, at: number): { sourceId: string; accountId: string }[] {
+  return [...entries]
+    .filter(([, { pool }]) => pool.usedAt >= at)
+    .map(([sourceId, { accountId }]) => ({ sourceId, accountId }));
 }
 
 function closeIdlest(entries: Map<string, Entry>, accountId: string | undefined): boolean {
@@ -183,6 +197,13 @@ export class FairBudget implements ConnectionBudget {
     this.open++;
     this.busy++;
     return true;
+  }
+
+  cancel(usage: AccountUsage): void {
+    usage.open--;
+    usage.busy--;
+    this.open--;
+    this.busy--;
   }
 
   markBusy(usage: AccountUsage): void {

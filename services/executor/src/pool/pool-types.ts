@@ -2,6 +2,7 @@
 
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import type { Connection } from '../ports/engine.ts';
+import type { SourceSlots } from '../slots/source-slots.ts';
 import type { Breaker } from './circuit-breaker.ts';
 
 /** The part of a source's definition that its pool depends on. */
@@ -82,6 +83,8 @@ export interface ConnectionBudget {
   reserve(usage: AccountUsage): boolean;
   markBusy(usage: AccountUsage): void;
   markIdle(usage: AccountUsage): void;
+  /** Undoes `reserve`. */
+  cancel(usage: AccountUsage): void;
   /** For an idle connection. */
   markClosed(usage: AccountUsage): void;
   /** Calls `grow` of the pool once there may be room. */
@@ -98,6 +101,8 @@ export interface PoolDeps {
   open(signal: AbortSignal): Promise<Connection>;
   breaker: Breaker;
   budget: ConnectionBudget;
+  /** The connections that the catalog allows this executor to have to the source. */
+  slots: SourceSlots;
   usage: AccountUsage;
   now: () => number;
   random: () => number;

@@ -5,6 +5,7 @@
 
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Connection } from '../ports/engine.ts';
+import type { SlotPool } from '../slots/source-slots.ts';
 import type {
   AccountUsage,
   AcquireOptions,
@@ -23,7 +24,13 @@ const pingTimeoutMs = 1_000;
 /** The pause after a connection failed to open. If other connections work, the source is probably full. */
 const growPauseMs = 1_000;
 
-export class Pool implements GrowingPool {
+const leaseEnded = () =>
+  new HubError('UNAVAILABLE', 'The executor was paused, so it closed its connections. Try again.', {
+    retryable: true,
+  });
+const isCut = (err: unknown) => err instanceof HubError && err.code === 'UNAVAILABLE';
+
+export class Pool implements GrowingPool, SlotPool {
   readonly usage: AccountUsage;
   /** The time when a connection was last requested. */
   usedAt: number;
@@ -47,12 +54,14 @@ export class Pool implements GrowingPool {
     this.usage = deps.usage;
     this.estimator = new WaitEstimator(this.members, settings.sizeMax, deps.random);
     this.usedAt = deps.now();
+    deps.slots.enter(this);
   }
 
   /** Returns an idle connection without waiting; undefined if there is none. None is idle while an execution waits. */
   tryAcquire(): Lease | undefined {
     const now = this.deps.now();
     this.usedAt = now;
+    if (!this.deps.slots.isAwake(now)) return undefined;
     for (let member = this.idle.at(-1); member !== undefined; member = this.idle.at(-1)) {
       if (!member.connection.broken && now < member.expiresAt) {
         if (now - member.idleAt > this.settings.validateAfterMs) return undefined;
@@ -91,10 +100,15 @@ export class Pool implements GrowingPool {
     // One execution per connection may always wait, so that a slow source has the next one when one ends.
     if (this.queue.size < this.settings.sizeMax) return false;
     const now = this.deps.now();
-    const isHeldBack = now < this.growAt || this.deps.budget.isWaitingForRoom(this);
+    const isHeldBack = now < this.growAt || this.isWaitingForRoom;
     const mayGrow = this.members.size === 0 || !isHeldBack;
     const further = mayGrow ? this.settings.sizeMax - this.members.size : this.opening.size;
     return this.queue.size >= this.estimator.servedWithin(waitMs, further, now);
+  }
+
+  private get isWaitingForRoom(): boolean {
+    const { budget, slots } = this.deps;
+    return budget.isWaitingForRoom(this) || slots.isWaitedForBy(this);
   }
 
   /** Returns a connection to the pool, which closes it if it is broken or expired. */
@@ -163,6 +177,16 @@ export class Pool implements GrowingPool {
     clearTimeout(timer);
   }
 
+  /** Closes all connections at once, also those that are being opened. */
+  cut(): void {
+    for (const controller of this.opening) controller.abort(leaseEnded());
+    for (const member of this.members) this.remove(member);
+  }
+
+  get waiting(): number {
+    return this.queue.size;
+  }
+
   get stats(): PoolStats {
     const connecting = this.opening.size + this.validating;
     const busy = this.members.size - this.idle.length - this.validating;
@@ -195,6 +219,11 @@ export class Pool implements GrowingPool {
         this.deps.budget.waitForRoom(this);
         return;
       }
+      if (!this.deps.slots.take(this)) {
+        this.deps.breaker.abandoned();
+        this.deps.budget.cancel(this.usage);
+        return;
+      }
       void this.openOne();
     }
   }
@@ -211,7 +240,8 @@ export class Pool implements GrowingPool {
       this.opening.delete(controller);
       this.deps.budget.markClosed(this.usage);
       this.deps.budget.markIdle(this.usage);
-      if (this.state === 'closed') this.deps.breaker.abandoned();
+      this.deps.slots.give();
+      if (this.state === 'closed' || isCut(err)) this.deps.breaker.abandoned();
       else this.deps.breaker.failed(err);
       this.growAt = this.deps.now() + growPauseMs;
       if (this.members.size === 0 && this.opening.size === 0) this.queue.rejectAll(toHubError(err));
@@ -251,7 +281,9 @@ export class Pool implements GrowingPool {
 
   /** Gives a busy connection to the next execution, or makes it idle. */
   private offer(member: Member, now: number): void {
-    if (this.deps.budget.mustYield(this.usage)) {
+    const { slots, budget } = this.deps;
+    if (!slots.isAwake(now)) return;
+    if (slots.isRecalled || budget.mustYield(this.usage)) {
       this.remove(member);
       this.grow();
       return;
@@ -286,6 +318,7 @@ export class Pool implements GrowingPool {
     this.deps.budget.markClosed(this.usage);
     if (member.busy) this.deps.budget.markIdle(this.usage);
     member.busy = false;
+    this.deps.slots.give();
     this.settleDrained();
   }
 
@@ -298,6 +331,8 @@ export class Pool implements GrowingPool {
   }
 
   private settleDrained(): void {
-    if (this.state !== 'open' && this.isEmpty) this.drained.resolve();
+    if (this.state === 'open' || !this.isEmpty) return;
+    this.deps.slots.leave(this);
+    this.drained.resolve();
   }
 }

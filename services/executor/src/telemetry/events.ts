@@ -12,6 +12,7 @@ import type { AnswerStore } from '../cache/answer-store.ts';
 import type { CacheEvents } from '../cache/cached-execution.ts';
 import type { Execution } from '../execution/execution-state.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
+import type { SlotStats } from '../slots/slot-book.ts';
 import type { StatisticsRecorder } from '../statistics/recorder.ts';
 import { traceExecution } from './traces.ts';
 
@@ -19,6 +20,8 @@ export interface ExecutorEvents extends CacheEvents {
   /** Call this when a connection was opened, or failed to open. */
   connected(source: { sourceId: string; engine: string }, durationMs: number, err?: unknown): void;
   watchLost(err: unknown): void;
+  /** Call this when the process was paused for longer than its lease of slots. */
+  leaseEnded(pausedMs: number): void;
   /** Call this when the queries of a source could not be described again. */
   driftFailed(err: unknown): void;
   /** Call this when a handler failed with an unexpected error. */
@@ -31,6 +34,8 @@ export interface EventsOptions {
   logger: Logger;
   /** Called for each scrape. */
   poolStats: () => PoolStats & { pools: number };
+  /** The slots of connections. Called for each scrape. */
+  slotStats: () => SlotStats;
   /** The figures of the result cache. Called for each scrape. */
   answerStats: () => AnswerStats;
   /** Of all sources together. */
@@ -100,19 +105,25 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     },
 
     watchLost: (err) => logger.warn(...lostWatch(err)),
+    leaseEnded: (pausedMs) => logger.warn(...endedLease(pausedMs)),
     driftFailed: (err) => logger.warn(...failedDrift(err)),
 
     unexpected: (err, requestId) => {
       logger.error({ event: 'unexpected', requestId, cause: causeOf(err) }, 'a call failed unexpectedly');
     },
 
-    metrics: () => metrics.render({ ...poolStats(), connectionsMax }, answerStats()) + renderBroken(options),
+    metrics: () => metrics.render({ ...poolStats(), connectionsMax }, answerStats()) + renderOthers(options),
   };
 }
 
 const lostWatch = (err: unknown): [object, string] => [
   { event: 'watch.lost', reason: toHubError(err).message, cause: causeOf(err) },
   'the watch of the catalog was interrupted and will be reopened',
+];
+
+const endedLease = (pausedMs: number): [object, string] => [
+  { event: 'slots.expired', pausedMs },
+  'the process was paused for longer than its lease of connections, so it closed them',
 ];
 
 const failedDrift = (err: unknown): [object, string] => [
@@ -243,6 +254,20 @@ function createMetrics(): Metrics {
         '',
       ].join('\n'),
   };
+}
+
+const renderOthers = (options: EventsOptions) => renderSlots(options.slotStats()) + renderBroken(options);
+
+function renderSlots({ held, used, waiting, expirations }: SlotStats): string {
+  return [
+    ...renderFamily('datahub_slots', 'gauge', [
+      ['state="used"', used],
+      ['state="free"', held - used],
+    ]),
+    ...renderFamily('datahub_slots_waiting', 'gauge', [['', waiting]]),
+    ...renderFamily('datahub_slot_expirations_total', 'counter', [['', expirations]]),
+    '',
+  ].join('\n');
 }
 
 function renderFamily(name: string, type: string, samples: [labels: string, value: number][]): string[] {

@@ -17,6 +17,7 @@ import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
 import { defaultConnectionLimits, defaultPoolSettings } from '../../src/pool/pool-types.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../../src/ports/engine.ts';
 import type { RowSink } from '../../src/ports/row-sink.ts';
+import { anySlots } from './slots.ts';
 
 export const source: SourceDefinition = {
   sourceId: 's',
@@ -121,6 +122,7 @@ export function setupExecute({
     pool: defaultPoolSettings,
     breaker: defaultBreakerSettings,
     limits: defaultConnectionLimits,
+    slotsOf: ({ sourceId }) => anySlots(sourceId),
     now: () => performance.now(),
     random: () => 0,
   });

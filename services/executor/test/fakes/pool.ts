@@ -11,6 +11,7 @@ import {
   type PoolSettings,
 } from '../../src/pool/pool-types.ts';
 import type { Connection } from '../../src/ports/engine.ts';
+import { anySlots } from './slots.ts';
 
 export const unreachable = new HubError('SOURCE_UNREACHABLE', 'x');
 export const never = new AbortController().signal;
@@ -54,6 +55,7 @@ export function setupPool(settings: Partial<PoolSettings> = {}, limits = default
       },
       breaker: createBreaker(defaultBreakerSettings, now),
       budget,
+      slots: anySlots(),
       usage: budget.usage('a'),
       now,
       random: () => 0,

@@ -15,6 +15,7 @@ import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 import { type ExecutorService, openExecutor } from '../../src/service.ts';
+import { leaseAny } from '../fakes/slots.ts';
 import { unlimitedLogins } from '../unlimited-logins.ts';
 import type { Play } from './plays.ts';
 import { type Rogue, startRogue } from './rogue.ts';
@@ -119,6 +120,7 @@ function openStage(): Stage {
         reseal: async () => ({ done: false, moreDone: [] }),
       },
       follow: () => ({ close: async () => {} }),
+      leaseSlots: leaseAny,
       opener: { currentKeyId: 'k', open: async (text) => text },
       engines: createEngines(),
       compile: compileQuery,

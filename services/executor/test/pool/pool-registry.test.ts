@@ -10,6 +10,7 @@ import {
   type PooledSource,
 } from '../../src/pool/pool-types.ts';
 import type { Connection } from '../../src/ports/engine.ts';
+import { anySlots } from '../fakes/slots.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
@@ -46,6 +47,7 @@ function setup(limits: Partial<ConnectionLimits> = {}) {
     pool: defaultPoolSettings,
     breaker: defaultBreakerSettings,
     limits: { ...defaultConnectionLimits, ...limits },
+    slotsOf: ({ sourceId }) => anySlots(sourceId),
     now: () => performance.now(),
     random: () => 0,
   });

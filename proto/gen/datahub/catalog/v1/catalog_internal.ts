@@ -143,6 +143,52 @@ export interface WatchResponse {
   deleted: boolean;
 }
 
+/** A message without fields shows that the executor is alive. */
+export interface LeaseSlotsRequest {
+  /** In the first message. */
+  instanceId: string;
+  /** In the report that the owner of this epoch asked for: `sources` lists everything that the executor holds. */
+  epoch?: number | undefined;
+  sources: SlotUse[];
+  /** The executor stops and holds nothing. */
+  leaving: boolean;
+}
+
+export interface SlotUse {
+  sourceId: string;
+  accountId: string;
+  /** The most sessions of the source, over all executors. */
+  max: number;
+  /** `host:port` of the source's servers. */
+  servers: string[];
+  /** Only in a report. */
+  held: number;
+  /** Slots that the executor gives back with this message. */
+  returned: number;
+  /** How many more slots the executor could use now. */
+  wanted: number;
+}
+
+export interface LeaseSlotsResponse {
+  /**
+   * Of the owner. It is higher than that of each earlier owner, and 0 if this replica is not the owner. An executor
+   * answers a new epoch with a report.
+   */
+  epoch: number;
+  /** After this time without a message, the catalog gives the executor's slots to others. */
+  leaseMs: number;
+  changes: SlotChange[];
+}
+
+export interface SlotChange {
+  sourceId: string;
+  granted: number;
+  /** Slots to give back as soon as their sessions end their statements. */
+  recalled: number;
+  /** Set when it changes: true while others want slots of this source, so that idle sessions are closed. */
+  contended?: boolean | undefined;
+}
+
 export interface SaveSignatureRequest {
   queryId: string;
   version: number;
@@ -1311,6 +1357,344 @@ export const WatchResponse: MessageFns<WatchResponse> = {
   },
 };
 
+function createBaseLeaseSlotsRequest(): LeaseSlotsRequest {
+  return { instanceId: "", epoch: undefined, sources: [], leaving: false };
+}
+
+export const LeaseSlotsRequest: MessageFns<LeaseSlotsRequest> = {
+  encode(message: LeaseSlotsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.instanceId !== "") {
+      writer.uint32(10).string(message.instanceId);
+    }
+    if (message.epoch !== undefined) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    for (const v of message.sources) {
+      SlotUse.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.leaving !== false) {
+      writer.uint32(32).bool(message.leaving);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeaseSlotsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeaseSlotsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.instanceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sources.push(SlotUse.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.leaving = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSlotUse(): SlotUse {
+  return { sourceId: "", accountId: "", max: 0, servers: [], held: 0, returned: 0, wanted: 0 };
+}
+
+export const SlotUse: MessageFns<SlotUse> = {
+  encode(message: SlotUse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.accountId !== "") {
+      writer.uint32(18).string(message.accountId);
+    }
+    if (message.max !== 0) {
+      writer.uint32(24).uint32(message.max);
+    }
+    for (const v of message.servers) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.held !== 0) {
+      writer.uint32(40).uint32(message.held);
+    }
+    if (message.returned !== 0) {
+      writer.uint32(48).uint32(message.returned);
+    }
+    if (message.wanted !== 0) {
+      writer.uint32(56).uint32(message.wanted);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SlotUse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSlotUse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.max = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.servers.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.held = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.returned = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.wanted = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLeaseSlotsResponse(): LeaseSlotsResponse {
+  return { epoch: 0, leaseMs: 0, changes: [] };
+}
+
+export const LeaseSlotsResponse: MessageFns<LeaseSlotsResponse> = {
+  encode(message: LeaseSlotsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.epoch !== 0) {
+      writer.uint32(8).uint32(message.epoch);
+    }
+    if (message.leaseMs !== 0) {
+      writer.uint32(16).uint32(message.leaseMs);
+    }
+    for (const v of message.changes) {
+      SlotChange.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeaseSlotsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeaseSlotsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.leaseMs = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.changes.push(SlotChange.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSlotChange(): SlotChange {
+  return { sourceId: "", granted: 0, recalled: 0, contended: undefined };
+}
+
+export const SlotChange: MessageFns<SlotChange> = {
+  encode(message: SlotChange, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.granted !== 0) {
+      writer.uint32(16).uint32(message.granted);
+    }
+    if (message.recalled !== 0) {
+      writer.uint32(24).uint32(message.recalled);
+    }
+    if (message.contended !== undefined) {
+      writer.uint32(32).bool(message.contended);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SlotChange {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSlotChange();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.granted = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.recalled = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.contended = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseSaveSignatureRequest(): SaveSignatureRequest {
   return { queryId: "", version: 0, signatureJson: "", settingsVersion: "", problemJson: undefined };
 }
@@ -2290,6 +2674,19 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: WatchResponse): Buffer => Buffer.from(WatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchResponse => WatchResponse.decode(value),
   },
+  /**
+   * Leases slots: the right to have one session at the database of a source. An executor opens one stream to each replica.
+   * The replica that owns the slots grants them.
+   */
+  leaseSlots: {
+    path: "/datahub.catalog.v1.CatalogInternalService/LeaseSlots" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: LeaseSlotsRequest): Buffer => Buffer.from(LeaseSlotsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): LeaseSlotsRequest => LeaseSlotsRequest.decode(value),
+    responseSerialize: (value: LeaseSlotsResponse): Buffer => Buffer.from(LeaseSlotsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): LeaseSlotsResponse => LeaseSlotsResponse.decode(value),
+  },
   saveSignature: {
     path: "/datahub.catalog.v1.CatalogInternalService/SaveSignature" as const,
     requestStream: false as const,
@@ -2374,6 +2771,11 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
    * answered only after that, or after the leases have expired.
    */
   watch: handleBidiStreamingCall<WatchRequest, WatchResponse>;
+  /**
+   * Leases slots: the right to have one session at the database of a source. An executor opens one stream to each replica.
+   * The replica that owns the slots grants them.
+   */
+  leaseSlots: handleBidiStreamingCall<LeaseSlotsRequest, LeaseSlotsResponse>;
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
   /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
   takeSourceCheck: handleUnaryCall<TakeSourceCheckRequest, TakeSourceCheckResponse>;

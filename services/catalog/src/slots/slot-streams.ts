@@ -1,0 +1,192 @@
+/** Connects the executors' streams with the ledger, while this replica owns the slots. */
+
+import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
+import { type LedgerOptions, type SlotChange, SlotLedger, type SlotUse } from './slot-ledger.ts';
+import type { SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
+
+export interface SlotStreams {
+  lease(requests: AsyncIterable<LeaseSlotsRequest>, signal: CallSignal): AsyncIterable<LeaseSlotsResponse>;
+  /** Grants nothing more, lets another replica take over, and ends all streams. */
+  close(): Promise<void>;
+}
+
+export interface SlotStreamsOptions extends Pick<LedgerOptions, 'leaseMs' | 'servers' | 'now'> {
+  openOwner(ledger: Pick<SlotOwnerOptions, 'executors' | 'onOwned' | 'onLost'>): Promise<SlotOwner>;
+  onFailure(err: unknown): void;
+}
+
+/** What an executor has to be told. Changes of one source are merged, so this is bounded by its sources. */
+class Outbox {
+  closed = false;
+  #greeting: boolean;
+  #changes = new Map<string, SlotChange>();
+  #wake = () => {};
+
+  constructor() {
+    this.#greeting = true;
+  }
+
+  /** Begins a new epoch. */
+  greet(): void {
+    this.#changes.clear();
+    this.#greeting = true;
+    this.#wake();
+  }
+
+  add(sourceId: string, { granted = 0, recalled = 0, contended }: SlotChange): void {
+    const before = this.#changes.get(sourceId);
+    this.#changes.set(sourceId, {
+      granted: (before?.granted ?? 0) + granted,
+      recalled: (before?.recalled ?? 0) + recalled,
+      ...(before?.contended !== undefined && { contended: before.contended }),
+      ...(contended === undefined ? {} : { contended }),
+    });
+    this.#wake();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.#wake();
+  }
+
+  /** Resolves to undefined once closed. */
+  async take(): Promise<LeaseSlotsResponse['changes'] | undefined> {
+    while (!this.closed && !this.#greeting && this.#changes.size === 0)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    if (this.closed) return undefined;
+    this.#greeting = false;
+    const changes = [...this.#changes].map(([sourceId, { granted = 0, recalled = 0, contended }]) => ({
+      sourceId,
+      granted,
+      recalled,
+      contended,
+    }));
+    this.#changes.clear();
+    return changes;
+  }
+}
+
+interface Stream {
+  executorId: string;
+  /** The epoch of its last report. */
+  epoch: number;
+  outbox: Outbox;
+}
+
+const tickMs = 250;
+
+export async function openSlotStreams(options: SlotStreamsOptions): Promise<SlotStreams> {
+  const streams = new Streams(options);
+  await streams.open();
+  return streams;
+}
+
+class Streams implements SlotStreams {
+  readonly #options: SlotStreamsOptions;
+  readonly #streams = new Set<Stream>();
+  #ledger: SlotLedger | undefined;
+  #owner: SlotOwner | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: SlotStreamsOptions) {
+    this.#options = options;
+  }
+
+  async open(): Promise<void> {
+    this.#owner = await this.#options.openOwner({
+      executors: () => this.#executors(),
+      onOwned: (known) => this.#begin(known),
+      onLost: () => this.#end(),
+    });
+    if (this.#owner.epoch > 0 && this.#ledger === undefined) this.#begin([]);
+    this.#timer = setInterval(() => this.#ledger?.tick(), tickMs).unref();
+  }
+
+  async *lease(
+    requests: AsyncIterable<LeaseSlotsRequest>,
+    signal: CallSignal,
+  ): AsyncIterable<LeaseSlotsResponse> {
+    const { leaseMs, onFailure } = this.#options;
+    const stream: Stream = { executorId: '', epoch: 0, outbox: new Outbox() };
+    this.#streams.add(stream);
+    if (this.#closed) stream.outbox.close();
+    const end = () => stream.outbox.close();
+    signal.addEventListener('abort', end, { once: true });
+    // A stream that broke is no failure: the executor opens it again.
+    this.#read(stream, requests)
+      .catch((err) => signal.aborted || onFailure(err))
+      .finally(end);
+    try {
+      for (;;) {
+        const changes = await stream.outbox.take();
+        if (changes === undefined) return;
+        yield { epoch: this.#owner?.epoch ?? 0, leaseMs, changes };
+      }
+    } finally {
+      signal.removeEventListener('abort', end);
+      this.#streams.delete(stream);
+      const isLast = !this.#executorsOfStreams().includes(stream.executorId);
+      if (isLast && this.#isJoined(stream)) this.#ledger?.lost(stream.executorId);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#owner?.close();
+    for (const { outbox } of this.#streams) outbox.close();
+  }
+
+  #begin(known: readonly string[]): void {
+    const mayGrant = () => !this.#closed && this.#owner?.mayGrant === true;
+    this.#ledger = new SlotLedger({ ...this.#options, known, mayGrant });
+    for (const { outbox } of this.#streams) outbox.greet();
+  }
+
+  #end(): void {
+    this.#ledger = undefined;
+    for (const { outbox } of this.#streams) outbox.greet();
+  }
+
+  #executors(): string[] {
+    return [...(this.#ledger?.executors ?? []), ...this.#executorsOfStreams()];
+  }
+
+  #executorsOfStreams(): string[] {
+    return [...this.#streams].map(({ executorId }) => executorId).filter((id) => id !== '');
+  }
+
+  #isJoined({ epoch }: Stream): boolean {
+    return epoch > 0 && epoch === this.#owner?.epoch;
+  }
+
+  async #read(stream: Stream, requests: AsyncIterable<LeaseSlotsRequest>): Promise<void> {
+    for await (const { instanceId, epoch, sources, leaving } of requests) {
+      if (stream.executorId === '') stream.executorId = instanceId;
+      if (epoch !== undefined) await this.#join(stream, epoch, sources);
+      const ledger = this.#ledger;
+      if (ledger === undefined || !this.#isJoined(stream)) continue;
+      ledger.heard(stream.executorId);
+      if (leaving) ledger.left(stream.executorId);
+      else if (epoch === undefined && sources.length > 0) ledger.update(stream.executorId, sources);
+    }
+  }
+
+  async #join(stream: Stream, epoch: number, sources: SlotUse[]): Promise<void> {
+    const ledger = this.#ledger;
+    const { executorId, outbox } = stream;
+    if (ledger === undefined || epoch !== this.#owner?.epoch) return;
+    await this.#owner.remember(executorId);
+    if (ledger !== this.#ledger || outbox.closed) return;
+    stream.epoch = epoch;
+    ledger.report(executorId, sources, {
+      send: (sourceId, change) => outbox.add(sourceId, change),
+      expired: () => outbox.close(),
+    });
+  }
+}

@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest';
+import { SlotLedger, type SlotUse } from '../../src/slots/slot-ledger.ts';
+
+const leaseMs = 60_000;
+
+function setup({ known = [] as string[], servers = {} as Record<string, number> } = {}) {
+  let at = 0;
+  const held = new Map<string, number>();
+  const told: string[] = [];
+  const limits = new Map(Object.entries(servers));
+  const ledger = new SlotLedger({ leaseMs, servers: limits, known, mayGrant: () => true, now: () => at });
+  const use = (sourceId: string, more: Partial<SlotUse> = {}): SlotUse => ({
+    sourceId,
+    accountId: sourceId.slice(0, 1),
+    max: 10,
+    servers: ['db:1'],
+    held: 0,
+    returned: 0,
+    wanted: 0,
+    ...more,
+  });
+  const join = (id: string, uses: SlotUse[] = []) => {
+    for (const { sourceId, held: count } of uses) held.set(`${id} ${sourceId}`, count);
+    ledger.report(id, uses, {
+      send: (sourceId, { granted = 0, recalled = 0, contended }) => {
+        const name = `${id} ${sourceId}`;
+        held.set(name, (held.get(name) ?? 0) + granted);
+        if (recalled > 0) told.push(`${name} returns ${recalled}`);
+        if (contended !== undefined) told.push(`${name} ${contended ? 'contended' : 'alone'}`);
+      },
+      expired: () => {
+        told.push(`${id} expired`);
+        for (const name of held.keys()) if (name.startsWith(`${id} `)) held.delete(name);
+      },
+    });
+  };
+  const want = (id: string, sourceId: string, wanted: number) =>
+    ledger.update(id, [use(sourceId, { wanted })]);
+  const giveBack = (id: string, sourceId: string, returned: number, wanted = 0) => {
+    held.set(`${id} ${sourceId}`, (held.get(`${id} ${sourceId}`) ?? 0) - returned);
+    ledger.update(id, [use(sourceId, { returned, wanted })]);
+  };
+  const pass = (ms: number, alive: string[] = []) => {
+    for (const end = at + ms; at < end; ) {
+      at += 250;
+      for (const id of alive) ledger.heard(id);
+      ledger.tick();
+    }
+  };
+  const sleep = (ms: number) => {
+    at += ms;
+    ledger.tick();
+  };
+  const of = (id: string, sourceId: string) => held.get(`${id} ${sourceId}`) ?? 0;
+  const count = (text: string) => told.filter((line) => line.startsWith(text)).length;
+  return { ledger, use, join, want, giveBack, pass, sleep, of, told, count };
+}
+
+test('grants up to the limit of the source over all executors', () => {
+  const { join, want, of } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 8);
+  want('e2', 'a1', 8);
+  expect([of('e1', 'a1'), of('e2', 'a1')]).toEqual([8, 2]);
+});
+
+test('recalls slots until all who wait have the same', () => {
+  const { join, want, giveBack, of, count, told } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  want('e2', 'a1', 10);
+  expect(told).toContain('e1 a1 contended');
+  expect(count('e1 a1 returns 1')).toBe(5);
+  giveBack('e1', 'a1', 5, 3);
+  expect([of('e1', 'a1'), of('e2', 'a1')]).toEqual([5, 5]);
+  expect(count('e2 a1 returns')).toBe(0);
+  want('e1', 'a1', 0);
+  want('e2', 'a1', 0);
+  expect(told.slice(-2).sort()).toEqual(['e1 a1 alone', 'e2 a1 alone']);
+});
+
+test('an executor without a slot gets a turn, even if there is only one', () => {
+  const { ledger, use, join, want, giveBack, pass, of, count } = setup();
+  join('e1', [use('a1', { max: 1, held: 1 })]);
+  join('e2');
+  ledger.update('e2', [use('a1', { max: 1, wanted: 1 })]);
+  expect(count('e1 a1 returns')).toBe(0);
+  pass(750, ['e1', 'e2']);
+  expect(count('e1 a1 returns')).toBe(1);
+  giveBack('e1', 'a1', 1);
+  expect(of('e2', 'a1')).toBe(1);
+  want('e2', 'a1', 0);
+});
+
+test('the slots of a killed executor return soon, but not before its sessions have ended', () => {
+  const { ledger, join, want, pass, of } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  want('e2', 'a1', 4);
+  ledger.lost('e1');
+  pass(4_500, ['e2']);
+  expect(of('e2', 'a1')).toBe(0);
+  pass(1_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(4);
+});
+
+test('an executor that comes back keeps what it has', () => {
+  const { ledger, use, join, want, pass, of } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  ledger.lost('e1');
+  pass(2_000, ['e2']);
+  join('e1', [use('a1', { held: 10 })]);
+  want('e2', 'a1', 4);
+  pass(20_000, ['e1', 'e2']);
+  expect(of('e2', 'a1')).toBe(0);
+});
+
+test('the slots of a silent executor return after its lease, also if its stream ends before', () => {
+  const { ledger, join, want, pass, of, told } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  want('e2', 'a1', 4);
+  pass(20_000, ['e2']);
+  ledger.lost('e1');
+  pass(39_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(0);
+  pass(2_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(4);
+  expect(told).toContain('e1 expired');
+});
+
+test('a new owner grants nothing until all known executors have reported', () => {
+  const { use, join, want, of } = setup({ known: ['e1', 'e2'] });
+  join('e1');
+  want('e1', 'a1', 10);
+  expect(of('e1', 'a1')).toBe(0);
+  join('e2', [use('a1', { held: 7 })]);
+  expect(of('e1', 'a1')).toBe(3);
+});
+
+test('a known executor that does not report is awaited for one lease', () => {
+  const { join, want, pass, of } = setup({ known: ['e1', 'gone'] });
+  join('e1');
+  want('e1', 'a1', 10);
+  pass(59_000, ['e1']);
+  expect(of('e1', 'a1')).toBe(0);
+  pass(2_000, ['e1']);
+  expect(of('e1', 'a1')).toBe(10);
+});
+
+test('a pause of the catalog does not count as silence of the executors', () => {
+  const { join, want, pass, sleep, of } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  want('e2', 'a1', 1);
+  sleep(100_000);
+  pass(50_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(0);
+});
+
+test('executors that hold more than the limit give the excess back', () => {
+  const { use, join, count } = setup();
+  join('e1', [use('a1', { held: 8 })]);
+  join('e2', [use('a1', { held: 6 })]);
+  expect(count('e1 a1 returns') + count('e2 a1 returns')).toBe(4);
+});
+
+test('accounts share a server fairly, whatever their sources', () => {
+  const { join, want, giveBack, of, count } = setup({ servers: { 'db:1': 6 } });
+  join('e1');
+  want('e1', 'a1', 4);
+  want('e1', 'a2', 4);
+  expect([of('e1', 'a1'), of('e1', 'a2')]).toEqual([4, 2]);
+  want('e1', 'b1', 4);
+  giveBack('e1', 'a1', count('e1 a1 returns'));
+  giveBack('e1', 'a2', count('e1 a2 returns'));
+  expect(of('e1', 'b1')).toBe(3);
+  expect(of('e1', 'a1') + of('e1', 'a2')).toBe(3);
+});
