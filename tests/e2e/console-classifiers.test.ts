@@ -5,6 +5,7 @@ import { executablePath, openBrowser } from '../support/browser/chromium.ts';
 import {
   bothEngines,
   createClassifier,
+  ended,
   makeKey,
   openTab,
   signIn,
@@ -48,6 +49,58 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     await button('Rename').click();
     await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
     expect((await api.get(`/v1/classifiers/${id}`)).body.name).toBe(`theirs ${name}`);
+  });
+
+  it('labels a column of rows, and learns from a corrected label', async () => {
+    const { page } = shared;
+    const id = await createClassifier([
+      { label: 'late', context: 'where is my parcel' },
+      { label: 'thanks', context: 'great service' },
+    ]);
+    const name = `mail ${unique()}`;
+    await api.ok(api.put(`/v1/classifiers/${id}`, { name }));
+    const text = 'the box was open';
+    const queryId = await createQuery(`SELECT 1 AS id, '${text}' AS body UNION ALL SELECT 2, NULL`);
+    await goTo('query', queryId);
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await page.locator('.grid').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('m');
+    await page.getByRole('menuitem', { name: 'Classify this column …' }).click();
+    await page.getByLabel('Classifier', { exact: true }).selectOption({ value: id });
+    await button('Classify').click();
+    await page.locator('.annotation-note', { hasText: name }).waitFor();
+    await ended(page, 'done');
+    await page.locator('.grid-title', { hasText: 'confidence' }).waitFor();
+    const before = (await api.ok(api.post(`/v1/classifiers/${id}/predict`, { context: text }))).confidence;
+    expect(before).toBeLessThan(0.99);
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('Control+ArrowUp');
+    for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.locator('.labelled-text', { hasText: text }).waitFor();
+    await page.getByLabel('Another label').fill('damaged');
+    await button('Learn it').click();
+    await page.locator('.grid-cell.corrected', { hasText: 'damaged' }).waitFor();
+    await page.getByText('You corrected 1 label').waitFor();
+    expect((await api.ok(api.post(`/v1/classifiers/${id}/predict`, { context: text }))).label).toBe(
+      'damaged',
+    );
+    await button('Remove the labels').click();
+    await page.locator('.annotation-note').waitFor({ state: 'detached' });
+
+    // Predict offers the same correction, and the calls of the classifier can be tried.
+    await goTo('classifier', id, 'predict');
+    await page.getByLabel('Text', { exact: true }).fill(text);
+    await button('Predict').click();
+    await button('Correct it').click();
+    await button(/^late/).click();
+    await page.getByText('Learned that this is “late”.').waitFor();
+    await goTo('classifier', id, 'use');
+    await button('Try').click();
+    await page.locator('.answer-line', { hasText: '200' }).waitFor();
   });
 
   it('offers a key only what it may do', async () => {

@@ -2,10 +2,13 @@
 
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
+export { CorrectDialog } from './classifier/correct-label.tsx';
 export { AuditPage } from './hub/audit-page.tsx';
 export { Home } from './hub/home.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';
+export { AnnotationNote } from './query/classify/annotation-note.tsx';
+export { ClassifyDialog } from './query/classify/classify-dialog.tsx';
 export { ContractView } from './query/contract-view.tsx';
 export { ExplainView } from './query/explain/explain-view.tsx';
 export { PublishPanel } from './query/publish/publish-panel.tsx';

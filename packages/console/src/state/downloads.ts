@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals';
 import { call, isAborted } from '../api/client.ts';
+import { type Annotation, annotateOption } from './annotation.ts';
 import type { RowStore } from './rows/row-store.ts';
 import { type RunTarget, toCall } from './run-call.ts';
 
@@ -31,6 +32,7 @@ interface DownloadRequest {
   context: string;
   label: string;
   format: DownloadFormat;
+  annotation?: Annotation | undefined;
 }
 
 /** A file that is being read. */
@@ -67,9 +69,9 @@ export async function download(request: DownloadRequest): Promise<number | undef
 }
 
 function requestRows(request: DownloadRequest, signal: AbortSignal): Promise<Response> {
-  const { target, context, format } = request;
+  const { target, context, format, annotation } = request;
   const accept = downloads.find((one) => one.format === format)?.accept ?? 'text/csv';
-  const { path, body } = toCall(target, context, {});
+  const { path, body } = toCall(target, context, { annotate: annotateOption(annotation) });
   return call(path, { body, accept, signal });
 }
 

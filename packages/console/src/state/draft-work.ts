@@ -2,6 +2,7 @@
 
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { CachePolicy, Column, Signature } from '../api/types.ts';
+import type { Annotation } from './annotation.ts';
 import type { Checked, CheckedText } from './check.ts';
 import { commandOf, reads } from './commands.ts';
 import { Runner, type RunRequest } from './run.ts';
@@ -51,6 +52,11 @@ export abstract class DraftWork {
     return draft && { draft };
   }
 
+  /** The classifier that labels the rows of a run. The hub labels those of stored queries only. */
+  get annotation(): Annotation | undefined {
+    return undefined;
+  }
+
   /** What the hub checks. */
   checkedText(draft: Draft): CheckedText {
     const { text, sourceId, command, context, notNull } = draft;
@@ -83,7 +89,8 @@ export abstract class DraftWork {
     const { context } = this.sent.value;
     const shown = shownContext(this.fields.value, this.sent.value);
     const request = { target, context, shown, values: this.values.value, writes: this.writes };
-    await this.runner.run({ ...request, columns: this.columns(), ...options });
+    const { annotation } = this;
+    await this.runner.run({ ...request, columns: this.columns(), annotation, ...options });
     if (this.runner.state.value.problem?.code === 'VERSION_CHANGED') await this.outdated();
   }
 

@@ -4,6 +4,7 @@ import { batch, computed, signal } from '@preact/signals';
 import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
 import type { Presentation, Query, QueryVersion, Signature } from '../api/types.ts';
+import type { Annotation } from './annotation.ts';
 import type { CheckedText } from './check.ts';
 import { reads } from './commands.ts';
 import { type Draft, DraftWork, type RunOptions } from './draft-work.ts';
@@ -72,6 +73,7 @@ export class QueryWork extends DraftWork {
   readonly #newer = signal<StoredQuery | undefined>(undefined);
   /** Of the stored query. */
   override readonly signature = signal<Signature | null | undefined>(undefined);
+  readonly #annotation = signal<Annotation | undefined>(undefined);
   #describing: Promise<void> | undefined;
 
   constructor(queryId: string) {
@@ -104,6 +106,16 @@ export class QueryWork extends DraftWork {
   override get target(): RunTarget | undefined {
     if (this.dirty.value) return super.target;
     return { queryId: this.queryId, version: this.version.value?.number };
+  }
+
+  override get annotation(): Annotation | undefined {
+    return this.isDraft.value || this.writes ? undefined : this.#annotation.value;
+  }
+
+  /** Runs the query with labels of a classifier, or without. */
+  annotate(annotation: Annotation | undefined): void {
+    this.#annotation.value = annotation;
+    void this.run();
   }
 
   override checkedText(draft: Draft): CheckedText {

@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals';
 import { call, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
+import { type Annotation, annotateOption } from './annotation.ts';
 import { RowStore } from './rows/row-store.ts';
 import { readLines } from './rows/stream.ts';
 import { type RunTarget, toCall } from './run-call.ts';
@@ -27,6 +28,10 @@ export interface RunState {
   /** True if a limit of this page, of the key or of the hub cut the rows. */
   truncated?: boolean;
   dryRun?: boolean;
+  /** The classifier that labels the rows. */
+  annotation?: Annotation;
+  /** The number of labels that the person corrected. */
+  corrected?: number;
   /** True if a draft ran instead of a stored query. */
   isDraft?: boolean;
   /** The age of a cached result in seconds. */
@@ -62,6 +67,7 @@ export interface RunRequest {
   maxAffected?: number;
   /** True to bypass the hub's cache. */
   fresh?: boolean;
+  annotation?: Annotation | undefined;
 }
 
 const pastMax = 50;
@@ -82,10 +88,11 @@ export class Runner {
     const stop = new AbortController();
     this.#stop = stop;
     const startedAt = performance.now();
-    const { dryRun = false } = request;
+    const { dryRun = false, annotation } = request;
     const isDraft = 'draft' in request.target;
-    const store = new RowStore(request.writes ? [] : request.columns);
-    this.state.value = { status: 'running', store, rows: 0, dryRun, isDraft, startedAt };
+    const store = new RowStore(request.writes ? [] : request.columns, annotation?.as);
+    const begun: RunState = { status: 'running', store, rows: 0, dryRun, isDraft, startedAt };
+    this.state.value = annotation === undefined ? begun : { ...begun, annotation };
     const set = (change: Partial<RunState>) => {
       if (this.#stop === stop) this.state.value = { ...this.state.value, ...change };
     };
@@ -98,6 +105,13 @@ export class Runner {
       else set({ status: 'failed', totalMs, problem: problemOf(err) });
     }
     this.#keep(request);
+  }
+
+  /** Shows another label in a row than that of the classifier. */
+  correct(row: number, label: string): void {
+    const { store, corrected = 0 } = this.state.value;
+    store?.correct(row, label);
+    this.state.value = { ...this.state.value, corrected: corrected + 1 };
   }
 
   /** Shows the types of the columns, if they were unknown when the run began. */
@@ -196,10 +210,11 @@ function affectedIn(store: RowStore): string | undefined {
 }
 
 /** The path and the JSON text of a run. The values keep their digits. */
-function callOf({ target, context, writes, dryRun, maxAffected }: RunRequest) {
+function callOf({ target, context, writes, dryRun, maxAffected, annotation }: RunRequest) {
   return toCall(target, context, {
     maxRows: writes ? undefined : shownRowsMax,
     dryRun: dryRun || undefined,
     maxAffected,
+    annotate: annotateOption(annotation),
   });
 }

@@ -32,6 +32,10 @@ export const moment = (iso: string | null): string => (iso === null ? 'never' : 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
 
+/** Nothing is certain, so 0.9999 is not “100 %”. */
+export const confidenceText = (share: number): string =>
+  share > 0.995 && share < 1 ? 'over 99 %' : `${Math.round(share * 100)} %`;
+
 export const engineNames: Record<EngineName, string> = {
   postgres: 'PostgreSQL',
   mysql: 'MySQL',

@@ -23,19 +23,25 @@ interface MenuProps {
   tabIndex?: number;
 }
 
-/** The state of the list. A click outside of it, or a new window size, closes it. */
-function useMenu() {
-  const [open, setOpen] = useState(false);
+interface MenuListProps {
+  label: string;
+  items: MenuItem[];
+  /** What the list belongs to. It gets the focus back, or `focus` does. */
+  anchor: HTMLElement;
+  focus?: HTMLElement;
+  onClose(): void;
+}
+
+/** The list of a menu. A click outside of it, or a new window size, closes it. */
+export function MenuList({ label, items, anchor, focus = anchor, onClose }: MenuListProps) {
   const list = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  // Before the next frame, because a key that is pressed until then would reach the button.
+  // Before the next frame, because a key that is pressed until then would reach what is behind.
   useLayoutEffect(() => {
-    if (!open) return;
-    place(list.current as HTMLElement, button.current as HTMLElement);
+    place(list.current as HTMLElement, anchor);
     list.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus();
     const close = (event: Event) => {
-      if (!list.current?.contains(event.target as Node) && !button.current?.contains(event.target as Node))
-        setOpen(false);
+      const target = event.target as Node;
+      if (event.type === 'resize' || !(list.current?.contains(target) || anchor.contains(target))) onClose();
     };
     addEventListener('pointerdown', close);
     addEventListener('resize', close);
@@ -43,10 +49,10 @@ function useMenu() {
       removeEventListener('pointerdown', close);
       removeEventListener('resize', close);
     };
-  }, [open]);
+  }, [anchor]);
   const leave = () => {
-    setOpen(false);
-    button.current?.focus();
+    onClose();
+    focus.focus();
   };
   const keydown = (event: KeyboardEvent) => {
     event.stopPropagation();
@@ -55,16 +61,36 @@ function useMenu() {
     if (event.key === 'ArrowDown') all[(at + 1) % all.length]?.focus();
     else if (event.key === 'ArrowUp') all[(at + all.length - 1) % all.length]?.focus();
     else if (event.key === 'Escape') leave();
-    else if (event.key === 'Tab') return setOpen(false);
+    else if (event.key === 'Tab') return onClose();
     else return;
     event.preventDefault();
   };
-  return { open, setOpen, list, button, leave, keydown };
+  return (
+    <div class="menu-list" role="menu" tabIndex={-1} aria-label={label} ref={list} onKeyDown={keydown}>
+      {items.map(({ label: name, danger, keys, run }) => (
+        <button
+          key={name}
+          type="button"
+          role="menuitem"
+          tabIndex={-1}
+          class={danger ? 'danger-text' : undefined}
+          onClick={() => {
+            leave();
+            run();
+          }}
+        >
+          {name}
+          {keys !== undefined && <kbd>{keys}</kbd>}
+        </button>
+      ))}
+    </div>
+  );
 }
 
 export function Menu({ label, items: all, icon = 'more', text, tabIndex }: MenuProps) {
   const items = all.filter(({ needs }) => needs === undefined || may(needs));
-  const { open, setOpen, list, button, leave, keydown } = useMenu();
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   if (items.length === 0) return null;
   return (
     <span class="menu">
@@ -85,25 +111,8 @@ export function Menu({ label, items: all, icon = 'more', text, tabIndex }: MenuP
         {text}
         <Icon name={icon} />
       </button>
-      {open && (
-        <div class="menu-list" role="menu" tabIndex={-1} aria-label={label} ref={list} onKeyDown={keydown}>
-          {items.map(({ label: name, danger, keys, run }) => (
-            <button
-              key={name}
-              type="button"
-              role="menuitem"
-              tabIndex={-1}
-              class={danger ? 'danger-text' : undefined}
-              onClick={() => {
-                leave();
-                run();
-              }}
-            >
-              {name}
-              {keys !== undefined && <kbd>{keys}</kbd>}
-            </button>
-          ))}
-        </div>
+      {open && button.current !== null && (
+        <MenuList label={label} items={items} anchor={button.current} onClose={() => setOpen(false)} />
       )}
     </span>
   );

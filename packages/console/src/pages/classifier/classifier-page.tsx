@@ -17,6 +17,7 @@ import { EvaluationView } from './evaluation-view.tsx';
 import { PredictView } from './predict-view.tsx';
 import { TrainView } from './train-view.tsx';
 import { ExamplesView } from './trained-examples/examples-view.tsx';
+import { UseClassifier } from './use-classifier.tsx';
 
 const allTabs = [
   ['predict', 'Predict', 'classifiers:predict'],
@@ -24,6 +25,7 @@ const allTabs = [
   ['examples', 'Examples', 'classifiers:read'],
   ['classes', 'Classes', 'classifiers:read'],
   ['evaluation', 'Evaluation', 'classifiers:read'],
+  ['use', 'Use it', 'classifiers:predict'],
 ] as const;
 
 /** The tab that the address names, else the one to begin with. */
@@ -73,10 +75,11 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
       </PageHead>
       <Tabs label="Parts of the classifier" tabs={tabs} value={tab} onChange={show} />
       <div class="page narrow">
-        {tab === 'predict' && <PredictView classifierId={classifierId} />}
+        {tab === 'predict' && <PredictView classifierId={classifierId} onTrained={loaded.refresh} />}
         {tab === 'train' && <TrainView {...shown} jobId={route.value[5]} />}
         {tab === 'examples' && <ExamplesView {...shown} />}
         {tab === 'classes' && <ClassesView {...shown} />}
+        {tab === 'use' && <UseClassifier classifier={classifier} />}
         {tab === 'evaluation' && <EvaluationView classifierId={classifierId} />}
       </div>
       {asked === 'rename' && (

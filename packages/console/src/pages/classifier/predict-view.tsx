@@ -1,23 +1,40 @@
+/** Predicts the label of a text, and learns from a correction. */
+
 import { useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Prediction, Problem } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
 import { Field } from '../../ui/field.tsx';
-import { percent } from '../../ui/format.ts';
+import { confidenceText } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { CorrectLabel } from './correct-label.tsx';
+import { MeasuredAccuracy } from './measured-accuracy.tsx';
 
 const scoresShownMax = 10;
 
-export function PredictView({ classifierId }: { classifierId: string }) {
+interface PredictViewProps {
+  classifierId: string;
+  onTrained(): void;
+}
+
+export function PredictView({ classifierId, onTrained }: PredictViewProps) {
   const [text, setText] = useState('');
+  /** The text that was predicted. */
+  const [of, setOf] = useState('');
+  const [trained, setTrained] = useState(0);
   const [found, setFound] = useState<Prediction>();
   const [problem, setProblem] = useState<Problem>();
   const submit = async (event: Event) => {
     event.preventDefault();
+    await predict(text);
+  };
+  const predict = async (asked: string) => {
     setProblem(undefined);
+    setOf(asked);
     try {
       setFound(
         await callJson<Prediction>(`v1/classifiers/${part(classifierId)}/predict`, {
-          body: { context: text },
+          body: { context: asked },
         }),
       );
     } catch (err) {
@@ -44,28 +61,68 @@ export function PredictView({ classifierId }: { classifierId: string }) {
       </form>
       {problem !== undefined && <ProblemBox problem={problem} />}
       {found !== undefined && (
-        <section class="prediction" aria-label="Prediction">
-          <p>
-            <strong class="big-word">{found.label}</strong>{' '}
-            <span class="note">with {percent(found.confidence)} confidence</span>
-          </p>
-          <ul class="items">
-            {found.scores.slice(0, scoresShownMax).map(({ classId, label, confidence }) => (
-              <li key={classId} class="item">
-                <span class="class-name">{label}</span>
-                <meter
-                  class="share"
-                  min={0}
-                  max={1}
-                  value={confidence}
-                  aria-label={`Confidence in ${label}`}
-                />
-                <span class="note right">{percent(confidence)}</span>
-              </li>
-            ))}
-          </ul>
-        </section>
+        <Found
+          key={`${of} ${trained}`}
+          classifierId={classifierId}
+          text={of}
+          found={found}
+          trained={trained}
+          onCorrected={() => {
+            setTrained(trained + 1);
+            onTrained();
+            void predict(of);
+          }}
+        />
       )}
     </>
+  );
+}
+
+interface FoundProps {
+  classifierId: string;
+  text: string;
+  found: Prediction;
+  /** The number of corrections. */
+  trained: number;
+  onCorrected(): void;
+}
+
+function Found({ classifierId, text, found, trained, onCorrected }: FoundProps) {
+  const { label, confidence, scores } = found;
+  const [isWrong, setWrong] = useState(false);
+  return (
+    <section class="prediction" aria-label="Prediction">
+      <p>
+        <strong class="big-word">{label}</strong>{' '}
+        <span class="note">with {confidenceText(confidence)} confidence</span>
+        {!isWrong && may('classifiers:train') && (
+          <button type="button" class="quiet" onClick={() => setWrong(true)}>
+            Correct it
+          </button>
+        )}
+      </p>
+      <p class="hint">
+        <MeasuredAccuracy classifierId={classifierId} revision={trained} />
+      </p>
+      {isWrong ? (
+        <CorrectLabel {...{ classifierId, text, label, scores }} onCorrected={onCorrected} />
+      ) : (
+        <ul class="items">
+          {scores.slice(0, scoresShownMax).map((score) => (
+            <li key={score.classId} class="item">
+              <span class="class-name">{score.label}</span>
+              <meter
+                class="share"
+                min={0}
+                max={1}
+                value={score.confidence}
+                aria-label={`Confidence in ${score.label}`}
+              />
+              <span class="note right">{confidenceText(score.confidence)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }

@@ -16,6 +16,7 @@ import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { Later } from '../lazy.tsx';
+import { useClassify } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
@@ -141,7 +142,7 @@ interface TabContentProps {
 function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
   return (
     <>
-      {tab === 'query' && <QueryWorkbench work={work} run={run} saved={savedOf(work)} onSave={onSave} />}
+      {tab === 'query' && <StoredWorkbench work={work} run={run} onSave={onSave} />}
       {tab === 'contract' && <Later>{({ ContractView }) => <ContractView work={work} />}</Later>}
       {tab === 'runs' && (
         <Later>
@@ -164,6 +165,13 @@ function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
       )}
       {tab === 'use' && <Later>{({ UseView }) => <UseView work={work} />}</Later>}
     </>
+  );
+}
+
+function StoredWorkbench({ work, run, onSave }: Pick<TabContentProps, 'work' | 'run' | 'onSave'>) {
+  const classifying = useClassify(work);
+  return (
+    <QueryWorkbench work={work} run={run} saved={savedOf(work)} classifying={classifying} onSave={onSave} />
   );
 }
 

@@ -16,6 +16,7 @@ import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Later } from '../lazy.tsx';
 import { faultsIn, useDraftCheck, wordsOf } from './check.ts';
+import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
 import type { RunActions } from './run-actions.tsx';
@@ -28,10 +29,11 @@ interface WorkbenchProps {
   isChecked?: boolean;
   /** How the rows of the stored query are drawn. */
   saved?: Saved;
+  classifying?: Classifying;
   onSave(): void;
 }
 
-export function QueryWorkbench({ work, run, isChecked = true, saved, onSave }: WorkbenchProps) {
+export function QueryWorkbench({ work, run, isChecked = true, saved, classifying, onSave }: WorkbenchProps) {
   const draft = work.draft.value;
   const state = work.runner.state.value;
   const label = work.label.value;
@@ -67,6 +69,7 @@ export function QueryWorkbench({ work, run, isChecked = true, saved, onSave }: W
         label={label}
         onFresh={run.runFresh}
         saved={saved}
+        classifying={classifying}
         explain={
           mayExplain(work)
             ? () => <Later>{({ ExplainView }) => <ExplainView work={work} />}</Later>
@@ -121,7 +124,7 @@ function useDownload(work: DraftWork, label: string) {
     const { target } = work;
     if (target === undefined) return;
     const { context } = work.sent.value;
-    download({ target, context, label, format }).then(
+    download({ target, context, label, format, annotation: work.annotation }).then(
       (size) => notify(size === undefined ? 'Cancelled the download.' : `Downloaded ${bytes(size)}.`),
       (err) => {
         const { code, detail = 'The download failed.' } = problemOf(err);

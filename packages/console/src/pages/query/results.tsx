@@ -11,6 +11,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { Later } from '../lazy.tsx';
+import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 
 interface ResultsProps {
@@ -21,6 +22,8 @@ interface ResultsProps {
   onSaveShown(): void;
   /** Draws the plan of the statement; undefined if the database or the key gives none. */
   explain?: (() => ComponentChild) | undefined;
+  /** Labels columns with classifiers; undefined for rows without a stored query. */
+  classifying?: Classifying | undefined;
   /** What the query draws; undefined for rows without a stored query. */
   saved?: Saved;
   /** Runs the query even if the hub has a cached result. */
@@ -45,6 +48,7 @@ export function Results({
   onDownload,
   onSaveShown,
   explain,
+  classifying,
   saved,
   onFresh,
   hint,
@@ -82,6 +86,7 @@ export function Results({
         )}
       </div>
       {explained ? explain?.() : <Outcome state={state} hint={hint} />}
+      {isTable && classifying?.note}
       {isEmpty && <NoMatch state={state} filter={filter} onClear={() => setFilter('')} />}
       {isTable && (
         <GridView
@@ -90,9 +95,13 @@ export function Results({
           isTyped={store.isTyped}
           filter={filter}
           label={`Rows of ${label}`}
+          corrected={state.corrected}
+          columnItems={classifying?.columnItems}
+          onLabel={classifying?.onLabel}
           onShown={onShown}
         />
       )}
+      {classifying?.dialog}
       {hasRows && shown === 'chart' && <ResultChart state={state} store={store} saved={saved} />}
       {hasRows && shown === 'json' && <Json lines={store.lines} rows={rows} />}
     </section>

@@ -30,6 +30,8 @@ export function useRun(work: DraftWork): RunActions {
     if (focusFault(work)) return;
     if (work.writes) setAsking(true);
     else void work.run();
+    // On a phone, the rows are below the statement and the variables.
+    if (matchMedia('(max-width: 760px)').matches) document.querySelector('.results')?.scrollIntoView();
   };
   const dialog = asking && (
     <RunDialog work={work} onRun={(options) => void work.run(options)} onClose={() => setAsking(false)} />

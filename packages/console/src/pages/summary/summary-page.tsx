@@ -14,6 +14,7 @@ import { PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { textNames } from '../classifier/examples.ts';
 import { type ColumnUse, mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
+import { UsePost } from '../query/use/use-post.tsx';
 import { marksOf } from './marks.ts';
 
 interface Summary {
@@ -26,20 +27,39 @@ interface Summary {
 const tabs = [
   ['texts', 'Texts'],
   ['column', 'A column of a query'],
+  ['use', 'Use it'],
 ] as const;
 
 export function SummaryPage() {
-  const ofColumn = route.value[3] === 'column' && mayReadRows();
-  const show = (name: string) =>
-    go('hub', hubId.value ?? '', 'summary', ...(name === 'column' ? [name] : []));
+  const possible = tabs.filter(([name]) => name !== 'column' || mayReadRows());
+  const tab = possible.find(([name]) => name === route.value[3])?.[0] ?? 'texts';
+  const show = (name: string) => go('hub', hubId.value ?? '', 'summary', ...(name === 'texts' ? [] : [name]));
   return (
     <div>
       <PageHead title="Summaries" />
-      {mayReadRows() && (
-        <Tabs label="What to summarise" tabs={tabs} value={ofColumn ? 'column' : 'texts'} onChange={show} />
-      )}
-      <div class="page">{ofColumn ? <ColumnSummary /> : <TextsSummary />}</div>
+      <Tabs label="What to summarise" tabs={possible} value={tab} onChange={show} />
+      <div class="page">
+        {tab === 'texts' && <TextsSummary />}
+        {tab === 'column' && <ColumnSummary />}
+        {tab === 'use' && <UseSummary />}
+      </div>
     </div>
+  );
+}
+
+function UseSummary() {
+  const [text, setText] = useState(
+    'The parcel came late. The tea is fresh. We will order again, because the tea is the best in town.',
+  );
+  return (
+    <UsePost
+      path="v1/ai/summarize"
+      body={{ context: [text], options: { sentences: 1 } }}
+      answer="{ generated: string; generator: string }"
+      scope="ai:summarize"
+    >
+      <Field label="Text" value={text} onInput={setText} rows={3} />
+    </UsePost>
   );
 }
 

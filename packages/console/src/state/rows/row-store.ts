@@ -9,6 +9,8 @@ import { isNumberText, membersOf, readValues, textOf, type Values } from './scan
 export interface GridColumn extends DrawnAs {
   name: string;
   type: string;
+  /** What a classifier added: its label, or its confidence. */
+  added?: 'label' | 'confidence' | undefined;
 }
 
 const toColumn = (name: string, type: string, numeric: boolean): GridColumn => ({
@@ -43,14 +45,22 @@ export class RowStore {
   bytes = 0;
   /** The indexes of the lines in display order; undefined while all lines are shown in the order of arrival. */
   order: Uint32Array | undefined;
+  /** The labels that the person gave, by line, in place of those of the classifier. */
+  readonly #corrections = new Map<number, string>();
+  /** The name of the column of labels that a classifier adds. */
+  readonly #labels: string | undefined;
   readonly #places = new Map<string, number>();
   readonly #layout = { prefixes: [] as string[], placeOf: (name: string) => this.#places.get(name) };
 
-  constructor(columns: { name: string; type: string }[]) {
+  constructor(columns: { name: string; type: string }[], labels?: string) {
+    this.#labels = labels;
     this.setTypes(columns);
   }
 
   #add(column: GridColumn): void {
+    if (this.#labels !== undefined && column.name === this.#labels) column.added = 'label';
+    if (this.#labels !== undefined && column.name === `${this.#labels}Confidence`)
+      column.added = 'confidence';
     this.#places.set(column.name, this.columns.length);
     this.columns.push(column);
     this.#layout.prefixes.push(`${JSON.stringify(column.name)}:`);
@@ -103,8 +113,23 @@ export class RowStore {
    * time.
    */
   cells(row: number, into: Values = []): Values {
-    readValues(this.lines[this.lineAt(row)] as string, this.#layout, into);
+    const line = this.lineAt(row);
+    readValues(this.lines[line] as string, this.#layout, into);
+    const label = this.#corrections.get(line);
+    if (label !== undefined) this.#putCorrection(label, into);
     return into;
+  }
+
+  /** Shows a label in place of that of the classifier, and no confidence. */
+  correct(row: number, label: string): void {
+    this.#corrections.set(this.lineAt(row), label);
+  }
+
+  #putCorrection(label: string, values: Values): void {
+    for (const [at, { added }] of this.columns.entries()) {
+      if (added === 'label') values[at] = JSON.stringify(label);
+      if (added === 'confidence') values[at] = undefined;
+    }
   }
 
   /**

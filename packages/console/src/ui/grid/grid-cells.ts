@@ -39,8 +39,13 @@ export function makeCell(row: HTMLElement): Cell {
 export function drawCell(
   cell: Cell,
   json: string | undefined,
-  { column, digit }: { column: GridColumn | undefined; digit: number },
+  {
+    column,
+    digit,
+    confidence,
+  }: { column: GridColumn | undefined; digit: number; confidence: string | undefined },
 ): number {
+  if (column?.added !== undefined && json !== 'null') return drawAdded(cell, json, { column, confidence });
   const numeric = column?.numeric === true;
   if (json === undefined) draw(cell, '', 'absent');
   else if (json === 'null') draw(cell, 'null', numeric ? 'null right' : 'null');
@@ -53,6 +58,28 @@ export function drawCell(
       return widthOf(drawn.length, digit);
     }
     draw(cell, drawn.length > charactersShownMax ? `${drawn.slice(0, charactersShownMax)}…` : drawn, '');
+  }
+  return 0;
+}
+
+/** Below this confidence, a label is drawn in italics. */
+const doubtfulBelow = 0.6;
+
+/** What a classifier says about a row: a label, or its confidence as a bar with two digits. */
+function drawAdded(
+  cell: Cell,
+  json: string | undefined,
+  { column, confidence }: { column: GridColumn; confidence: string | undefined },
+): number {
+  if (column.added === 'label') {
+    const kind =
+      confidence === undefined ? 'corrected' : Number(confidence) < doubtfulBelow ? 'doubtful' : '';
+    draw(cell, json === undefined ? '' : textOf(json), kind);
+  } else if (json === undefined) draw(cell, 'by you', 'null right');
+  else {
+    cell.element.style.setProperty('--share', json);
+    // Nothing is certain: 0.999 is not 1.00.
+    draw(cell, (Math.floor(Number(json) * 100) / 100).toFixed(2), 'confidence right');
   }
   return 0;
 }
@@ -77,7 +104,9 @@ function cut(json: string): string {
 
 /** Measures the first rows, and some rows of the whole result, because numbers often grow with the rows. */
 export function widthsOf(store: RowStore, digit: number): number[] {
-  const heads = store.columns.map(({ name, type }) => Math.max(name.length + 2, type.length * 0.9));
+  const heads = store.columns.map(({ name, type, added }) =>
+    added === 'confidence' ? 16 : Math.max(name.length + 4, type.length * 0.9),
+  );
   const longest = heads.map(() => 0);
   const step = Math.max(1, Math.floor(store.length / sampled));
   const values: Values = [];
@@ -88,6 +117,10 @@ export function widthsOf(store: RowStore, digit: number): number[] {
     for (const [at, json] of values.entries()) {
       const column = store.columns[at];
       if (json === undefined || column === undefined) continue;
+      if (column.added === 'confidence') {
+        longest[at] = 14;
+        continue;
+      }
       const drawn = column.numeric ? drawnText(textOf(json), column) : json;
       longest[at] = Math.max(longest[at] as number, drawn.length);
     }

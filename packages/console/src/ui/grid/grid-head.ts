@@ -10,10 +10,12 @@ interface HeadSurface {
   readonly widths: readonly number[];
   sortBy(column: number): void;
   resize(column: number, width: number | undefined): void;
+  readonly options: { onMenu?(column: number, at: HTMLElement): void };
 }
 
 export function makeHead(grid: HeadSurface, column: number): HTMLElement {
-  const { name = '', type = '', numeric = false } = grid.store.columns[column] ?? {};
+  const { name: stored = '', type = '', numeric = false, added } = grid.store.columns[column] ?? {};
+  const name = added === 'confidence' ? 'confidence' : stored;
   const cell = document.createElement('div');
   cell.setAttribute('role', 'columnheader');
   cell.setAttribute('aria-colindex', String(column + 1));
@@ -29,9 +31,23 @@ export function makeHead(grid: HeadSurface, column: number): HTMLElement {
   button.append(name);
   button.addEventListener('click', () => grid.sortBy(column));
   const small = document.createElement('small');
-  small.append(type);
+  small.append(added === 'label' ? 'label' : type);
   cell.append(button, small, makeHandle(grid, column));
+  const { onMenu } = grid.options;
+  if (onMenu !== undefined) cell.append(makeMenuButton(name, (at) => onMenu(column, at)));
   return cell;
+}
+
+function makeMenuButton(name: string, open: (at: HTMLElement) => void): HTMLElement {
+  const button = document.createElement('button');
+  button.type = 'button';
+  // The key M opens the menu of the active column.
+  button.tabIndex = -1;
+  button.className = 'grid-menu';
+  button.setAttribute('aria-label', `Actions for the column ${name}`);
+  button.title = 'Actions for the column (M)';
+  button.addEventListener('click', () => open(button));
+  return button;
 }
 
 /** Dragging it changes the width; a double click makes the column as wide as its values need. */

@@ -14,6 +14,7 @@ export interface GridSurface {
   readonly options: { onOpen(row: number, column: number): void };
   draw(): void;
   sortBy(column: number): void;
+  openMenu(column: number): void;
   resize(column: number, width: number | undefined): void;
 }
 
@@ -131,6 +132,7 @@ export class GridKeys {
     if (target !== undefined) this.move(target, event.shiftKey);
     else if (event.key === 'Enter' && !far) this.#grid.options.onOpen(row, column);
     else if (event.key.toLowerCase() === 's' && !far && !event.altKey) this.#grid.sortBy(column);
+    else if (event.key.toLowerCase() === 'm' && !far && !event.altKey) this.#grid.openMenu(column);
     else if ((event.key === '+' || event.key === '-') && !far)
       this.#grid.resize(column, (this.#grid.widths[column] as number) + (event.key === '+' ? 24 : -24));
     else if (event.key.toLowerCase() === 'a' && far) {

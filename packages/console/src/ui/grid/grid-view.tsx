@@ -1,11 +1,12 @@
 /** The grid in a view: it follows the rows that stream in, and shows a cell whole. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { RowStore, Sort } from '../../state/rows/row-store.ts';
+import type { GridColumn, RowStore, Sort } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
 import { copyText } from '../copy.tsx';
 import { Dialog } from '../dialog.tsx';
 import { counted } from '../format.ts';
+import { type MenuItem, MenuList } from '../menu.tsx';
 import { notify } from '../notice.tsx';
 import { Grid } from './grid.ts';
 import { indented } from './indented.ts';
@@ -17,22 +18,37 @@ interface GridViewProps {
   isTyped: boolean;
   filter: string;
   label: string;
+  /** Grows with the labels that were corrected. */
+  corrected?: number | undefined;
+  /** Further actions for a column. */
+  columnItems?: ((column: GridColumn) => MenuItem[]) | undefined;
+  /** Opens the label that a classifier added to a row. */
+  onLabel?: ((row: number) => void) | undefined;
   /** The rows that are shown, or what they still wait for. */
   onShown(rows: number | 'filter' | 'sort'): void;
 }
 
-export function GridView({ store, rows, isTyped, filter, label, onShown }: GridViewProps) {
+export function GridView(props: GridViewProps) {
+  const { store, rows, isTyped, filter, label, corrected, onShown } = props;
+  const latest = useRef(props);
+  latest.current = props;
   const host = useRef<HTMLDivElement>(null);
   const grid = useRef<Grid | undefined>(undefined);
   const turn = useRef(0);
   const [sort, setSort] = useState<Sort>();
+  const [menu, setMenu] = useState<{ column: number; at: HTMLElement }>();
   const [cell, setCell] = useState<{ row: number; column: number }>();
   // Before the next frame, which then draws the first rows.
   useLayoutEffect(() => {
     const made = new Grid(store, {
       label,
       onSort: setSort,
-      onOpen: (row, column) => setCell({ row, column }),
+      onOpen: (row, column) => {
+        const { onLabel } = latest.current;
+        if (onLabel !== undefined && store.columns[column]?.added !== undefined) onLabel(row);
+        else setCell({ row, column });
+      },
+      onMenu: (column, at) => setMenu({ column, at }),
     });
     grid.current = made;
     host.current?.replaceChildren(made.element);
@@ -51,12 +67,47 @@ export function GridView({ store, rows, isTyped, filter, label, onShown }: GridV
       grid.current?.changed();
       onShown(store.length);
     });
-  }, [store, isTyped, rows, sort, filter, onShown]);
+  }, [store, isTyped, rows, sort, filter, corrected, onShown]);
   return (
     <>
       <div class="grid-host" ref={host} />
+      {menu !== undefined && grid.current !== undefined && (
+        <ColumnMenu
+          {...menu}
+          grid={grid.current}
+          items={props.columnItems}
+          onClose={() => setMenu(undefined)}
+        />
+      )}
       {cell !== undefined && <CellView store={store} {...cell} onClose={() => setCell(undefined)} />}
     </>
+  );
+}
+
+interface ColumnMenuProps {
+  column: number;
+  at: HTMLElement;
+  grid: Grid;
+  items: GridViewProps['columnItems'];
+  onClose(): void;
+}
+
+function ColumnMenu({ column, at, grid, items, onClose }: ColumnMenuProps) {
+  const shown = grid.store.columns[column];
+  if (shown === undefined) return null;
+  const all = [
+    { label: 'Sort ascending', run: () => grid.setSort({ column, descending: false }) },
+    { label: 'Sort descending', run: () => grid.setSort({ column, descending: true }) },
+    ...(items?.(shown) ?? []),
+  ];
+  return (
+    <MenuList
+      label={`Actions for the column ${shown.name}`}
+      items={all}
+      anchor={at}
+      focus={grid.element}
+      onClose={onClose}
+    />
   );
 }
 

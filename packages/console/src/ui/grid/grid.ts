@@ -17,6 +17,8 @@ export interface GridOptions {
   onSort(sort: Sort | undefined): void;
   /** Called when a cell was opened with Enter or a double click. */
   onOpen(row: number, column: number): void;
+  /** Called to open the menu of a column. */
+  onMenu?(column: number, at: HTMLElement): void;
 }
 
 /** Rows and cells are created once and reused, because new ones for each frame would cause garbage collection. */
@@ -152,9 +154,19 @@ export class Grid {
   /** Sorts ascending, then descending, then restores the order of arrival. */
   sortBy(column: number): void {
     const now = this.sort?.column === column ? this.sort : undefined;
-    this.sort = now?.descending === true ? undefined : { column, descending: now !== undefined };
+    this.setSort(now?.descending === true ? undefined : { column, descending: now !== undefined });
+  }
+
+  /** Opens the menu of a column at its head. */
+  openMenu(column: number): void {
+    const title = this.#head.children[column + 1] as HTMLElement | undefined;
+    if (title !== undefined) this.options.onMenu?.(column, title);
+  }
+
+  setSort(sort: Sort | undefined): void {
+    this.sort = sort;
     this.#drawHead();
-    this.options.onSort(this.sort);
+    this.options.onSort(sort);
   }
 
   /** The visible columns as a half-open range. */
@@ -222,6 +234,7 @@ export class Grid {
       const needed = drawCell(cell, values[column], {
         column: this.store.columns[column],
         digit: this.#digit,
+        confidence: values[column + 1],
       });
       if (needed > (this.widths[column] as number)) this.#widen(column, needed);
       this.keys.mark(cell.element, row, column);

@@ -111,7 +111,8 @@ export class SmallSampleModel {
     const point = { rows: example.rows, inputs: tfIdf(model, example), vector };
     best.svm.score(weighted(this.#kernel.similarities(point), best.weight), svm);
     scoreBayes(model, example, bayes);
-    return best.calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
+    const probabilities = best.calibration.probabilities({ svm, bayes, priors: logShares(model, 1) });
+    return withDoubt(model, probabilities, this.#supports.length);
   }
 
   /** Returns the candidate with the least log loss over all examples, plus a prior that prefers weights near 1. */
@@ -188,6 +189,20 @@ export class SmallSampleModel {
       for (const [i, { at }] of batch.entries()) losses[at] = found[i] as number;
     }
   }
+}
+
+/**
+ * Mixes the probabilities with the class shares. If each of `count` examples was predicted correctly, a prediction is
+ * still wrong with a probability of about 1/(2·count + 2) (the estimator of Krichevsky and Trofimov). The factors of the
+ * calibration do not know this: if they predict all examples correctly, the best scale has no upper limit.
+ */
+function withDoubt(model: Model, probabilities: Float64Array, count: number): Float64Array {
+  const doubt = 1 / (2 * count + 2);
+  for (let c = 0; c < probabilities.length; c++) {
+    const share = (model.classes[c]?.examples ?? 0) / model.examples;
+    probabilities[c] = (1 - doubt) * (probabilities[c] as number) + doubt * share;
+  }
+  return probabilities;
 }
 
 function weighted({ sparse, dense }: Similarities, weight: number): Float64Array {

@@ -59,6 +59,22 @@ describe('a classifier of few examples', () => {
     expect(Math.abs(gap)).toBeLessThan(gapMax);
   });
 
+  it('is never almost certain after 15 examples', () => {
+    const texts: Record<string, string[]> = {
+      delivery: ['where is my parcel', 'my order has not arrived yet', 'the delivery is late'],
+      refund: ['I want my money back', 'please refund my last order', 'I would like a refund'],
+      praise: ['the coffee is wonderful', 'great service, thank you', 'I love your tea'],
+    };
+    const examples = Object.entries(texts).flatMap(([label, some]) => some.map((text) => ({ label, text })));
+    const learner = train([...examples, ...examples.slice(0, 6)]);
+    const [best] = learner.predict('where is my parcel');
+    expect(best?.classId).toBe('delivery');
+    expect(best?.confidence).toBeGreaterThan(0.8);
+    expect(best?.confidence).toBeLessThan(0.985);
+    const sum = learner.predict('my parcel').reduce((all, { confidence }) => all + confidence, 0);
+    expect(sum).toBeCloseTo(1, 10);
+  });
+
   it('is less confident the more words of a text are new', () => {
     const learner = train(makeExamples(30, createRandom(1)));
     const [known] = learner.predict('word1000 word1001');

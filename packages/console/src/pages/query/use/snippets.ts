@@ -2,6 +2,7 @@
 
 import type { JsonType } from '@datahub/contract/json-types';
 import { objectOf, parseExact, toText } from '../../../api/exact.ts';
+import { bodyCode, inScript, keyName, type Post, postCurl, postPython, postTypescript } from './post.ts';
 
 export interface Call {
   /** The address of the hub, with a slash at the end. */
@@ -15,23 +16,13 @@ export interface Call {
   key?: string | undefined;
 }
 
-export const keyName = 'DATAHUB_KEY';
 export const addressOfCall = ({ url }: Call): string => `${url}v1/queries/execute`;
 export const bodyText = ({ queryId, members }: Call): string =>
   `{"queryId":${JSON.stringify(queryId)},"context":${objectOf(members)}}`;
 
-const shellQuoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
-const shellKey = (key: string | undefined) =>
-  key === undefined ? `"x-service-api-key: $${keyName}"` : shellQuoted(`x-service-api-key: ${key}`);
+const postOf = (call: Call): Post => ({ address: addressOfCall(call), body: bodyText(call), key: call.key });
 
-export function curl(call: Call): string {
-  return [
-    `curl -s ${shellQuoted(addressOfCall(call))}`,
-    `-H ${shellKey(call.key)}`,
-    `-H 'content-type: application/json'`,
-    `-d ${shellQuoted(bodyText(call))}`,
-  ].join(' \\\n  ');
-}
+export const curl = (call: Call): string => postCurl(postOf(call));
 
 /** Why the values cannot be sent in an address; undefined if they can. */
 export function whyNoLink(members: [string, string][]): string | undefined {
@@ -70,15 +61,6 @@ const typeOf: Record<JsonType, string> = {
   'number|string|boolean|object|array': 'unknown',
 };
 
-/** The body as code, indented by `indent`. As a text if a number would lose digits in JavaScript. */
-function bodyCode(call: Call, indent: string): string {
-  const text = bodyText(call);
-  const body: unknown = JSON.parse(text);
-  if (JSON.stringify(body) !== text) return inScript(text);
-  const code = JSON.stringify(body, undefined, 2).replaceAll('<', '\\u003c').replaceAll('\n', `\n${indent}`);
-  return `JSON.stringify(${code})`;
-}
-
 export function typescript(call: Call): string {
   const members = call.columns.map(
     ({ name, jsonType }) => `  ${JSON.stringify(name)}: ${typeOf[jsonType]} | null;`,
@@ -87,46 +69,17 @@ export function typescript(call: Call): string {
     members.length === 0
       ? 'type Row = Record<string, unknown>;'
       : `interface Row {\n${members.join('\n')}\n}`;
-  const key = call.key === undefined ? `env.${keyName} ?? ''` : JSON.stringify(call.key);
-  return `${call.key === undefined ? "import { env } from 'node:process';\n\n" : ''}${row}
-
-const response = await fetch(${JSON.stringify(addressOfCall(call))}, {
-  method: 'POST',
-  headers: {
-    'content-type': 'application/json',
-    'x-service-api-key': ${key},
-  },
-  body: ${bodyCode(call, '  ')},
-});
-if (!response.ok) throw new Error(await response.text());
-const { data } = (await response.json()) as { data: Row[] };
-console.log(data);`;
+  return postTypescript(postOf(call), {
+    declarations: row,
+    answer: '{ data: Row[] }',
+    member: 'data',
+  });
 }
 
-export function python(call: Call): string {
-  const key = call.key === undefined ? `os.environ["${keyName}"]` : JSON.stringify(call.key);
-  return `import json
-${call.key === undefined ? 'import os\n' : ''}import urllib.request
-from decimal import Decimal
-
-request = urllib.request.Request(
-    ${JSON.stringify(addressOfCall(call))},
-    data=${JSON.stringify(bodyText(call))}.encode(),
-    headers={
-        "content-type": "application/json",
-        "x-service-api-key": ${key},
-    },
-)
-with urllib.request.urlopen(request) as response:
-    data = json.load(response, parse_float=Decimal)["data"]
-print(data)`;
-}
+export const python = (call: Call): string => postPython(postOf(call), 'data');
 
 const inMarkup = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-/** No text may end the script that it is in. */
-const inScript = (text: string) => JSON.stringify(text).replaceAll('<', '\\u003c');
-
 /** For a page of one of the origins that a browser key is bound to; that key may be public. */
 export function webPage(call: Call): string {
   return `<!doctype html>
@@ -137,7 +90,7 @@ export function webPage(call: Call): string {
   const response = await fetch(${inScript(addressOfCall(call))}, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-service-api-key': ${inScript(call.key ?? 'dhk_…')} },
-    body: ${bodyCode(call, '    ')},
+    body: ${bodyCode(bodyText(call), '    ')},
   });
   if (!response.ok) throw new Error(await response.text());
   const { data } = await response.json();

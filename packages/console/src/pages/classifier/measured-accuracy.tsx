@@ -1,0 +1,28 @@
+/** How often a classifier was right when it predicted examples that it had not learned yet. */
+
+import { callJson, part } from '../../api/client.ts';
+import { count } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+
+interface Evaluation {
+  recent: { examples: number; accuracy: number | null };
+}
+
+interface MeasuredAccuracyProps {
+  classifierId: string;
+  /** Another number reads it again. */
+  revision: number;
+}
+
+export function MeasuredAccuracy({ classifierId, revision }: MeasuredAccuracyProps) {
+  const path = `v1/classifiers/${part(classifierId)}/evaluation`;
+  const loaded = useLoad((signal) => callJson<Evaluation>(path, { signal }), [classifierId, revision]);
+  const { examples = 0, accuracy = null } = loaded.value?.recent ?? {};
+  if (accuracy === null || examples === 0) return null;
+  return (
+    <span>
+      So far it was right in {count(Math.round(accuracy * examples))} of {count(examples)} examples before it
+      learned them.
+    </span>
+  );
+}

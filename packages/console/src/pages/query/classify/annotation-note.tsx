@@ -1,0 +1,26 @@
+/** Which classifier labels the rows, and how often it was right. */
+
+import type { Annotation } from '../../../state/annotation.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import { linkTo } from '../../../state/route.ts';
+import { hubId } from '../../../state/workspace.ts';
+import { counted } from '../../../ui/format.ts';
+import { Icon } from '../../../ui/icons.tsx';
+import { MeasuredAccuracy } from '../../classifier/measured-accuracy.tsx';
+
+export function AnnotationNote({ work, annotation }: { work: QueryWork; annotation: Annotation }) {
+  const { corrected = 0 } = work.runner.state.value;
+  const { classifierId, name, text } = annotation;
+  return (
+    <p class="annotation-note">
+      <span>
+        <a href={linkTo('hub', hubId.value ?? '', 'classifier', classifierId)}>{name}</a> labels {text}.{' '}
+        <MeasuredAccuracy classifierId={classifierId} revision={corrected} /> Open a label to correct it.
+        {corrected > 0 && ` You corrected ${counted(corrected, 'label')}; run again to see what it learned.`}
+      </span>
+      <button type="button" class="quiet" onClick={() => work.annotate(undefined)}>
+        <Icon name="close" /> Remove the labels
+      </button>
+    </p>
+  );
+}

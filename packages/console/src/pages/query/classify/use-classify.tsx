@@ -1,0 +1,84 @@
+/** Labels a column of the rows with a classifier, and corrects labels. */
+
+import type { ComponentChild } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Annotation } from '../../../state/annotation.ts';
+import { may } from '../../../state/permissions.ts';
+import type { QueryWork } from '../../../state/query-work.ts';
+import type { GridColumn } from '../../../state/rows/row-store.ts';
+import { textOf } from '../../../state/rows/scan.ts';
+import type { MenuItem } from '../../../ui/menu.tsx';
+import { Later } from '../../lazy.tsx';
+
+export interface Classifying {
+  columnItems(column: GridColumn): MenuItem[];
+  onLabel(row: number): void;
+  /** Says which classifier labels the rows, and how good it is. */
+  note: ComponentChild;
+  dialog: ComponentChild;
+}
+
+interface Labelled {
+  row: number;
+  text: string;
+  label: string;
+}
+
+/** Only the rows of stored queries that read are labelled. */
+export function useClassify(work: QueryWork): Classifying {
+  const [column, setColumn] = useState<string>();
+  const [labelled, setLabelled] = useState<Labelled>();
+  const { annotation } = work.runner.state.value;
+  const isPossible = !work.isDraft.value && !work.writes && may('classifiers:predict');
+  const columnItems = ({ name, numeric, added }: GridColumn): MenuItem[] => {
+    if (!isPossible || numeric) return [];
+    if (added !== undefined) return [{ label: 'Remove the labels', run: () => work.annotate(undefined) }];
+    return [{ label: 'Classify this column …', run: () => setColumn(name) }];
+  };
+  const onLabel = (row: number) => {
+    if (annotation !== undefined) setLabelled(labelledIn(work, annotation, row));
+  };
+  const close = () => {
+    setColumn(undefined);
+    setLabelled(undefined);
+  };
+  return {
+    columnItems,
+    onLabel,
+    note: annotation && (
+      <Later>{({ AnnotationNote }) => <AnnotationNote work={work} annotation={annotation} />}</Later>
+    ),
+    dialog: (
+      <>
+        {column !== undefined && (
+          <Later>
+            {({ ClassifyDialog }) => <ClassifyDialog work={work} column={column} onClose={close} />}
+          </Later>
+        )}
+        {labelled !== undefined && annotation !== undefined && (
+          <Later>
+            {({ CorrectDialog }) => (
+              <CorrectDialog
+                classifier={annotation}
+                {...labelled}
+                onCorrected={(label) => work.runner.correct(labelled.row, label)}
+                onClose={close}
+              />
+            )}
+          </Later>
+        )}
+      </>
+    ),
+  };
+}
+
+/** The hub classifies a value that is no text by its JSON text. */
+function labelledIn(work: QueryWork, { text, as }: Annotation, row: number): Labelled | undefined {
+  const { store } = work.runner.state.value;
+  if (store === undefined) return undefined;
+  const cells = store.cells(row);
+  const jsonOf = (name: string) => cells[store.columns.findIndex((one) => one.name === name)];
+  const [value, label] = [jsonOf(text), jsonOf(as)];
+  if (value === undefined || value === 'null') return undefined;
+  return { row, text: textOf(value), label: label === undefined ? '' : textOf(label) };
+}
