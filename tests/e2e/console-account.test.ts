@@ -55,6 +55,48 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByText('Revoked').waitFor();
   });
 
+  it('creates a key for signed-in users, and shows what an example of their tokens pins', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT region FROM sales WHERE region = :region';
+    const label = `mine ${unique()}`;
+    const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }));
+    const name = `users ${unique()}`;
+    await goTo('keys');
+    await page.reload();
+    await button('New key').click();
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await page.getByLabel('Query', { exact: true }).selectOption({ label });
+    await page.getByLabel(/^Calls also need the token/).check();
+    await page.getByLabel('Issuer', { exact: true }).fill('https://id.example');
+    await page.getByLabel('Audience', { exact: true }).fill('shop');
+    await page.getByLabel('Variable of the claim').fill('region');
+    await page.getByLabel('Claim', { exact: true }).fill('app.region');
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const claims = {
+      iss: 'https://id.example',
+      aud: ['other'],
+      sub: 'é',
+      exp: 4e9,
+      app: { region: 'north' },
+    };
+    await page.getByLabel('An example of a token').fill(`${part({ alg: 'RS256' })}.${part(claims)}.x`);
+    const example = page.getByLabel('The example');
+    await example.getByText('region = "north"').waitFor();
+    expect(await example.locator('.banner').allTextContents()).toEqual(['Its audience (aud) is ["other"].']);
+    await button('Create key').click();
+    await button('I have copied it').click();
+    await page.getByText('signed-in users of https://id.example').waitFor();
+    const made = (await api.get('/v1/keys')).body.find((one: any) => one.name === name);
+    expect(made.limits.queryIds).toEqual([config.query.queryId]);
+    expect(made.limits.user).toEqual({
+      issuer: 'https://id.example',
+      audience: 'shop',
+      claims: { region: 'app.region' },
+      ratePerMinute: 60,
+    });
+  });
+
   it('trains a classifier by typing and from a file, predicts, and deletes a class', async () => {
     const { page } = shared;
     await goTo('new-classifier');

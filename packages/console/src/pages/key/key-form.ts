@@ -1,6 +1,7 @@
 /** The form of a new key, and the body of the request that creates it. By default a key may do little. */
 
 import type { Scope } from '@datahub/contract/scopes';
+import type { Claim } from '@datahub/contract/user-limit';
 import { parseExact } from '../../api/exact.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
 
@@ -40,10 +41,33 @@ export interface KeyForm {
   queryIds: string[];
   origins: string[];
   pinned: [string, string][];
+  user: UserForm | undefined;
   ratePerMinute: string;
   maxRows: string;
   days: string;
 }
+
+/** `limits.user`. */
+export interface UserForm {
+  issuer: string;
+  audience: string;
+  jwks: string;
+  claims: [variable: string, path: string][];
+  ratePerMinute: string;
+}
+
+export const emptyUser: UserForm = {
+  issuer: '',
+  audience: '',
+  jwks: '',
+  claims: [['', 'sub']],
+  ratePerMinute: '60',
+};
+
+export const claimsOf = ({ claims }: UserForm): Claim[] =>
+  claims
+    .map(([variable, path]) => ({ variable: variable.trim(), path: path.trim() }))
+    .filter(({ variable, path }) => variable !== '' && path !== '');
 
 export const emptyKey = (hubId: string): KeyForm => ({
   name: '',
@@ -53,6 +77,7 @@ export const emptyKey = (hubId: string): KeyForm => ({
   queryIds: [],
   origins: [],
   pinned: [],
+  user: undefined,
   ratePerMinute: '60',
   maxRows: '1000',
   days: '90',
@@ -81,8 +106,20 @@ function endOf(days: number | undefined, now: number, endsBy: string | undefined
   return endsBy !== undefined && (wanted === undefined || wanted > endsBy) ? endsBy : wanted;
 }
 
+function limitOf(user: UserForm): object {
+  const { issuer, audience, jwks } = user;
+  const ratePerMinute = whole(user.ratePerMinute);
+  return {
+    issuer: issuer.trim(),
+    audience: audience.trim(),
+    ...(jwks.trim() === '' ? {} : { jwks: jwks.trim() }),
+    claims: Object.fromEntries(claimsOf(user).map(({ variable, path }) => [variable, path])),
+    ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
+  };
+}
+
 export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
-  const { name, everything, scopes, hubIds, queryIds, origins, pinned } = form;
+  const { name, everything, scopes, hubIds, queryIds, origins, pinned, user } = form;
   const context = Object.fromEntries(
     pinned
       .filter(([variable]) => variable.trim() !== '')
@@ -98,6 +135,7 @@ export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): 
       ...(queryIds.length === 0 ? {} : { queryIds }),
       ...(origins.length === 0 ? {} : { origins }),
       ...(Object.keys(context).length === 0 ? {} : { context }),
+      ...(user === undefined ? {} : { user: limitOf(user) }),
       ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
       ...(maxRows === undefined ? {} : { maxRows }),
     },

@@ -110,7 +110,7 @@ function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): v
 }
 
 function limitsOf({ limits }: Key) {
-  const { hubIds, queryIds, origins, context, ratePerMinute, maxRows } = limits;
+  const { hubIds, queryIds, origins, context, ratePerMinute, maxRows, user } = limits;
   const words = [
     hubIds &&
       `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
@@ -120,6 +120,7 @@ function limitsOf({ limits }: Key) {
       Object.entries(context)
         .map(([name, value]) => `${name} = ${toText(value)}`)
         .join(', '),
+    user && `signed-in users of ${(user as { issuer: string }).issuer}`,
     ratePerMinute && `${count(ratePerMinute)} a minute`,
     maxRows && `${count(maxRows)} rows`,
   ].filter((word) => word !== undefined);

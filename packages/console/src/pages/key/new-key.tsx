@@ -10,10 +10,11 @@ import { CopyBlock } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
-import { Icon } from '../../ui/icons.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage } from '../query/use/snippets.ts';
 import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
+import { Pairs } from './pairs.tsx';
+import { SignedInUsers } from './signed-in-users.tsx';
 
 interface NewKeyProps {
   /** Set for a browser key of one query. */
@@ -160,6 +161,7 @@ function Limits({ form, set }: PartProps) {
         onChange={(origins) => set({ origins })}
       />
       <Pinned form={form} set={set} />
+      <SignedInUsers user={form.user} onChange={(user) => set({ user })} />
       <div class="columns-3">
         <Field
           label="Requests per minute"
@@ -187,8 +189,6 @@ function Limits({ form, set }: PartProps) {
 function Pinned({ form, set }: PartProps) {
   const [queryId] = form.queryIds;
   const names = queryId === undefined ? [] : workOf(queryId).fields.value.map(({ key }) => key);
-  const change = (at: number, pair: [string, string]) =>
-    set({ pinned: form.pinned.map((one, i) => (i === at ? pair : one)) });
   return (
     <fieldset class="pinned">
       <legend>Pinned variables</legend>
@@ -196,33 +196,13 @@ function Pinned({ form, set }: PartProps) {
         Values that users of the key cannot change, such as the tenant
         {names.length > 0 && ` (${names.join(', ')})`}.
       </p>
-      {form.pinned.map(([name, value], i) => (
-        <div class="pair" key={i}>
-          <input
-            aria-label="Variable"
-            placeholder="tenant"
-            value={name}
-            onInput={({ currentTarget }) => change(i, [currentTarget.value, value])}
-          />
-          <input
-            aria-label="Value"
-            placeholder="42"
-            value={value}
-            onInput={({ currentTarget }) => change(i, [name, currentTarget.value])}
-          />
-          <button
-            type="button"
-            class="quiet icon-only"
-            aria-label={`Remove ${name || 'this variable'}`}
-            onClick={() => set({ pinned: form.pinned.filter((_, at) => at !== i) })}
-          >
-            <Icon name="close" />
-          </button>
-        </div>
-      ))}
-      <button type="button" onClick={() => set({ pinned: [...form.pinned, ['', '']] })}>
-        Pin a variable
-      </button>
+      <Pairs
+        pairs={form.pinned}
+        labels={['Variable', 'Value']}
+        placeholders={['tenant', '42']}
+        add="Pin a variable"
+        onChange={(pinned) => set({ pinned })}
+      />
     </fieldset>
   );
 }
