@@ -141,7 +141,9 @@ describe('hubs as files', () => {
 
   it('reports all faults at once with file, line and column, and changes nothing', async () => {
     const { dir, path, run, change, env } = await copyExample('faults', engine);
-    await change('hub.yaml', (text) => text.replace(/\$\{env:SHOP_DB_PASSWORD\}/, 'secret-canary'));
+    await change('hub.yaml', (text) =>
+      text.replace(/\$\{env:SHOP_DB_PASSWORD\}/, 'secret-canary\n      colour: red'),
+    );
     await change('queries/orders/by-region.sql', (text) =>
       text.replace('-- source: Orders', '-- source: Order').replace('--   maxAgeS', '--   maxAge'),
     );
@@ -157,6 +159,7 @@ describe('hubs as files', () => {
       );
       for (const fault of [
         'hub.yaml:11:17: password is a secret',
+        'hub.yaml:12:7: colour is unknown',
         'queries/orders/by-region.sql:19:6: maxAge is unknown',
         'queries/products/revenue.mongodb:3:12: hub.yaml has no source Nowhere',
         'has the same path products/revenue',
@@ -207,6 +210,12 @@ describe('hubs as files', () => {
     expect([(await asCi('check')).code, (await asCi('plan')).code, (await asCi('apply')).code]).toEqual([
       0, 2, 3,
     ]);
+
+    // What only the hub can judge has its place in the file, too.
+    await change('queries/orders/by-region.sql', (text) => text.replace('value: 0.00', 'value: none'));
+    const place = /^queries\/orders\/by-region\.sql:16:15: context\.1\.value must be /m;
+    expect(await run('check')).toMatchObject({ code: 1, stdout: expect.stringMatching(place) });
+    expect(await run('plan')).toMatchObject({ code: 1, stderr: expect.stringMatching(place) });
   });
 
   it('does not overwrite what somebody changed, and takes over queries without a path', async () => {

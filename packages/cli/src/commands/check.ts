@@ -5,6 +5,7 @@ import { type Fault, toLine } from '../files/model.ts';
 import { hubOption, openDirectory } from '../files/open-plan.ts';
 import { inParallel } from '../files/parallel.ts';
 import type { QueryFile } from '../files/query-file.ts';
+import { toFaults } from '../files/rejection.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import type { Hub } from '../hub.ts';
 import { note, print, printJson } from '../output.ts';
@@ -58,12 +59,18 @@ async function checkQueries(
 
 async function checkOne(
   hub: Hub,
-  { query: { file, model, textLine }, sourceId }: { query: QueryFile; sourceId: string },
+  { query, sourceId }: { query: QueryFile; sourceId: string },
 ): Promise<Found[]> {
-  const { text: query, command, context, notNull } = model;
-  const body = { sourceId, query, command, context, notNull } as never;
-  const { problems } = await hub.call('POST /v1/queries/check', { body });
-  return problems.map(({ severity, code, detail, sql }) => {
+  const { file, model, textLine } = query;
+  const { text, command, context, notNull } = model;
+  const body = { sourceId, query: text, command, context, notNull } as never;
+  const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
+    const faults = toFaults(err, query);
+    if (faults.length === 0) throw err;
+    return faults.map((fault): Found => ({ ...fault, severity: 'error', code: err.code }));
+  });
+  if (Array.isArray(checked)) return checked;
+  return checked.problems.map(({ severity, code, detail, sql }) => {
     // A problem without a place is about the settings or the whole text.
     const at =
       sql?.line === undefined

@@ -10,6 +10,7 @@ import { hubFileName } from './hub-file.ts';
 import { type Fault, folderKey, type QueryModel, toLine } from './model.ts';
 import { changedMembers, type Plan, type QueryUpdate, type Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
+import { toFaults } from './rejection.ts';
 import { findFolder, type RemoteHub, readFolders, readRemote, toModel } from './remote.ts';
 
 export interface ApplyOptions {
@@ -247,13 +248,6 @@ async function requireUnchanged(
   );
 }
 
-/** Names of members in bodies that files call otherwise. */
-const renamed: Readonly<Record<string, string>> = {
-  parentNodeId: 'folder',
-  sourceId: 'source',
-  query: 'text',
-};
-
 /** Points a rejected member to its place in a file. */
 function explain(err: unknown, step: Step): unknown {
   if (!(err instanceof ProblemError)) return err;
@@ -266,25 +260,19 @@ function explain(err: unknown, step: Step): unknown {
   // Nothing in the files causes these.
   if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
   const file = 'file' in step ? step.file : undefined;
-  const errors = (err.problem.errors ?? []) as { pointer?: string; detail?: string }[];
   if (file === undefined)
     return step.kind === 'source' || step.kind === 'hub'
-      ? new CommandError(
-          `${hubFileName}: ${name}: ${err.message} ${errors.map((one) => `${one.pointer} ${one.detail}`).join('; ')}`,
-        )
+      ? new CommandError(`${hubFileName}: ${name}: ${err.message} ${pointersOf(err)}`)
       : err;
-  const faults = errors.map(({ pointer = '', detail = '' }): Fault => {
-    const words = pointer
-      .split('/')
-      .slice(1)
-      .filter((word) => word !== 'meta' && word !== 'config');
-    const path = words.map((word) => (/^\d+$/.test(word) ? Number(word) : (renamed[word] ?? word)));
-    const place = path[0] === 'text' ? { line: file.textLine, column: 1 } : file.place(path);
-    return { file: file.file, ...place, detail: `${path.join('.')} ${detail}` };
-  });
+  const faults = toFaults(err, file);
   if (faults.length > 0) return new RejectedError(faults);
   return new CommandError(`${file.file}:${file.textLine}:1: ${err.message}`);
 }
+
+const pointersOf = ({ problem }: ProblemError): string =>
+  ((problem.errors ?? []) as { pointer?: string; detail?: string }[])
+    .map(({ pointer, detail }) => `${pointer} ${detail}`)
+    .join('; ');
 
 /** The steps before the rejected one are done. */
 class RejectedError extends CommandError {

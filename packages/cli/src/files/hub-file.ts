@@ -1,9 +1,37 @@
 /** hub.yaml: the label of a hub, its sources, folders and classifiers. It contains no secret. */
 
+import { engines } from '@datahub/contract/engines';
+import { passwordProviders } from '@datahub/contract/password-from';
+import { serverSettingNames, serverSettings, tlsModes } from '@datahub/contract/source-settings';
 import { type Fault, type HubModel, type SourceModel, toPath } from './model.ts';
-import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
+import { envName, type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 export const hubFileName = 'hub.yaml';
+
+const setting = (shape: Shape): Shape => ({ setting: shape });
+
+const hosts: Shape = {
+  list: { members: { host: 'text', port: 'whole number' }, required: ['host', 'port'] },
+};
+const serverShapes = { text: 'text', flag: 'boolean', hosts } as const satisfies Record<string, Shape>;
+const settingShapes: Record<string, Shape> = {
+  host: 'text',
+  port: 'whole number',
+  database: 'text',
+  user: 'text',
+  // `readHubFile` says that secrets must be expressions.
+  password: 'any',
+  tls: {
+    members: { mode: setting({ oneOf: tlsModes }), ca: setting('text'), cert: setting('text'), key: 'any' },
+  },
+  pool: { members: { max: setting('whole number'), idleTimeoutMs: setting('whole number') } },
+  statementTimeoutMs: 'whole number',
+  passwordFrom: {
+    members: { kind: setting({ oneOf: passwordProviders }), region: setting('text') },
+    required: ['kind', 'region'],
+  },
+  ...Object.fromEntries(serverSettingNames.map((name) => [name, serverShapes[serverSettings[name].kind]])),
+};
 
 const shape: Shape = {
   members: {
@@ -11,7 +39,16 @@ const shape: Shape = {
     label: 'text',
     sources: {
       list: {
-        members: { label: 'text', engine: 'text', connectionSettings: 'object' },
+        members: {
+          label: 'text',
+          engine: { oneOf: engines },
+          connectionSettings: {
+            members: Object.fromEntries(
+              Object.entries(settingShapes).map(([name, one]) => [name, setting(one)]),
+            ),
+            required: ['host', 'port', 'database', 'user'],
+          },
+        },
         required: ['label', 'engine', 'connectionSettings'],
       },
     },
@@ -30,11 +67,6 @@ export interface HubFile {
   model: Omit<HubModel, 'queries'>;
   place: Located<unknown>['place'];
 }
-
-/** An expression for a value that is not in the file. */
-const expression = /^\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
-export const envName = (value: unknown): string | undefined =>
-  typeof value === 'string' ? expression.exec(value)?.[1] : undefined;
 
 /** The settings that the hub never shows. */
 export const secretPaths = [['password'], ['tls', 'key']] as const;

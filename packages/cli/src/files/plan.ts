@@ -5,11 +5,13 @@ import type { Environment } from '../access.ts';
 import { writeExact } from '../exact-numbers.ts';
 import type { Hub } from '../hub.ts';
 import { type Directory, FaultsError } from './directory.ts';
-import { envName, hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
+import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
 import { type Fault, folderKey, type QueryModel, type SourceModel } from './model.ts';
 import { inParallel } from './parallel.ts';
 import type { QueryFile } from './query-file.ts';
+import { toFaults } from './rejection.ts';
 import { type RemoteHub, type RemoteQuery, readClassifiers } from './remote.ts';
+import { envName } from './yaml.ts';
 
 export interface ContractChange {
   kind: string;
@@ -49,6 +51,7 @@ export interface QueryUpdate {
   members: string[];
   /** Undefined if the key may not check queries, or if the source did not answer. */
   contract?: ContractChange[];
+  /** Undefined if the hub could not read its audit log. */
   callers?: Callers;
 }
 
@@ -271,23 +274,30 @@ const contractMembers = ['text', 'context', 'notNull', 'command', 'source'];
 /** Adds what callers notice of each change: the contract, and who called the query. */
 export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<void> {
   const sourceIds = new Map(remote?.sources.map(({ label, sourceId }) => [label, sourceId]));
-  await inParallel(steps, async (step) => {
+  const faults: Fault[][] = [];
+  await inParallel(steps, async (step, i) => {
     if (step.kind !== 'query' || step.action === 'create') return;
     const { queryId } = step.remote;
-    const usage = await hub.call('GET /v1/queries/{queryId}/usage', { path: { queryId } });
-    step.callers = { calls: usage.count, keys: usage.totalKeys };
+    const path = { queryId };
+    const usage = await hub.call('GET /v1/queries/{queryId}/usage', { path }).catch(unlessUnknown);
+    if (usage !== undefined) step.callers = { calls: usage.count, keys: usage.totalKeys };
     if (step.action !== 'update' || !step.members.some((name) => contractMembers.includes(name))) return;
     const { text: query, command, context, notNull, source } = step.file.model;
     const sourceId = sourceIds.get(source);
     if (sourceId === undefined) return;
     const body = { sourceId, query, command, context, notNull, compareTo: queryId } as never;
-    const checked = await hub.call('POST /v1/queries/check', { body }).catch(unlessForbidden);
+    const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
+      faults[i] = toFaults(err, step.file);
+      return faults[i].length > 0 ? undefined : unlessUnknown(err);
+    });
     if (checked?.changes !== undefined) step.contract = checked.changes as ContractChange[];
   });
+  const all = faults.flat();
+  if (all.length > 0) throw new FaultsError(all);
 }
 
-/** A plan needs no right to check queries. */
-function unlessForbidden(err: unknown): undefined {
+/** A plan needs no right to check queries, and neither their source nor the audit log. */
+function unlessUnknown(err: unknown): undefined {
   if (err instanceof ProblemError && (err.status === 403 || err.status === 503)) return undefined;
   throw err;
 }

@@ -1,9 +1,13 @@
 /** The file of a query: its settings in comments, then its text. */
 
+import { toolNamePattern } from '@datahub/contract/limits';
+import { declarableTypes } from '@datahub/contract/variable-types';
 import type { Fault, QueryModel } from './model.ts';
 import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 const fence = '-- ---';
+
+const toolName: Shape = { pattern: toolNamePattern, what: 'of 1 to 64 letters, digits, - and _' };
 
 const shape: Shape = {
   members: {
@@ -15,19 +19,22 @@ const shape: Shape = {
       list: {
         members: {
           key: 'text',
-          type: 'text',
+          type: { oneOf: declarableTypes },
           value: 'any',
-          required: 'any',
+          required: 'boolean',
           enum: { list: 'any' },
           description: 'text',
-          secret: 'any',
+          secret: 'boolean',
         },
         required: ['key'],
       },
     },
     notNull: { list: 'text' },
-    cache: { members: { maxAgeS: 'any', staleS: 'any', validate: 'text' }, required: ['maxAgeS'] },
-    tool: { members: { name: 'text', description: 'text' }, required: ['description'] },
+    cache: {
+      members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' },
+      required: ['maxAgeS'],
+    },
+    tool: { members: { name: toolName, description: 'text' }, required: ['description'] },
     presentation: 'object',
   },
   required: ['label', 'source'],
@@ -70,10 +77,20 @@ export function writeQueryFile(query: QueryModel): string {
   return [fence, ...comments, fence, query.text, ''].join('\n');
 }
 
+/**
+ * Git on Windows can end all lines with CRLF, and editors there can begin a file with a byte order mark. `export` writes
+ * neither, so a text that has CRLF itself is between fences that end with LF.
+ */
+function asWritten(bytes: string): string {
+  const text = bytes.replace(/^\uFEFF/, '');
+  return text.startsWith(`${fence}\r\n`) ? text.replaceAll('\r\n', '\n') : text;
+}
+
 export function readQueryFile(
-  text: string,
+  bytes: string,
   { file, path, isSql, faults }: { file: string; path: string; isSql: boolean; faults: Fault[] },
 ): QueryFile | undefined {
+  const text = asWritten(bytes);
   const lines = text.split('\n');
   const isFence = (line: string) => line.trimEnd() === fence;
   const end = lines.findIndex((line, i) => i > 0 && isFence(line));
@@ -83,7 +100,7 @@ export function readQueryFile(
     return undefined;
   }
   const front = lines.slice(1, end);
-  const odd = front.findIndex((line) => !/^--( |\r?$)/.test(line));
+  const odd = front.findIndex((line) => !/^--( |$)/.test(line));
   if (odd !== -1) {
     faults.push({ file, line: odd + 2, column: 1, detail: 'The line must begin with "-- ".' });
     return undefined;

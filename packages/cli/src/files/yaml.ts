@@ -28,7 +28,24 @@ const options = { customTags: (tags: unknown[]) => [exactNumber, ...tags] as nev
 export const writeYaml = (value: object): string =>
   new Document(value, { ...options, aliasDuplicateObjects: false }).toString({ lineWidth: 0 });
 
-export type Shape = 'text' | 'any' | 'object' | { list: Shape } | Members;
+export type Shape =
+  | 'text'
+  | 'whole number'
+  | 'boolean'
+  | 'any'
+  | 'object'
+  | { oneOf: readonly string[] }
+  /** `what` completes "must be". */
+  | { pattern: string; what: string }
+  /** The value, null, or an expression for a value that is not in the file. */
+  | { setting: Shape }
+  | { list: Shape }
+  | Members;
+
+/** An expression for a value that is not in the file. */
+const expression = /^\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
+export const envName = (value: unknown): string | undefined =>
+  typeof value === 'string' ? expression.exec(value)?.[1] : undefined;
 
 interface Members {
   members: Readonly<Record<string, Shape>>;
@@ -48,24 +65,32 @@ export interface Origin {
   column: number;
 }
 
-/** Reports all faults of the text. Returns undefined if it is no YAML of the shape. */
+/**
+ * Reports all faults of the text. Returns undefined if it is no YAML of the shape; with unknown members it has the
+ * shape, so that the caller can report its other faults, too.
+ */
 export function readYaml<T>(
   text: string,
   { origin, shape, faults }: { origin: Origin; shape: Shape; faults: Fault[] },
 ): Located<T> | undefined {
   const lines = new LineCounter();
   const document = parseDocument(text, { ...options, lineCounter: lines });
-  const before = faults.length;
+  let hasShape = document.errors.length === 0;
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { line: origin.line + line - 1, column: origin.column + Math.max(col, 1) - 1 };
   };
-  const report = (offset: number, detail: string) =>
+  const reportUnknown: Check['reportUnknown'] = (offset, detail) => {
     faults.push({ file: origin.file, ...at(offset), detail });
+  };
+  const report: Check['report'] = (offset, detail) => {
+    hasShape = false;
+    reportUnknown(offset, detail);
+  };
   for (const { pos, message } of document.errors)
     report(pos[0], `is not YAML: ${message.split('\n')[0]?.replace(/ at line \d+.*$/, '')}`);
-  if (document.errors.length === 0) checkShape(document.contents, { shape, name: '', report });
-  if (faults.length > before) return undefined;
+  if (hasShape) checkShape(document.contents, { shape, name: '', report, reportUnknown });
+  if (!hasShape) return undefined;
   const place: Located<T>['place'] = (path) => {
     for (let length = path.length; length > 0; length--) {
       const node = document.getIn(path.slice(0, length), true) as Node | undefined;
@@ -80,31 +105,43 @@ interface Check {
   shape: Shape;
   name: string;
   report(offset: number, detail: string): void;
+  reportUnknown(offset: number, detail: string): void;
 }
 
-function checkShape(node: unknown, { shape, name, report }: Check): void {
+function checkShape(node: unknown, check: Check): void {
+  const { shape, name, report } = check;
   const fail = (what: string) => report(offsetOf(node), `${name || 'The file'} must be ${what}`);
+  const value = isScalar(node) ? node.value : undefined;
   if (shape === 'any') return;
   if (shape === 'text') {
-    if (!isScalar(node) || typeof node.value !== 'string') fail('a text');
+    if (typeof value !== 'string') fail('a text');
+  } else if (shape === 'whole number') {
+    if (!Number.isSafeInteger(value)) fail('a whole number');
+  } else if (shape === 'boolean') {
+    if (typeof value !== 'boolean') fail('true or false');
   } else if (shape === 'object') {
     if (!isMap(node)) fail('a mapping');
+  } else if ('oneOf' in shape) {
+    if (!shape.oneOf.some((one) => one === value)) fail(`one of ${shape.oneOf.join(', ')}`);
+  } else if ('pattern' in shape) {
+    if (typeof value !== 'string' || !new RegExp(shape.pattern).test(value)) fail(shape.what);
+  } else if ('setting' in shape) {
+    if (value !== null && envName(value) === undefined) checkShape(node, { ...check, shape: shape.setting });
   } else if ('list' in shape) {
     if (!isSeq(node)) fail('a list');
     else
       node.items.forEach((item, i) => {
-        checkShape(item, { shape: shape.list, name: `${name}[${i}]`, report });
+        checkShape(item, { ...check, shape: shape.list, name: `${name}[${i}]` });
       });
-  } else if (isMap(node)) checkMembers(node, { shape, name, report });
+  } else if (isMap(node)) checkMembers(node, { ...check, shape });
   else fail('a mapping');
 }
 
 const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
 
-function checkMembers(
-  node: YAMLMap,
-  { shape: { members, required = [] }, name, report }: Check & { shape: Members },
-): void {
+function checkMembers(node: YAMLMap, check: Check & { shape: Members }): void {
+  const { name, report, reportUnknown } = check;
+  const { members, required = [] } = check.shape;
   const prefix = name === '' ? '' : `${name}.`;
   const seen = new Set<string>();
   for (const { key, value } of node.items) {
@@ -112,8 +149,8 @@ function checkMembers(
     seen.add(member);
     const shape = Object.hasOwn(members, member) ? members[member] : undefined;
     const known = Object.keys(members).join(', ');
-    if (shape === undefined) report(offsetOf(key), `${member} is unknown; known are ${known}`);
-    else checkShape(value, { shape, name: prefix + member, report });
+    if (shape === undefined) reportUnknown(offsetOf(key), `${member} is unknown; known are ${known}`);
+    else checkShape(value, { ...check, shape, name: prefix + member });
   }
   for (const member of required)
     if (!seen.has(member)) report(offsetOf(node), `${prefix}${member} is missing`);
