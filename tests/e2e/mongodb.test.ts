@@ -68,6 +68,11 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
       { $group: { _id: null, total: { $sum: '$amount' } } },
     ];
     expect(await run({ aggregate: 'sales', pipeline }, { least: 20 })).toEqual([{ _id: null, total: 50 }]);
+    const regions = await run(
+      { distinct: 'sales', key: 'region', query: { amount: { $gte: ':least' } } },
+      { least: 0 },
+    );
+    expect(regions).toContainEqual({ value: 'north' });
   });
 
   it.each([{ $ne: null }, { $gt: '' }, [{ $where: 'true' }], { $regex: '.' }])(

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
@@ -80,6 +81,26 @@ describe.each(engines)('the signature of a query on %s', (engine) => {
     expect((await api.ok(run([1, 2]))).data).toEqual([{ id: 1 }, { id: 2 }]);
     if (context.length > 0) expect((await api.ok(run(null))).data).toEqual([]);
   });
+
+  it.skipIf(isPostgres)(
+    'is null if the server reports the columns only when the statement runs',
+    async () => {
+      // MySQL creates procedures only outside of prepared statements.
+      if (engine === 'mariadb') {
+        const procedure = `shown_${randomBytes(4).toString('hex')}`;
+        await run(`CREATE PROCEDURE ${procedure}() SELECT 1 AS one`, 'CREATE');
+        const called = await store(`CALL ${procedure}()`, { command: 'CALL' });
+        expect(await signature(called)).toBeNull();
+        expect(await run(`CALL ${procedure}()`, 'CALL')).toEqual({ data: [{ one: 1 }] });
+      }
+      const explained = await store('/* the plan */ EXPLAIN SELECT 1', { command: 'EXPLAIN' });
+      const columns = (await signature(explained))?.columns.map(({ name }: { name: string }) => name);
+      const { data } = await api.ok(api.post('/v1/queries/execute', { queryId: explained }));
+      // MariaDB and MySQL 8 report the columns of an EXPLAIN, MySQL 9 does not.
+      expect([undefined, Object.keys(data[0])]).toContainEqual(columns);
+      await api.ok(api.post(`/v1/sources/${sourceId}/check`));
+    },
+  );
 
   it('is in the answer to a save that asks for it', async () => {
     const body = { hubId, sourceId, label: 'saved', query: 'SELECT id FROM sales' };

@@ -1,6 +1,6 @@
 /** Compiles stored SQL: checks the statement, finds its variables, and writes and caches the texts that run. */
 
-import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
+import type { BoundStatement, BoundValue, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
 import { declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
@@ -10,16 +10,48 @@ import { refuseSessionUse } from './session-use.ts';
 import { findPlaceholders, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
-import { syntaxOf } from './syntax.ts';
+import { bySyntax, type Syntax } from './syntax.ts';
 import { findWarnings } from './warnings.ts';
 
 /** The most cached texts of one statement. Beyond it, the text is written again for each call. */
 const textsMax = 64;
 const textsCharactersMax = 1_048_576;
 
+interface Writer {
+  write(source: Source, values: Value[]): string;
+  /** Throws SQL_REJECTED if the engine cannot bind the values. */
+  params(source: Source, values: Value[]): BoundValue[];
+  /** Identifies the form of a list in the text. */
+  formOf(list: readonly unknown[]): string;
+  /** True if a variable that is used several times is one placeholder. */
+  sharesPlaceholders: boolean;
+  /** True if each kind of row lock fails in a read-only transaction. */
+  refusesLocks: boolean;
+}
+
+const writers: Record<Syntax, Writer> = {
+  postgres: {
+    write: writePostgres,
+    params: postgresParams,
+    formOf: () => 'a',
+    sharesPlaceholders: true,
+    refusesLocks: true,
+  },
+  mysql: {
+    write: writeMysql,
+    params: (source, values) => {
+      requireFewPlaceholders(source, values);
+      return mysqlParams(source, values);
+    },
+    formOf: ({ length }) => String(paddedLength(length)),
+    sharesPlaceholders: false,
+    refusesLocks: false,
+  },
+};
+
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */
 export function compileSql(text: string, options: CompileOptions & { dialect: Dialect }): CompiledStatement {
-  const isPostgres = syntaxOf[options.dialect] === 'postgres';
+  const writer = bySyntax(options.dialect, writers);
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const all = tokenize(text, options.dialect, (name) => declared.has(name));
   const { verb, kind, uncounted, tokens } = checkShape(text, all, options);
@@ -30,15 +62,12 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const end = tokens.at(-1)?.end ?? 0;
   const placeholders = findPlaceholders(tokens, names);
   const source: Source = { text: text.slice(0, end), placeholders, declarations };
-  const textFor = createTextCache((values) =>
-    isPostgres ? writePostgres(source, values) : writeMysql(source, values),
-  );
+  const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(({ list }) => list !== undefined).map(({ variable }) => variable);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const bindValues = (values: Value[]): BoundStatement => {
-    if (!isPostgres) requireFewPlaceholders(source, values);
-    const key = lists.length === 0 ? '' : keyOf(values, lists, isPostgres);
-    const params = isPostgres ? postgresParams(source, values) : mysqlParams(source, values);
+    const params = writer.params(source, values);
+    const key = lists.length === 0 ? '' : keyOf(values, lists, writer);
     return { key, text: textFor(key, values), params };
   };
   return {
@@ -51,14 +80,16 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     describable: () => {
       const forms = describedForms(source, untypedLists).map((values) => ({
         ...bindValues(values),
-        placeholders: isPostgres ? names : placeholders.map(({ variable }) => names[variable] as string),
+        placeholders: writer.sharesPlaceholders
+          ? names
+          : placeholders.map(({ variable }) => names[variable] as string),
       }));
       return forms.filter(({ text: form }, i) => forms.findIndex((other) => other.text === form) === i);
     },
     warnings: () =>
       findWarnings(text, tokens, {
         declared: new Set(declared.keys()),
-        isPostgres,
+        refusesLocks: writer.refusesLocks,
         isRead: kind === 'read',
       }),
     columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
@@ -106,13 +137,12 @@ function createTextCache(write: (values: Value[]) => string): (key: string, valu
   };
 }
 
-/** Returns a key of the variables that are lists, and on MySQL of their padded lengths. */
-function keyOf(values: Value[], lists: number[], isPostgres: boolean): string {
+/** Returns a key of the forms of the variables that are lists. */
+function keyOf(values: Value[], lists: number[], { formOf }: Writer): string {
   return lists
     .map((variable) => {
       const value = values[variable];
-      if (!Array.isArray(value)) return '-';
-      return isPostgres ? 'a' : String(paddedLength(value.length));
+      return Array.isArray(value) ? formOf(value) : '-';
     })
     .join(',');
 }

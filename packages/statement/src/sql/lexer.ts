@@ -2,7 +2,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect } from '../types.ts';
-import { syntaxOf } from './syntax.ts';
+import { bySyntax } from './syntax.ts';
 
 export interface Token {
   /** `quoted` covers strings, quoted identifiers and dollar quotes; `symbol` one character, or `::` or `:=`. */
@@ -58,7 +58,7 @@ class Lexer {
 
   constructor(text: string, dialect: Dialect, isDeclared: (name: string) => boolean) {
     this.#text = text;
-    this.#postgres = syntaxOf[dialect] === 'postgres';
+    this.#postgres = bySyntax(dialect, { postgres: true, mysql: false });
     this.#isDeclared = isDeclared;
   }
 

@@ -5,7 +5,7 @@
 
 import type { ColumnFacts, Dialect } from '../types.ts';
 import type { Token } from './lexer.ts';
-import { syntaxOf } from './syntax.ts';
+import { bySyntax } from './syntax.ts';
 
 export const noFacts: ColumnFacts = { keepsNotNull: false, neverNull: [] };
 
@@ -25,7 +25,7 @@ export function columnFacts(
   { dialect, verb }: { dialect: Dialect; verb: string },
 ): ColumnFacts {
   if (!queryWords.has(verb)) return noFacts;
-  const isMysql = syntaxOf[dialect] === 'mysql';
+  const isMysql = bySyntax(dialect, { postgres: false, mysql: true });
   const has = (words: ReadonlySet<string>) =>
     tokens.some(({ kind, text: word }) => kind === 'word' && words.has(word));
   const isGrouped = has(groupingWords);

@@ -4,7 +4,7 @@ import { readingVerbs } from '@datahub/contract/commands';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect, StatementKind } from '../types.ts';
 import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
-import { syntaxOf } from './syntax.ts';
+import { bySyntax } from './syntax.ts';
 
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set<string>(readingVerbs);
@@ -171,9 +171,12 @@ const explainWords = new Set([
  */
 function isInserting(tokens: Token[], at: number, dialect: Dialect): boolean {
   const verb = tokens[at - 1]?.text ?? '';
-  if (syntaxOf[dialect] === 'postgres') return verb === 'INSERT' || verb === 'MERGE';
-  const inserts = verb === 'INSERT' || verb === 'REPLACE';
-  return inserts && tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text));
+  return bySyntax(dialect, {
+    postgres: () => verb === 'INSERT' || verb === 'MERGE',
+    mysql: () =>
+      (verb === 'INSERT' || verb === 'REPLACE') &&
+      tokens.slice(0, at - 1).every(({ text }) => explainWords.has(text)),
+  })();
 }
 
 /** Rejects SELECT … INTO, which creates a table, a file or a variable. */

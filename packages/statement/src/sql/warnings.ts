@@ -11,14 +11,14 @@ const variableInText = /(?<![\w:]):([A-Za-z_]\w{0,63})(?!\w)/g;
 interface Circumstances {
   /** The names in the query's context. */
   declared: ReadonlySet<string>;
-  isPostgres: boolean;
+  refusesLocks: boolean;
   isRead: boolean;
 }
 
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
-  { declared, isPostgres, isRead }: Circumstances,
+  { declared, refusesLocks, isRead }: Circumstances,
 ): StatementWarning[] {
   const known = new Set([
     ...declared,
@@ -29,7 +29,7 @@ export function findWarnings(
     ...orderVariables(tokens),
     ...tableVariables(tokens),
     ...sliceBounds(tokens),
-    ...(isRead ? rowLocks(tokens, isPostgres) : []),
+    ...(isRead ? rowLocks(tokens, refusesLocks) : []),
   ].sort((a, b) => a.at - b.at);
   return found
     .slice(0, warningsMax)
@@ -121,12 +121,12 @@ function* sliceBounds(tokens: readonly Token[]): Iterable<Found> {
 const rowLock = /^(UPDATE|SHARE|NO KEY UPDATE|KEY SHARE)\b/;
 
 /** In a transaction that only reads, PostgreSQL allows none of these locks, and MySQL and MariaDB no FOR UPDATE. */
-function* rowLocks(tokens: readonly Token[], isPostgres: boolean): Iterable<Found> {
+function* rowLocks(tokens: readonly Token[], refusesLocks: boolean): Iterable<Found> {
   for (const [i, { kind, text, start }] of tokens.entries()) {
     if (kind !== 'word' || text !== 'FOR') continue;
     const words = tokens.slice(i + 1, i + 4).map((token) => (token.kind === 'word' ? token.text : ''));
     const lock = rowLock.exec(words.join(' '))?.[1];
-    if (lock === undefined || (!isPostgres && lock !== 'UPDATE')) continue;
+    if (lock === undefined || (!refusesLocks && lock !== 'UPDATE')) continue;
     const detail = `FOR ${lock} locks rows, so the database rejects the statement under a command that only reads. Set the command to CALL, or remove FOR ${lock}.`;
     yield { code: 'LOCKING_READ', detail, at: start };
   }

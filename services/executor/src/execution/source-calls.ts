@@ -212,6 +212,8 @@ export function createDescriber(deps: SourceDeps, { background = false } = {}): 
       return true;
     } catch (err) {
       if (isRejection(err)) return false;
+      // The columns are unknown before the statement runs.
+      if (err instanceof HubError && err.code === 'OPTION_REFUSED') return true;
       throw err;
     }
   };

@@ -32,6 +32,8 @@ const farewellMs = 1_000;
 export interface SourceClient {
   readonly client: MongoClient;
   readonly serverVersion: string;
+  /** False for FerretDB, whose `distinct` rejects `maxTimeMS`. The hub cancels it at the timeout. */
+  readonly timesDistinct: boolean;
   /** True if commands go to one known server or to a primary, so that another socket can cancel them. */
   readonly isStoppable: boolean;
   /** The listener is called each time the driver closes its connections to a server. */
@@ -61,11 +63,11 @@ export async function openClient(
   try {
     client = new MongoClient(addresses.uri, toOptions(settings, seeds, credentials));
     const opened = client;
-    const serverVersion = await untilConnected(client, deps.signal);
+    const server = await untilConnected(client, deps.signal);
     const { readPreference = 'primary' } = settings;
     return {
       client: opened,
-      serverVersion,
+      ...server,
       isStoppable: seeds.isDirect || readPreference === 'primary',
       onLost: (listener) => void opened.on('connectionPoolCleared', listener),
       offLost: (listener) => void opened.off('connectionPoolCleared', listener),
@@ -192,7 +194,10 @@ function toOptions(
 }
 
 /** Resolves to the server's version. Rejects once every server has failed; the driver itself would keep trying. */
-async function untilConnected(client: MongoClient, signal: AbortSignal): Promise<string> {
+async function untilConnected(
+  client: MongoClient,
+  signal: AbortSignal,
+): Promise<Pick<SourceClient, 'serverVersion' | 'timesDistinct'>> {
   const { promise: hopeless, reject } = Promise.withResolvers<never>();
   hopeless.catch(() => {});
   const abort = () => reject(signal.reason);
@@ -207,8 +212,9 @@ async function untilConnected(client: MongoClient, signal: AbortSignal): Promise
   signal.addEventListener('abort', abort, { once: true });
   const open = async () => {
     await client.connect();
-    const { version } = await client.db('admin').command({ buildInfo: 1 });
-    return `MongoDB ${String(version).slice(0, 32)}`;
+    const { version, ferretdbVersion } = await client.db('admin').command({ buildInfo: 1 });
+    const serverVersion = `MongoDB ${String(version).slice(0, 32)}`;
+    return { serverVersion, timesDistinct: ferretdbVersion === undefined };
   };
   try {
     return await Promise.race([open(), hopeless]);

@@ -95,8 +95,11 @@ export class MongodbConnection implements Connection {
     const rows = new DocumentRows({ sink, rowBytesMax: this.#session.rowBytesMax, command });
     const [name = ''] = Object.keys(command);
     const maxTimeMS = Math.ceil(statementTimeoutMs);
-    if (name !== 'find' && name !== 'aggregate')
-      return rows.single(name, await this.#ask({ ...command, maxTimeMS }, this.#session.readPreference));
+    if (name !== 'find' && name !== 'aggregate') {
+      const isTimed = name !== 'distinct' || this.#session.lease.source.timesDistinct;
+      const timed = isTimed ? { ...command, maxTimeMS } : command;
+      return rows.single(name, await this.#ask(timed, this.#session.readPreference));
+    }
     const first = Math.min(batchSizes.first, maxRows + 1);
     const sized = name === 'find' ? { batchSize: first } : { cursor: { batchSize: first } };
     const { session, readPreference } = this.#session;

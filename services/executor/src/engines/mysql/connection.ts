@@ -1,5 +1,6 @@
 /** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
@@ -29,7 +30,7 @@ import {
   track,
 } from './session.ts';
 import { createPrepareReader, execute, keyOf, type Prepared, PreparedStatements } from './statements.ts';
-import { usesSession } from './text.ts';
+import { hidesColumns, usesSession } from './text.ts';
 import { type Commands, ok, type Response, Wire } from './wire.ts';
 
 export class MysqlConnection implements Connection {
@@ -279,6 +280,13 @@ export class MysqlConnection implements Connection {
     const { text } = statement;
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
     const prepared = await preparing.catch((err) => Promise.reject(located(err, text)));
+    if (prepared.columns.length === 0 && hidesColumns(text)) {
+      throw new HubError(
+        'OPTION_REFUSED',
+        'The server reports the columns of this statement only when it runs.',
+        { retryable: false },
+      );
+    }
     return describePrepared(prepared, text, (query) => this.#rows(query));
   }
 

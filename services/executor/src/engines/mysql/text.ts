@@ -25,6 +25,12 @@ export const usesSession = (text: string) =>
   // A name in backticks may be a function.
   sessionWords.test(text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')));
 
+/** True if a server may describe the statement without the columns that it returns when it runs. */
+export const hidesColumns = (text: string) =>
+  /^\s*(call|explain|describe|desc|show|analyze)\b/i.test(
+    text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')),
+  );
+
 /** The longest name that the servers allow. */
 const nameCharactersMax = 64;
 const names = /`((?:[^`]|``)+)`|[\w$\u0080-\uffff]+/g;

@@ -121,8 +121,21 @@ function mask(fields: ReadonlyMap<string, string>): string {
   const what = parameter === undefined ? 'the statement' : `the value of ${parameter}`;
   // A hint of user code may have any value.
   const hint = isOwn(fields) ? fields.get('H') : undefined;
-  const advice = hint === undefined ? '' : ` ${maskLine(hint)}`;
+  const type = isOwn(fields) ? typeBesideText(fields) : undefined;
+  const castAdvice = `A variable that is compared with this type needs a cast (:name::${type}), or no declared type.`;
+  const advice = type !== undefined ? ` ${castAdvice}` : hint === undefined ? '' : ` ${maskLine(hint)}`;
   return `The database rejected ${what}: ${maskLine(fields.get('M') ?? '')}.${advice}`;
+}
+
+/** Returns the type that the statement compares with a text, if there is no such operator. */
+function typeBesideText(fields: ReadonlyMap<string, string>): string | undefined {
+  if (fields.get('C') !== '42883') return undefined;
+  const [, left = '', right = ''] =
+    /^operator does not exist: (.{1,128}) [-+*/<>=~!@#%^&|`?]{1,8} (.{1,128})$/.exec(fields.get('M') ?? '') ??
+    [];
+  const texts = new Set(['text', 'text[]', 'character varying']);
+  if (texts.has(left) === texts.has(right)) return undefined;
+  return texts.has(left) ? right : left;
 }
 
 function maskLine(text: string): string {

@@ -202,7 +202,10 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     expect(await messageOf('SELECT t.nam FROM (SELECT 1 AS name) t')).toBe(
       'The database rejected the statement: column t.nam does not exist. Perhaps you meant to reference the column "t.name".',
     );
-    expect(await messageOf("SELECT 1 = 'a'::text")).toContain('You might need to add explicit type casts.');
+    expect(await messageOf('SELECT 1 = true')).toContain('You might need to add explicit type casts.');
+    expect(await messageOf("SELECT 1 = 'a'::text")).toBe(
+      'The database rejected the statement: operator does not exist: integer = text. A variable that is compared with this type needs a cast (:name::integer), or no declared type.',
+    );
     await ask(
       connection,
       "CREATE OR REPLACE FUNCTION hub_hinting() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'no' USING HINT = 'canary-4712'; END $$",
