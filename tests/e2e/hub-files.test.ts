@@ -218,6 +218,43 @@ describe('hubs as files', () => {
     expect(await run('plan')).toMatchObject({ code: 1, stderr: expect.stringMatching(place) });
   });
 
+  it('leads a new user from nothing to a query that CI checks', async () => {
+    const name = `first-${suffix}`;
+    const { host, port, user, password, database: db } = database(engine);
+    const env = { DATAHUB_URL: url, DATAHUB_API_KEY: key };
+    expect(await datahub.run(['export', name], { env })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`datahub init ${name}`),
+    });
+    const next = await datahub.ok(['init', name, '--engine', engine]);
+    const [, scopes = ''] = /--scopes (\S+)/.exec(next) ?? [];
+    const [, userName = '', passwordName = ''] = /set (\w+) and (\w+)\./.exec(next) ?? [];
+    expect(await datahub.run(['init', name])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exists already'),
+    });
+    const file = join(datahub.dir, name, 'hub.yaml');
+    const text = await readFile(file, 'utf8');
+    await writeFile(
+      file,
+      text
+        .replace('host: 127.0.0.1', `host: ${host}`)
+        .replace(/port: \d+/, `port: ${port}`)
+        .replace(/database: .*/, `database: ${db}`),
+    );
+    const secrets = { [userName]: user, [passwordName]: password };
+    await datahub.ok(['apply', name], { env: { ...env, ...secrets } });
+    const rows = await datahub.ok(['run', `${name}/hello`], { env });
+    expect(JSON.parse(rows)).toEqual({ data: [{ hello: 'world' }] });
+    const ci = JSON.parse(await datahub.ok(['keys', 'create', '--name', 'ci', '--scopes', scopes], { env }));
+    const checked = await datahub.ok(['check', name], { env: { ...env, DATAHUB_API_KEY: ci.key } });
+    expect(checked).toBe('1 query checked, 0 errors.\n');
+    const { hubId } = (await api.get('/v1/hubs?limit=20')).body.find(
+      (hub: { path?: string }) => hub.path === name,
+    );
+    await api.delete(`/v1/hubs/${hubId}?recursive=true`);
+  });
+
   it('does not overwrite what somebody changed, and takes over queries without a path', async () => {
     const { dir, table, path, run, env } = await copyExample('adopt', engine);
     await withTable(engine, table);

@@ -5,6 +5,7 @@ import { apply } from './commands/apply.ts';
 import { check } from './commands/check.ts';
 import { completion } from './commands/completion.ts';
 import { exportHub } from './commands/export.ts';
+import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
@@ -21,6 +22,7 @@ export const commands: readonly Command[] = [
   login,
   whoami,
   run,
+  init,
   exportHub,
   plan,
   apply,

@@ -102,7 +102,7 @@ export async function findHub(hub: Hub, named: string): Promise<FoundHub> {
   if (byPath !== undefined) return byPath;
   return requireOne(
     hubs.filter(({ label }) => label === named),
-    { kind: 'hub', named, idOf: ({ hubId }) => hubId },
+    { kind: 'hub', named, idOf: ({ hubId }) => hubId, others: hubs.map(({ label }) => label) },
   );
 }
 
@@ -111,17 +111,28 @@ export async function findClassifierId(hub: Hub, named: string): Promise<string>
   if (/^[a-z][a-z0-9-]*\.clfr\.[\w-]+$/.test(named)) return named;
   const classifiers = await listAll<{ classifierId: string; name: string }>(hub, 'GET /v1/classifiers');
   const found = classifiers.filter(({ name }) => name === named);
-  return requireOne(found, { kind: 'classifier', named, idOf: ({ classifierId }) => classifierId })
+  const others = classifiers.map(({ name }) => name);
+  return requireOne(found, { kind: 'classifier', named, idOf: ({ classifierId }) => classifierId, others })
     .classifierId;
 }
 
+/** The most names that a message suggests. */
+const shownMax = 10;
+
 function requireOne<T>(
   found: readonly T[],
-  { kind, named, idOf }: { kind: string; named: string; idOf(one: T): string },
+  {
+    kind,
+    named,
+    idOf,
+    others: known,
+  }: { kind: string; named: string; idOf(one: T): string; others: readonly string[] },
 ): T {
   const [one, ...others] = found;
   if (one === undefined) {
-    const text = `No ${kind} has the label ${JSON.stringify(named)}. Use the id of the ${kind}.`;
+    const shown = known.slice(0, shownMax).map((label) => JSON.stringify(label));
+    const more = known.length > shownMax ? ' and others' : '';
+    const text = `No ${kind} has the label ${JSON.stringify(named)}. ${known.length === 0 ? `The key sees no ${kind}s.` : `There are ${shown.join(', ')}${more}.`}`;
     throw new CommandError(text, exitCodes.notFound);
   }
   if (others.length === 0) return one;

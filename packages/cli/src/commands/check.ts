@@ -31,7 +31,11 @@ export const check: Command = {
     else {
       for (const one of found) print(context, `${toLine(one)} (${one.severity}, ${one.code})`);
       const errors = found.filter(({ severity }) => severity === 'error').length;
-      print(context, `${directory.queries.length - unchecked.length} queries checked, ${errors} errors.`);
+      const checked = directory.queries.length - unchecked.length;
+      print(
+        context,
+        `${countOf(checked, 'query', 'queries')} checked, ${countOf(errors, 'error', 'errors')}.`,
+      );
     }
     if (unchecked.length > 0)
       note(
@@ -41,6 +45,8 @@ export const check: Command = {
     return found.some(({ severity }) => severity === 'error') ? exitCodes.failed : exitCodes.done;
   },
 };
+
+const countOf = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 async function checkQueries(
   hub: Hub,

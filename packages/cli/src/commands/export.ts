@@ -32,7 +32,9 @@ export const exportHub: Command = {
     const before = await readBefore(dir);
     const named = textOf(input, 'hub') ?? before?.model.path;
     if (named === undefined)
-      throw new CommandError(`--hub is missing, because ${join(dir, hubFileName)} does not exist.`);
+      throw new CommandError(
+        `--hub is missing, because ${join(dir, hubFileName)} does not exist. For a hub that does not exist yet: datahub init ${dir}`,
+      );
     const hub = await context.hub();
     const remote = await readRemote(hub, await findHub(hub, named));
     const classifiers = isSet(input, 'classifiers')

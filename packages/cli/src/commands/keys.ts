@@ -5,13 +5,18 @@ import { CommandError } from '../failure.ts';
 import { listAll } from '../hub.ts';
 import { printJson, printRows } from '../output.ts';
 import { parseObject } from '../read-input.ts';
+import { ciScopes } from './init.ts';
 
 export const createKey: Command = {
   name: 'keys create',
   summary: 'Creates a key, and prints it once.',
   options: {
     name: { type: 'string', value: 'NAME', help: 'What the key is for.' },
-    scopes: { type: 'string', value: 'SCOPES', help: 'Scopes with commas between them; by default all.' },
+    scopes: {
+      type: 'string',
+      value: 'SCOPES',
+      help: `Scopes with commas between them; by default all. For CI: ${ciScopes}`,
+    },
     limits: {
       type: 'string',
       value: 'JSON',

@@ -31,7 +31,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
   const faults: Fault[] = [];
   const text = await readFile(join(dir, hubFileName), 'utf8').catch((cause) => {
     throw new CommandError(
-      `${join(dir, hubFileName)} cannot be read. Write one with: datahub export ${dir} --hub HUB`,
+      `${join(dir, hubFileName)} cannot be read. Write one with: datahub init ${dir}; for a hub that exists: datahub export ${dir} --hub HUB`,
       undefined,
       {
         cause,

@@ -130,6 +130,12 @@ export function writeHubFile({
   });
 }
 
+/** The variable of the environment for a setting of a source, such as SHOP_ORDERS_PASSWORD. */
+export const envNameOf = ({ hub, label }: { hub: string; label: string }, path: readonly string[]): string =>
+  toPath([hub, label, ...path].join('_'))
+    .replaceAll('-', '_')
+    .toUpperCase();
+
 /**
  * The settings of a source as they may be in a file: what the hub masks becomes `${env:NAME}`. Expressions that the
  * file had before stay, and so does its user.
@@ -139,12 +145,11 @@ export function toFileSettings(
   { hub, before = {} }: { hub: string; before?: Record<string, unknown> | undefined },
 ): Record<string, unknown> {
   const settings = structuredClone(connectionSettings);
-  const prefix = toPath(`${hub}_${label}`).replaceAll('-', '_').toUpperCase();
   for (const masked of maskedPaths) {
     const value = memberOf(settings, masked);
     if (value === undefined || value === '') continue;
     if (masked[0] === 'password' && settings.passwordFrom !== undefined) delete settings.password;
-    else setMember(settings, masked, `\${env:${prefix}_${masked.join('_').toUpperCase()}}`);
+    else setMember(settings, masked, `\${env:${envNameOf({ hub, label }, masked)}}`);
   }
   return keepExpressions(settings, before);
 }
