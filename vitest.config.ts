@@ -1,26 +1,31 @@
 import { defineConfig } from 'vitest/config';
 import { SlowestFirst } from './tests/support/slowest-first.ts';
+import { workers } from './tests/support/workers.ts';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
 const withTools = ['chart', 'openapi', 'workflows'].map((name) => `tests/architecture/${name}.test.ts`);
 
 /**
+ * What a run is for: `quick` is `npm test`, each behaviour once; `added` is what `npm run test:all` runs besides. Without
+ * it, as in `npx vitest run tests/chaos/keys.test.ts`, all files belong to their projects.
+ */
+const extent = process.env.TEST_EXTENT;
+
+/**
  * The deadlines end tests that hang. No test may depend on the machine's speed, so they are far above what any of them
- * takes. CI machines are shared: there, and only there, a test has a second try until three whole runs without one
- * have passed.
+ * takes.
  */
 const limits = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
-  retry: process.env.CI ? 1 : 0,
   expect: { poll: { timeout: 20_000 } },
 };
 
 /**
  * The tests over HTTP whose result can depend on the form of the hub: calls between processes, streams and their
- * cancellation, caches that several processes keep, and what the edge passes on. `npm test` runs only these against
- * four processes; CI and `npm run test:all` run the others there too.
+ * cancellation, caches that several processes keep, and what the edge passes on. `npm test` runs these against four
+ * processes and the others against one; `npm run test:all` also the other way round.
  */
 const dependOnForm = [
   ...[
@@ -37,7 +42,10 @@ const dependOnForm = [
   ...['idempotency', 'jobs', 'requests', 'sessions', 'statistics', 'streams', 'summaries'],
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-const distributedFiles = process.env.TEST_EXTENT === 'quick' ? dependOnForm : ['tests/e2e/**/*.test.ts'];
+/** Faults under load over minutes, in hubs of many processes. `npm test` leaves them out. */
+const underLoad = ['observability', 'replicas', 'training-jobs', 'waiting'].map(
+  (name) => `tests/chaos/${name}.test.ts`,
+);
 
 /**
  * The console's jobs, what programs of clients do, and the statements that databases get are the same over every form:
@@ -55,22 +63,30 @@ const once = [
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/** The whole suite over HTTP, against one form of the hub over one store, with an edge in front or without. */
-const e2e = (name: string, env: Record<string, string>) => ({
-  test: {
-    name,
-    env,
-    include: name === 'e2e-distributed' ? distributedFiles : ['tests/e2e/**/*.test.ts'],
-    exclude: name === 'e2e-single' ? exclude : [...exclude, ...once],
-    globalSetup: ['tests/support/setup.ts'],
-    ...limits,
-  },
-});
+const overHttp = ['tests/e2e/**/*.test.ts'];
+const isQuick = extent === 'quick';
+const chaosFiles = ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'];
+
+/** The tests over HTTP that one form of the hub runs: these, without those. */
+function filesOf(form: string): [these: string[], those: string[]] {
+  if (form === 'e2e-single') {
+    if (extent === undefined) return [overHttp, []];
+    return isQuick ? [overHttp, dependOnForm] : [dependOnForm, []];
+  }
+  if (form !== 'e2e-distributed' || extent === undefined) return [isQuick ? dependOnForm : overHttp, once];
+  return isQuick ? [dependOnForm, once] : [overHttp, [...once, ...dependOnForm]];
+}
+
+/** Tests over HTTP, against one form of the hub over one store, with an edge in front or without. */
+function e2e(name: string, env: Record<string, string>) {
+  const [include, those] = filesOf(name);
+  const globalSetup = ['tests/support/setup.ts'];
+  return { test: { name, env, include, exclude: [...exclude, ...those], globalSetup, ...limits } };
+}
 
 export default defineConfig({
   test: {
-    // The tests wait more than they compute. By default one core would be left free.
-    maxWorkers: '100%',
+    maxWorkers: workers,
     sequence: { sequencer: SlowestFirst },
     projects: [
       {
@@ -98,8 +114,8 @@ export default defineConfig({
       {
         test: {
           name: 'chaos',
-          include: ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'],
-          exclude,
+          include: extent === 'added' ? underLoad : chaosFiles,
+          exclude: isQuick ? [...exclude, ...underLoad] : exclude,
           ...limits,
         },
       },

@@ -3,9 +3,10 @@
  * that need servers, then those that need the tools. It prints the slowest files. Its last line is
  * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
  *
- *     node tools/test.ts                 each behaviour once
- *     node tools/test.ts --distributed   every test over HTTP also against four processes (CI runs this)
- *     node tools/test.ts --all           every test over HTTP also against every form of the hub, and the cost of requests
+ *     node tools/test.ts                       each behaviour once
+ *     node tools/test.ts --added [--within=S]  only what --all adds; after S seconds no further form of the hub begins
+ *     node tools/test.ts --all                 also faults under load, every test over HTTP against every form of the
+ *                                              hub, and the cost of requests
  */
 
 import { spawn } from 'node:child_process';
@@ -14,7 +15,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startDatabases } from './databases.ts';
+import { type Databases, startDatabases } from './databases.ts';
 
 interface Counts {
   passed: number;
@@ -47,8 +48,8 @@ interface Report {
   }[];
 }
 
-/** Which tests over HTTP run against which forms of the hub. */
-type Extent = 'quick' | 'distributed' | 'all';
+/** What a run of vitest is for, as vitest.config.ts reads it. */
+type Extent = 'quick' | 'added';
 
 interface Run {
   projects: string[];
@@ -125,20 +126,32 @@ function endGroup(pid: number | undefined): void {
   }
 }
 
-/** The projects that can run with these servers, besides `unit` and `tools`. */
-function projectsFor(env: Record<string, string>, extent: Extent): string[] {
+/** The projects of `npm test` that can run with these servers, besides `unit` and `tools`. */
+function quickProjects(env: Record<string, string>): string[] {
   const base = ['servers', 'chaos'];
-  if (!env.POSTGRES_URL && !env.MARIADB_URL && !env.MYSQL_URL) {
+  if (!hasSqlServer(env)) {
     say('skipped: the end-to-end tests need PostgreSQL, MariaDB or MySQL.');
     return base;
   }
-  if (!env.MONGODB_URL) return [...base, 'e2e-single', 'e2e-distributed-sqlite'];
-  const others =
-    extent === 'all'
-      ? ['e2e-distributed-sqlite', 'e2e-single-mongodb', 'e2e-single-edge', 'e2e-workers', 'e2e-replicas']
-      : [];
-  return [...base, 'e2e-single', 'e2e-distributed', ...others];
+  return [...base, 'e2e-single', env.MONGODB_URL ? 'e2e-distributed' : 'e2e-distributed-sqlite'];
 }
+
+/** The projects that `npm run test:all` adds, in the order in which they run. */
+function addedProjects(env: Record<string, string>): string[] {
+  if (!hasSqlServer(env)) return ['chaos'];
+  const withStore = ['e2e-distributed', 'e2e-replicas', 'e2e-single-mongodb'];
+  return [
+    'chaos',
+    'e2e-single',
+    ...(env.MONGODB_URL ? withStore : []),
+    'e2e-distributed-sqlite',
+    'e2e-single-edge',
+    'e2e-workers',
+  ];
+}
+
+const hasSqlServer = (env: Record<string, string>) =>
+  Boolean(env.POSTGRES_URL || env.MARIADB_URL || env.MYSQL_URL);
 
 /** Installs Helm, the manifest validator, schemathesis, readers of Arrow and actionlint for their tests. */
 async function installTools(interrupted: AbortSignal): Promise<void> {
@@ -181,11 +194,15 @@ async function checkLedger(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Pr
   return { passed: code === 0 ? 1 : 0, failed: failures.length, skipped: 0, failures, times: [] };
 }
 
-async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal): Promise<Counts[]> {
-  const starting = startDatabases({ say });
+interface Options {
+  extra: string[];
+  interrupted: AbortSignal;
+}
+
+async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Options): Promise<Counts[]> {
   const installing = installTools(interrupted);
-  // They may fail while the first tests still run. The errors are reported at the awaits below.
-  for (const early of [starting, installing]) early.catch(() => {});
+  // It may fail while the first tests still run. The error is reported at the await below.
+  installing.catch(() => {});
   let hasTools = false;
   installing.then(
     () => {
@@ -193,21 +210,46 @@ async function runAll(extra: string[], extent: Extent, interrupted: AbortSignal)
     },
     () => {},
   );
+  const counts = [await runVitest({ projects: ['unit'], extra, env: process.env, interrupted })];
+  const databases = await starting;
+  if (interrupted.aborted) return counts;
+  // The tests with tools run beside the others, or at the end if a tool is still being built.
+  const withTools = hasTools;
+  const projects = [...quickProjects(databases.env), ...(withTools ? ['tools'] : [])];
+  const env = envOf(databases, 'quick');
+  counts.push(await runVitest({ projects, extra, env, interrupted }));
+  await installing;
+  if (interrupted.aborted || withTools) return counts;
+  counts.push(await runVitest({ projects: ['tools'], extra, env: process.env, interrupted }));
+  return counts;
+}
+
+/** One form of the hub after the other, so that a run with a limit ends with whole forms. */
+async function runAdded(starting: Promise<Databases>, within: number, options: Options): Promise<Counts[]> {
+  const databases = await starting;
+  const env = envOf(databases, 'added');
+  const counts: Counts[] = [];
+  const isOver = () => performance.now() - began > within * 1_000;
+  for (const project of addedProjects(databases.env)) {
+    if (options.interrupted.aborted) return counts;
+    if (isOver()) say(`not run within ${within} s: ${project}`);
+    else counts.push(await runVitest({ projects: [project], env, ...options }));
+  }
+  if (isOver()) say(`not run within ${within} s: the cost of requests`);
+  else if (!options.interrupted.aborted) counts.push(await checkLedger(env, options.interrupted));
+  return counts;
+}
+
+const envOf = ({ env }: Databases, extent: Extent) => ({ ...process.env, ...env, TEST_EXTENT: extent });
+
+async function runAll(options: Options): Promise<Counts[]> {
+  const starting = startDatabases({ say });
+  starting.catch(() => {});
   const counts: Counts[] = [];
   try {
-    counts.push(await runVitest({ projects: ['unit'], extra, env: process.env, interrupted }));
-    const databases = await starting;
-    if (interrupted.aborted) return counts;
-    // The tests with tools run beside the others, or at the end if a tool is still being built.
-    const withTools = hasTools;
-    const projects = [...projectsFor(databases.env, extent), ...(withTools ? ['tools'] : [])];
-    const env = { ...process.env, ...databases.env, TEST_EXTENT: extent };
-    counts.push(await runVitest({ projects, extra, env, interrupted }));
-    if (extent === 'all' && !interrupted.aborted) counts.push(await checkLedger(env, interrupted));
-    for (const line of databases.missing) say(`skipped: ${line}`);
-    await installing;
-    if (interrupted.aborted || withTools) return counts;
-    counts.push(await runVitest({ projects: ['tools'], extra, env: process.env, interrupted }));
+    if (!isAsked('--added')) counts.push(...(await runQuick(starting, options)));
+    if (isAsked('--added') || isAsked('--all')) counts.push(...(await runAdded(starting, within, options)));
+    for (const line of (await starting).missing) say(`skipped: ${line}`);
     return counts;
   } finally {
     await starting.then(
@@ -225,12 +267,12 @@ function printSlowest(times: Timed[]): void {
 
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort());
-const extents: Record<string, Extent> = { '--distributed': 'distributed', '--all': 'all' };
 const args = process.argv.slice(2);
-const extent = args.flatMap((argument) => extents[argument] ?? []).at(-1) ?? 'quick';
-const extra = args.filter((argument) => extents[argument] === undefined);
+const isAsked = (flag: string) => args.includes(flag);
+const within = Number(args.find((one) => one.startsWith('--within='))?.split('=')[1] ?? Infinity);
+const extra = args.filter((one) => !/^--(added|all|within=.*)$/.test(one));
 const began = performance.now();
-const counts = await runAll(extra, extent, interrupt.signal);
+const counts = await runAll({ extra, interrupted: interrupt.signal });
 printSlowest(counts.flatMap(({ times }) => times));
 for (const failure of counts.flatMap((one) => one.failures)) say(`FAILED ${failure}`);
 const sum = (name: 'passed' | 'failed' | 'skipped') => counts.reduce((total, one) => total + one[name], 0);

@@ -1,10 +1,8 @@
-import { spawnSync } from 'node:child_process';
-import { dirname, join } from 'node:path';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findPrometheus } from '../../tools/databases/prometheus.ts';
 import { type ObservedHub, startObservedHub } from '../support/observed-hub.ts';
-import { dashboard, exprOf, type Prometheus, rulesFile, startPrometheus } from '../support/prometheus.ts';
+import { dashboard, exprOf, type Prometheus, startPrometheus } from '../support/prometheus.ts';
 import { spawnHub } from '../support/spawned.ts';
 import { startNetwork } from './support/network.ts';
 import { hasSmallDisks, openSmallDisk } from './support/small-disk.ts';
@@ -39,16 +37,6 @@ const untilFiring = (prometheus: Prometheus, ...names: string[]) => {
     () => `${names} should fire; ${firing} does.`,
   );
 };
-
-describe.skipIf(programs === undefined)('the rules (need promtool)', () => {
-  it('pass their tests', () => {
-    const file = join(dirname(rulesFile), 'rules.test.yaml');
-    const { status, stdout, stderr } = spawnSync(programs?.promtool as string, ['test', 'rules', file], {
-      encoding: 'utf8',
-    });
-    expect([status, stdout + stderr]).toEqual([0, expect.stringContaining('SUCCESS')]);
-  });
-});
 
 describe.skipIf(programs === undefined || databaseUrl === undefined)('Prometheus and a hub', () => {
   let observed: ObservedHub;

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -14,11 +14,12 @@ import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases, losesUpdates } from './databases.ts';
 import { spawnHub } from './spawned.ts';
+import { workers } from './workers.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-e2e-'));
-  const databases = await createTestDatabases(env, availableParallelism());
+  const databases = await createTestDatabases(env, workers);
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const storeName = `e2e_${randomBytes(6).toString('hex')}`;
   const settings = {
