@@ -96,6 +96,28 @@ describe('docs/architecture.md', () => {
   });
 });
 
+describe('links between the pages', () => {
+  const pages = ['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter(
+    (name) => name.endsWith('.md'),
+  );
+  const anchorsOf = (page: string) =>
+    [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+
+  it.each(pages)('of %s lead to headings that exist', (page) => {
+    const links = [...read(page).matchAll(/\]\(([^()\s:]*\.md)?#([^()\s]+)\)/g)];
+    const broken = links.filter(([, path, anchor = '']) => {
+      const target = path === undefined ? page : join(page, '..', path);
+      return !existsSync(join(root, target)) || !anchorsOf(target).includes(anchor);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+});
+
 describe('docs/security.md', () => {
   it('names test files that exist', () => {
     const named = [...read('docs/security.md').matchAll(/`((?:services|packages|tests)\/[^`*]+)`/g)].map(

@@ -21,6 +21,8 @@ const typedHere: Record<string, 'all' | number[]> = {
   'docs/client.md': 'all',
   'docs/configuration.md': 'all',
   'docs/databases.md': [0],
+  'docs/definitions.md': 'all',
+  'docs/executing.md': 'all',
   'docs/kubernetes.md': [2],
   'docs/mcp.md': 'all',
   'docs/operations.md': [0, 3, 5],
@@ -138,7 +140,9 @@ describe('the documented commands', () => {
 
   it('run the example of README.md', () => typeBlock('README.md', 1));
 
-  const pagesWithExamples = ['docs/api.md', 'docs/browser.md', 'docs/mcp.md', 'docs/security.md'];
+  const pagesWithExamples = ['api', 'executing', 'definitions', 'browser', 'mcp', 'security'].map(
+    (name) => `docs/${name}.md`,
+  );
   it.each(pagesWithExamples)('run the examples of %s', async (page) => {
     for (const { at } of blocksOf(page)) await typeBlock(page, at);
     if (page !== 'docs/browser.md') return;
