@@ -29,6 +29,8 @@ export interface ExecutionReply {
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
   timings?(metrics: string): void;
+  /** Called before the first chunk if the request has `tellSource`. */
+  source?(sourceId: string): void;
   /** Called before the first chunk, or if there is none, for a query that has a cache. */
   cached?(info: CacheInfo): void;
 }

@@ -1,7 +1,7 @@
 /**
  * An `Executor` over all replicas of the executor service, with one channel and one session for each. An execution goes
- * to the replica in this process, else to the one with the fewest executions in flight, or to the one that caches the
- * answers of its query.
+ * to the replica in this process, else to the first one that its source has in the order of rendezvous hashing, and to
+ * further ones while that is busy, or to the one that caches the answers of its query.
  */
 
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
@@ -13,6 +13,7 @@ import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
 import { type Executor, Rerouted } from './executor.ts';
 import { mergeStatistics } from './fleet-statistics.ts';
+import { createQuerySources } from './query-sources.ts';
 import { NotSentError, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
@@ -67,7 +68,8 @@ export async function openRemoteExecutor(
   const opening =
     options.local && setInterval(() => openSessions(replicas.current, options), openEveryMs).unref();
   const cachedQueries = createCachedQueries();
-  const { pick, pickFor, anyCalls } = createPicker(replicas.current, options);
+  const sources = createQuerySources();
+  const { pickOnly, pickFor, pickForSource, callsFor, anyCalls } = createPicker(replicas.current, options);
 
   return {
     execute: async (request, ctx, reply) => {
@@ -75,9 +77,14 @@ export async function openRemoteExecutor(
       for (let tries = 2 * replicas.current.size; ; tries--) {
         const isAlone = replicas.current.size === 1;
         try {
-          if (isAlone) return await pick().execute(request, ctx, reply);
+          if (isAlone) return await pickOnly().execute(request, ctx, reply);
           if (cachedQueries.has(query)) return await pickFor(query).execute(request, ctx, reply);
-          return await pick().execute({ ...request, reroutable: true }, ctx, reply);
+          const sourceId = request.draft?.sourceId ?? sources.get(query);
+          if (sourceId !== undefined)
+            return await pickForSource(sourceId).execute({ ...request, reroutable: true }, ctx, reply);
+          reply.source = (learnt) => sources.set(query, learnt);
+          const asking = { ...request, reroutable: true, tellSource: true };
+          return await pickForSource(query).execute(asking, ctx, reply);
         } catch (err) {
           if (err instanceof Rerouted) cachedQueries.add(query);
           else if (!(err instanceof NotSentError)) throw err;
@@ -85,11 +92,12 @@ export async function openRemoteExecutor(
         }
       }
     },
-    testSource: async (request, ctx) => anyCalls().testSource(request, ctx),
-    readSchema: async (request, ctx) => anyCalls().readSchema(request, ctx),
-    describeQuery: async (request, ctx) => anyCalls().describeQuery(request, ctx),
-    checkSource: async (request, ctx) => anyCalls().checkSource(request, ctx),
-    checkQuery: async (request, ctx) => anyCalls().checkQuery(request, ctx),
+    testSource: async (request, ctx) => callsFor(request.sourceId).testSource(request, ctx),
+    readSchema: async (request, ctx) => callsFor(request.sourceId).readSchema(request, ctx),
+    describeQuery: async (request, ctx) =>
+      callsFor(sources.get(`${ctx.principal?.accountId} ${request.queryId}`)).describeQuery(request, ctx),
+    checkSource: async (request, ctx) => callsFor(request.sourceId).checkSource(request, ctx),
+    checkQuery: async (request, ctx) => callsFor(request.sourceId).checkQuery(request, ctx),
     fetchIssuerKeys: async (request, ctx) => anyCalls().fetchIssuerKeys(request, ctx),
     readStatistics: async (request, ctx) => {
       const one = withTimeout(ctx, statisticsTimeoutMs);
@@ -118,26 +126,15 @@ function withTimeout(ctx: CallContext, timeoutMs: number): CallContext {
 }
 
 function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions) {
-  let picks = 0;
   let turn = 0;
+  const own = () => options.local && replicas.get(options.local.address);
 
-  /** Returns the replica in this process, else the least busy one that accepts calls; round-robin among equals. */
-  const pick = (): Session => {
-    const own = options.local && replicas.get(options.local.address);
-    if (own?.session?.open) return own.session;
-    picks++;
-    let best: Session | undefined;
-    let equals = 0;
+  const pickOnly = (): Session => {
     for (const replica of replicas.values()) {
       const session = sessionOf(replica, options);
-      if (session === undefined) continue;
-      const order = best === undefined ? -1 : compare(session, best);
-      if (order > 0) continue;
-      equals = order < 0 ? 1 : equals + 1;
-      // Of n equals, the last one is chosen in every nth pick, and the others equally often by the same rule.
-      if (picks % equals === 0) best = session;
+      if (session !== undefined) return session;
     }
-    return best ?? noneLeft();
+    return noneLeft();
   };
 
   /** Returns the replica that caches the answers of a query, the same one for all gateways. */
@@ -147,8 +144,8 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
     for (const [address, replica] of replicas) {
       const session = sessionOf(replica, options);
       if (session === undefined) continue;
-      // A replica that has not answered yet is the last choice.
-      const score = scoreOf(query, address) + (session.greeted ? greetedScore : 0);
+      // A replica that does not answer is the last choice.
+      const score = scoreOf(query, address) + (answers(session) ? greetedScore : 0);
       if (score <= highest) continue;
       highest = score;
       best = session;
@@ -156,15 +153,50 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
     return best ?? noneLeft();
   };
 
+  /** Returns the first replica for the source. While it is busy, the calls are shared with those that follow. */
+  const pickForSource = (sourceId: string): Session => {
+    const local = own()?.session;
+    if (local?.open) return local;
+    const first = pickFor(sourceId);
+    return first.busy && answers(first) ? pickAmongFirst(replicas, sourceId) : first;
+  };
+
+  /** Calls outside of sessions, at the replica that has the connections of the source. */
+  const callsFor = (sourceId: string | undefined): Replica['calls'] => {
+    if (sourceId === undefined || own() !== undefined) return anyCalls();
+    let best: Replica | undefined;
+    let highest = -1;
+    for (const [address, replica] of replicas) {
+      const score = scoreOf(sourceId, address) + (replica.session?.open ? greetedScore : 0);
+      if (score <= highest) continue;
+      highest = score;
+      best = replica;
+    }
+    return best?.calls ?? anyCalls();
+  };
+
   const anyCalls = (): Replica['calls'] => {
     const all = [...replicas.values()];
-    const own = options.local && replicas.get(options.local.address);
-    const replica = own ?? all[turn++ % Math.max(1, all.length)];
+    const replica = own() ?? all[turn++ % Math.max(1, all.length)];
     if (replica === undefined) throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.');
     return replica.calls;
   };
-  return { pick, pickFor, anyCalls };
+  return { pickOnly, pickFor, pickForSource, callsFor, anyCalls };
 }
+
+/** Returns the one with the fewest calls, of the first replicas up to one that is not busy. */
+function pickAmongFirst(replicas: ReadonlyMap<string, Replica>, sourceId: string): Session {
+  const ranked: { session: Session; score: number }[] = [];
+  for (const [address, { session }] of replicas) {
+    if (session?.open && answers(session)) ranked.push({ session, score: scoreOf(sourceId, address) });
+  }
+  ranked.sort((a, b) => b.score - a.score);
+  const calm = ranked.findIndex(({ session }) => !session.busy);
+  const first = calm === -1 ? ranked : ranked.slice(0, calm + 1);
+  return first.reduce((best, one) => (one.session.pending < best.session.pending ? one : best)).session;
+}
+
+const answers = ({ greeted, quiet }: Session) => greeted && !quiet;
 
 function noneLeft(): never {
   throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
@@ -192,6 +224,8 @@ function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
   const session: Session = {
     open: true,
     greeted: true,
+    quiet: false,
+    busy: false,
     pending: 0,
     execute: executor.execute,
     close: () => {},
@@ -215,9 +249,4 @@ function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session
   });
   replica.session = session;
   return session;
-}
-
-/** Returns a negative number if the first is better: greeted sessions come first, then those with fewer calls. */
-function compare(a: Session, b: Session): number {
-  return a.greeted === b.greeted ? a.pending - b.pending : a.greeted ? -1 : 1;
 }

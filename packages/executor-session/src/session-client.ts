@@ -30,8 +30,12 @@ import {
 export interface Session {
   /** The number of executions in flight. */
   readonly pending: number;
+  /** True while the executor's event loop has little time left. */
+  readonly busy: boolean;
   /** True once the executor has sent its first message. */
   readonly greeted: boolean;
+  /** True if the executor has not answered the last pings. */
+  readonly quiet: boolean;
   /** False once the stream has ended or the executor drains. New calls must then go to another replica. */
   readonly open: boolean;
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
@@ -74,6 +78,7 @@ export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void):
 
 class ClientSession implements Session {
   greeted = false;
+  busy = false;
   open = true;
   readonly #onEnd: (err: unknown) => void;
   readonly #calls = new InFlightCalls<Pending>();
@@ -96,6 +101,10 @@ class ClientSession implements Session {
       () => this.#end(undefined),
       (err) => this.#end(err),
     );
+  }
+
+  get quiet(): boolean {
+    return this.#silence.isQuiet;
   }
 
   get pending(): number {
@@ -144,9 +153,10 @@ class ClientSession implements Session {
       signal: this.#abort.signal,
     };
     const requests = toRequests(this.#outgoing, this.#greeting.promise);
-    for await (const { replies, draining } of calls.session(requests, ctx)) {
+    for await (const { replies, draining, busy = false } of calls.session(requests, ctx)) {
       if (!this.greeted) this.#greet();
       this.#silence.reset();
+      this.busy = busy;
       for (const reply of replies) this.#take(reply);
       if (draining) this.open = false;
       if (!this.open && this.#calls.size === 0) break;
@@ -172,9 +182,11 @@ class ClientSession implements Session {
   }
 
   #take(message: SessionReply): void {
-    const { sequence, chunk, done, error, truncated, unknownContext, serverTiming, cache } = message;
+    const { sequence, chunk, done, error, truncated, unknownContext, serverTiming, cache, sourceId } =
+      message;
     const call = this.#calls.get(sequence);
     if (call === undefined) return;
+    if (sourceId !== undefined) call.reply.source?.(sourceId);
     if (cache !== undefined) call.reply.cached?.(cache);
     if (serverTiming !== undefined) call.reply.timings?.(serverTiming);
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);

@@ -18,6 +18,7 @@ import { type Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
+import type { BusyWatch } from './busy-watch.ts';
 import { type ExecutionReply, type Executor, Rerouted } from './executor.ts';
 import {
   type BatchQueue,
@@ -43,6 +44,7 @@ export interface SessionServerOptions {
   /** Fires when the process shuts down and accepts no new calls. */
   draining: AbortSignal;
   onFailure: (err: unknown, requestId: string) => void;
+  busy: BusyWatch;
 }
 
 /** The `session` method of the executor's service. */
@@ -55,7 +57,10 @@ export async function* serveSession(
   const replies = createBatchQueue<SessionReply>(() => batchIterations(running.size));
   const session = { executor, replies, running, options: ctx.options, deadlines: new Deadlines() };
   const drain = () => replies.wake();
+  const { busy } = ctx.options;
+  const busyNow = () => (busy.isBusy ? { busy: true } : undefined);
   ctx.options.draining.addEventListener('abort', drain);
+  busy.onChange(drain);
   const end = () => replies.close();
   ctx.signal.addEventListener('abort', end);
   const silence = watchSilence(end);
@@ -63,17 +68,18 @@ export async function* serveSession(
   let announcedDraining = ctx.options.draining.aborted;
   try {
     // This is the greeting. A gateway sends no calls before it, so no call was run on a session without it.
-    yield { replies: [], draining: announcedDraining };
+    yield { replies: [], draining: announcedDraining, ...busyNow() };
     for (;;) {
       const draining = ctx.options.draining.aborted && !announcedDraining;
       const batch = await replies.take(draining);
       if (batch === undefined) return;
       announcedDraining ||= ctx.options.draining.aborted;
-      yield { replies: batch, draining: announcedDraining };
+      yield { replies: batch, draining: announcedDraining, ...busyNow() };
     }
   } finally {
     silence.stop();
     ctx.options.draining.removeEventListener('abort', drain);
+    busy.offChange(drain);
     ctx.signal.removeEventListener('abort', end);
     for (const call of running)
       call.stop.abort(new HubError('CANCELLED', 'The gateway closed the connection.'));
@@ -149,13 +155,13 @@ function startCall(session: Session, call: SessionCall): void {
         done: true,
         serverTiming: writer.takeTimings(),
         cache: writer.takeCache(),
-        ...writer.truncation,
+        ...writer.ending,
       }),
     (err) => {
       if (err instanceof Rerouted) return finish({ sequence, chunk: nothing, done: true, reroute: true });
       const unexpected = unexpectedOf(err);
       if (unexpected !== undefined) options.onFailure(unexpected, requestId);
-      finish(failed(sequence, toHubError(err)));
+      finish({ ...failed(sequence, toHubError(err)), ...writer.ending });
     },
   );
 }
@@ -186,7 +192,8 @@ class SessionWriter implements ExecutionReply {
   #last: Buffer = nothing;
   #timings: string | undefined;
   #cache: CacheInfo | undefined;
-  truncation: Pick<SessionReply, 'truncated'> | undefined;
+  /** What is sent with the last reply. */
+  ending: Pick<SessionReply, 'truncated' | 'sourceId'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
@@ -228,7 +235,11 @@ class SessionWriter implements ExecutionReply {
   }
 
   truncated(): void {
-    this.truncation = { truncated: true };
+    this.ending = { ...this.ending, truncated: true };
+  }
+
+  source(sourceId: string): void {
+    this.ending = { ...this.ending, sourceId };
   }
 
   /** Returns the timings to send with the next reply; undefined if they were sent. */

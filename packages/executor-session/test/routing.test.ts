@@ -7,6 +7,7 @@ import {
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BusyWatch } from '../src/busy-watch.ts';
 import { scoreOf } from '../src/cached-queries.ts';
 import { type Executor, Rerouted } from '../src/executor.ts';
 import { sumFigures } from '../src/fleet-statistics.ts';
@@ -21,8 +22,32 @@ let ran: Map<string, number>[];
 let servers: RunningGrpcServer[];
 let gateways: Awaited<ReturnType<typeof openRemoteExecutor>>[];
 
+/** What executions of queries with this name wait for. */
+let slow: Promise<void>;
+const sourceOf = (queryId: string) => queryId.split(' ')[0] as string;
+
 /** The counts of executors that do not answer. */
 let hanging: Set<Map<string, number>>;
+
+/** Tells the gateways that an executor is busy, or that it is not. */
+let setBusy: Map<Map<string, number>, (busy: boolean) => void>;
+
+function busyOf(counts: Map<string, number>): BusyWatch {
+  const listeners = new Set<() => void>();
+  const watch = {
+    isBusy: false,
+    onChange: (listener: () => void) => void listeners.add(listener),
+    offChange: (listener: () => void) => void listeners.delete(listener),
+    close: () => {},
+  };
+  const others = setBusy.get(counts);
+  setBusy.set(counts, (busy) => {
+    others?.(busy);
+    watch.isBusy = busy;
+    for (const listener of listeners) listener();
+  });
+  return watch;
+}
 
 const toAnswer = (counts: Map<string, number>): ReadStatisticsResponse => ({
   queries: [...counts].map(([queryId, calls]) => {
@@ -36,9 +61,12 @@ const toAnswer = (counts: Map<string, number>): ReadStatisticsResponse => ({
 async function startExecutor(): Promise<RunningGrpcServer> {
   const counts = new Map<string, number>();
   ran.push(counts);
-  const execute: Executor['execute'] = async ({ queryId, reroutable }, _ctx, reply) => {
+  const execute: Executor['execute'] = async ({ queryId, reroutable, tellSource }, _ctx, reply) => {
+    // Each query is named after its source.
+    if (tellSource) reply.source?.(sourceOf(queryId));
     if (reroutable && queryId.startsWith('cached')) throw new Rerouted();
     counts.set(queryId, (counts.get(queryId) ?? 0) + 1);
+    if (queryId.startsWith('slow')) await slow;
     reply.chunk(Buffer.from(queryId));
   };
   const unused = async () => ({});
@@ -53,7 +81,12 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           session: (requests: never, ctx: Parameters<Executor['execute']>[1]) =>
             serveSession({ execute }, requests, {
               ...ctx,
-              options: { callsMax: 1_000, draining: new AbortController().signal, onFailure: () => {} },
+              options: {
+                callsMax: 1_000,
+                draining: new AbortController().signal,
+                onFailure: () => {},
+                busy: busyOf(counts),
+              },
             }),
           testSource: unused,
           checkSource: unused,
@@ -84,9 +117,13 @@ const readFromAll = (queryId: string, times: number) =>
 /** Returns the executors that ran a query. */
 const ranBy = (queryId: string) => ran.flatMap((counts, i) => (counts.has(queryId) ? [i] : []));
 
+const warm = Array.from({ length: 30 }, (_, i) => `warm/${i}`);
+
 async function startAll(): Promise<void> {
   ran = [];
   hanging = new Set();
+  setBusy = new Map();
+  slow = Promise.resolve();
   servers = [await startExecutor(), await startExecutor(), await startExecutor()];
   gateways = await Promise.all(
     [1, 2, 3].map(() =>
@@ -97,7 +134,9 @@ async function startAll(): Promise<void> {
       }),
     ),
   );
-  await readFromAll('warm', 6);
+  // Each executor is the first of some of these sources, so each greets every gateway.
+  await Promise.all(warm.map((name) => readFromAll(name, 2)));
+  for (const counts of ran) counts.clear();
 }
 
 async function stopAll(): Promise<void> {
@@ -110,13 +149,12 @@ describe('reads of queries with a cache, over three gateways and three executors
   afterEach(stopAll);
 
   it('go to the same executor from every gateway', async () => {
-    const names = Array.from({ length: 12 }, (_, i) => `cached ${i}`);
+    const names = Array.from({ length: 30 }, (_, i) => `cached ${i}`);
     for (const name of names) {
       expect(new Set(await readFromAll(name, 5))).toEqual(new Set([name]));
       expect(ranBy(name)).toHaveLength(1);
     }
     expect(new Set(names.flatMap(ranBy)).size).toBe(3);
-    expect(ranBy('warm')).toEqual([0, 1, 2]);
   });
 
   it('go to the same other executor when the first is gone', async () => {
@@ -127,6 +165,44 @@ describe('reads of queries with a cache, over three gateways and three executors
     await readFromAll('cached', 5);
     expect(ranBy('cached')).toHaveLength(1);
     expect(ranBy('cached')).not.toContain(owner);
+  });
+});
+
+describe('executions of queries without a cache', () => {
+  beforeEach(startAll);
+  afterEach(stopAll);
+
+  it('go to one executor for each source, from every gateway', async () => {
+    const names = Array.from({ length: 30 }, (_, i) => [`plain/${i} a`, `plain/${i} b`]);
+    // The first call of a gateway finds out the source.
+    for (const name of names.flat()) await readFromAll(name, 1);
+    for (const counts of ran) counts.clear();
+    for (const name of names.flat()) await readFromAll(name, 4);
+    for (const [one = '', other = ''] of names) {
+      expect(ranBy(one)).toHaveLength(1);
+      expect(ranBy(other)).toEqual(ranBy(one));
+    }
+    expect(new Set(names.flat().flatMap(ranBy)).size).toBe(3);
+  });
+
+  it('are shared with the next executor while the first one is busy', async () => {
+    await readFromAll('slow/1', 2);
+    for (const counts of ran) counts.clear();
+    await readFromAll('slow/1', 1);
+    const [first = 0] = ranBy('slow/1');
+    setBusy.get(ran[first] as Map<string, number>)?.(true);
+    const blocked = Promise.withResolvers<void>();
+    slow = blocked.promise;
+    const reads: Promise<string>[] = [];
+    const readOnce = () => {
+      reads.push(...gateways.map((gateway) => read(gateway, 'slow/1')));
+      return ranBy('slow/1').length;
+    };
+    await expect.poll(readOnce).toBe(2);
+    for (let i = 0; i < 5; i++) expect(readOnce()).toBe(2);
+    blocked.resolve();
+    await Promise.all(reads);
+    expect(ranBy('slow/1')).toHaveLength(2);
   });
 });
 
@@ -183,14 +259,15 @@ describe('statistics', () => {
     const [gateway] = gateways;
     const ctx = createCallContext({ timeoutMs: 5_000, principal });
     const { queries, missing, executors } = (await gateway?.readStatistics({ queryIds: [] }, ctx)) ?? {};
-    return { calls: queries?.[0]?.lastHour?.calls ?? 0, missing, names: executors?.map(({ name }) => name) };
+    const calls = queries?.reduce((sum, { lastHour }) => sum + (lastHour?.calls ?? 0), 0);
+    return { calls, missing, names: executors?.map(({ name }) => name) };
   };
 
   it('are the sum over all executors', async () => {
-    await readFromAll('warm', 100);
-    expect(ranBy('warm')).toEqual([0, 1, 2]);
+    for (const name of warm) await readFromAll(name, 2);
+    expect(new Set(warm.flatMap(ranBy)).size).toBe(3);
     expect(await readAll()).toEqual({
-      calls: 318,
+      calls: 6 * warm.length,
       missing: [],
       names: ['executor-1', 'executor-2', 'executor-3'],
     });
@@ -201,11 +278,12 @@ describe('statistics', () => {
       .map(({ port }, i) => ({ port: `${port}`, i }))
       .sort((a, b) => (a.port < b.port ? -1 : 1));
     const [first, second, third] = order.map(({ i }) => i) as [number, number, number];
+    for (const name of warm) await readFromAll(name, 2);
     hanging.add(ran[first] as Map<string, number>);
     await servers[third]?.close(0, () => {});
     const startedAt = performance.now();
     expect(await readAll()).toEqual({
-      calls: ran[second]?.get('warm'),
+      calls: [...(ran[second]?.values() ?? [])].reduce((sum, count) => sum + count, 0),
       missing: ['executor-1', 'executor-3'],
       names: ['executor-2'],
     });

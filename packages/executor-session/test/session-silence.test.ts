@@ -13,7 +13,12 @@ afterEach(() => vi.useRealTimers());
 describe.each(['that answer at once', 'that run for long'])('a session busy with calls %s', (kind) => {
   it('stays open although every ping shares a batch with a call', async () => {
     const execute = () => (kind === 'that answer at once' ? Promise.resolve() : new Promise<void>(() => {}));
-    const options = { callsMax: 100, draining: new AbortController().signal, onFailure: () => {} };
+    const options = {
+      callsMax: 100,
+      draining: new AbortController().signal,
+      onFailure: () => {},
+      busy: { isBusy: false, onChange: () => {}, offChange: () => {}, close: () => {} },
+    };
     const session = (requests: AsyncIterable<SessionRequest>, ctx: CallContext) =>
       serveSession({ execute }, requests, { ...ctx, options });
     const onEnd = vi.fn();
@@ -66,7 +71,9 @@ it('sends pings, and ends when the executor stops responding', async () => {
   for (let i = 0; i < 2; i++) await pass(pings.everyMs);
   expect(asked).toBe(2);
   expect(opened.open).toBe(true);
-  for (let i = 0; i < 5; i++) await pass(pings.everyMs);
+  for (let ms = 0; ms < pings.quietMs; ms += pings.everyMs) await pass(pings.everyMs);
+  expect([opened.quiet, opened.open]).toEqual([true, true]);
+  for (let ms = 0; ms < pings.silenceMaxMs; ms += pings.everyMs) await pass(pings.everyMs);
   expect(onEnd).toHaveBeenCalledWith(expect.objectContaining({ code: 'UNAVAILABLE' }));
   expect(opened.open).toBe(false);
 });

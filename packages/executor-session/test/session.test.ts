@@ -3,6 +3,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { watchBusy } from '../src/busy-watch.ts';
 import type { ExecutionReply, Executor } from '../src/executor.ts';
 import { windowBytes } from '../src/protocol.ts';
 import { openRemoteExecutor } from '../src/remote-executor.ts';
@@ -107,7 +108,7 @@ beforeEach(async () => {
           session: (requests: never, ctx: Parameters<Executor['execute']>[1]) =>
             serveSession({ execute }, requests, {
               ...ctx,
-              options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {} },
+              options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {}, busy: watchBusy() },
             }),
           testSource: unused,
           checkSource: unused,

@@ -1,6 +1,7 @@
 /** Serves the executor over gRPC. */
 
 import { randomUUID } from 'node:crypto';
+import { type BusyWatch, watchBusy } from '@datahub/executor-session/busy-watch';
 import { executorService } from '@datahub/executor-session/codec';
 import {
   type SessionServerOptions,
@@ -89,7 +90,8 @@ export async function startExecutorProcess(
     tracing,
   });
   const draining = new AbortController();
-  const server = await startServer(service, { grpc, tracing, draining: draining.signal });
+  const busy = watchBusy();
+  const server = await startServer(service, { grpc, tracing, busy, draining: draining.signal });
   let catalogReached = false;
   void catalog.reached.then(() => {
     catalogReached = true;
@@ -97,6 +99,7 @@ export async function startExecutorProcess(
   });
   const closers = createClosers();
   if (tracing) closers.add(tracing);
+  closers.add(busy);
   closers.add({ close: () => catalog.close() });
   closers.add({ close: () => service.close(0) });
   const { inFlight } = service;
@@ -126,16 +129,17 @@ interface ServerOptions {
   grpc: ReturnType<typeof readGrpcSettings>;
   tracing: ExecutorDeps['tracing'];
   draining: AbortSignal;
+  busy: BusyWatch;
 }
 
-function startServer(service: ExecutorService, { grpc, tracing, draining }: ServerOptions) {
+function startServer(service: ExecutorService, { grpc, tracing, draining, busy }: ServerOptions) {
   const { onFailure } = service;
   return startGrpcServer({
     address: `${grpc.host}:${grpc.port}`,
     services: [
       {
         definition: executorService,
-        handlers: createHandlers(service, { callsMax: callsPerSessionMax, draining, onFailure }),
+        handlers: createHandlers(service, { callsMax: callsPerSessionMax, draining, onFailure, busy }),
       },
     ],
     reflect: grpc.reflection ? ['datahub.executor.v1.ExecutorService'] : [],

@@ -110,16 +110,14 @@ class Streams implements SlotStreams {
     requests: AsyncIterable<LeaseSlotsRequest>,
     signal: CallSignal,
   ): AsyncIterable<LeaseSlotsResponse> {
-    const { leaseMs, onFailure } = this.#options;
+    const { leaseMs } = this.#options;
     const stream: Stream = { executorId: '', epoch: 0, outbox: new Outbox() };
     this.#streams.add(stream);
     if (this.#closed) stream.outbox.close();
     const end = () => stream.outbox.close();
     signal.addEventListener('abort', end, { once: true });
-    // A stream that broke is no failure: the executor opens it again.
-    this.#read(stream, requests)
-      .catch((err) => signal.aborted || onFailure(err))
-      .finally(end);
+    // A stream that breaks is no failure: the executor opens it again.
+    this.#read(stream, requests).then(end, end);
     try {
       for (;;) {
         const changes = await stream.outbox.take();
@@ -181,7 +179,12 @@ class Streams implements SlotStreams {
     const ledger = this.#ledger;
     const { executorId, outbox } = stream;
     if (ledger === undefined || epoch !== this.#owner?.epoch) return;
-    await this.#owner.remember(executorId);
+    try {
+      await this.#owner.remember(executorId);
+    } catch (err) {
+      this.#options.onFailure(err);
+      return outbox.close();
+    }
     if (ledger !== this.#ledger || outbox.closed) return;
     stream.epoch = epoch;
     ledger.report(executorId, sources, {

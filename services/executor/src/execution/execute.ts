@@ -60,6 +60,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
               signal: ctx.signal,
               traceparent: run.traceparent,
             })));
+      if (request.tellSource) reply.source?.(query.source.sourceId);
       requireNamed(query, request.path);
       run.stage = 'prepare';
       const prepared = compile(query);

@@ -103,6 +103,10 @@ export interface ExecuteRequest {
   reroutable?:
     | boolean
     | undefined;
+  /** True if the caller does not know the source of the query. The executor then sends `SessionReply.source_id`. */
+  tellSource?:
+    | boolean
+    | undefined;
   /** The names by which the caller found the query. If the query does not have them, the call fails with NOT_FOUND. */
   path?:
     | QueryPath
@@ -270,6 +274,11 @@ export interface SessionResponse {
   replies: SessionReply[];
   /** True once, when the executor drains: it accepts no new calls on this stream, and closes it after the last one. */
   draining: boolean;
+  /**
+   * True while the executor's event loop has little time left. The caller then shares the calls to its sources with
+   * further executors.
+   */
+  busy?: boolean | undefined;
 }
 
 export interface SessionReply {
@@ -303,7 +312,11 @@ export interface SessionReply {
    * With `done`: true if nothing was run, because the query has a cache. The caller must send the call to the executor
    * that it chooses for the query.
    */
-  reroute?: boolean | undefined;
+  reroute?:
+    | boolean
+    | undefined;
+  /** With the last reply to a call that has `tell_source`. */
+  sourceId?: string | undefined;
 }
 
 export interface TestSourceRequest {
@@ -712,6 +725,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     checkOnly: undefined,
     cache: undefined,
     reroutable: undefined,
+    tellSource: undefined,
     path: undefined,
     draft: undefined,
   };
@@ -748,6 +762,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.reroutable !== undefined) {
       writer.uint32(88).bool(message.reroutable);
+    }
+    if (message.tellSource !== undefined) {
+      writer.uint32(176).bool(message.tellSource);
     }
     if (message.path !== undefined) {
       QueryPath.encode(message.path, writer.uint32(162).fork()).join();
@@ -849,6 +866,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.reroutable = reader.bool();
+            continue;
+          }
+          case 22: {
+            if (tag !== 176) {
+              break;
+            }
+
+            message.tellSource = reader.bool();
             continue;
           }
           case 20: {
@@ -1791,7 +1816,7 @@ export const SessionWindow: MessageFns<SessionWindow> = {
 };
 
 function createBaseSessionResponse(): SessionResponse {
-  return { replies: [], draining: false };
+  return { replies: [], draining: false, busy: undefined };
 }
 
 export const SessionResponse: MessageFns<SessionResponse> = {
@@ -1801,6 +1826,9 @@ export const SessionResponse: MessageFns<SessionResponse> = {
     }
     if (message.draining !== false) {
       writer.uint32(16).bool(message.draining);
+    }
+    if (message.busy !== undefined) {
+      writer.uint32(24).bool(message.busy);
     }
     return writer;
   },
@@ -1834,6 +1862,14 @@ export const SessionResponse: MessageFns<SessionResponse> = {
             message.draining = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.busy = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1858,6 +1894,7 @@ function createBaseSessionReply(): SessionReply {
     serverTiming: undefined,
     cache: undefined,
     reroute: undefined,
+    sourceId: undefined,
   };
 }
 
@@ -1889,6 +1926,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.reroute !== undefined) {
       writer.uint32(80).bool(message.reroute);
+    }
+    if (message.sourceId !== undefined) {
+      writer.uint32(90).string(message.sourceId);
     }
     return writer;
   },
@@ -1976,6 +2016,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.reroute = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.sourceId = reader.string();
             continue;
           }
         }
