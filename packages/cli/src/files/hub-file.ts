@@ -131,10 +131,10 @@ export function writeHubFile({
 }
 
 /** The variable of the environment for a setting of a source, such as SHOP_ORDERS_PASSWORD. */
-export const envNameOf = ({ hub, label }: { hub: string; label: string }, path: readonly string[]): string =>
-  toPath([hub, label, ...path].join('_'))
-    .replaceAll('-', '_')
-    .toUpperCase();
+export function envNameOf({ hub, label }: { hub: string; label: string }, path: readonly string[]): string {
+  const prefix = toPath(`${hub}_${label}`).replaceAll('-', '_');
+  return `${prefix}_${path.join('_')}`.toUpperCase();
+}
 
 /**
  * The settings of a source as they may be in a file: what the hub masks becomes `${env:NAME}`. Expressions that the
