@@ -4,7 +4,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { bundle, emitGatewayRoutes } from './bundle.ts';
 
-await writeFile(new URL('src/gen/routes.ts', import.meta.url), emitGatewayRoutes());
+await writeFile(new URL('gen/routes.d.ts', import.meta.url), emitGatewayRoutes());
 const dist = new URL('dist/', import.meta.url);
 await mkdir(dist, { recursive: true });
 const files = await bundle();

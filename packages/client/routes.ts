@@ -33,7 +33,7 @@ export function emitRoutes({ paths, components }: OpenApi): string {
   );
   return [
     '/** Generated from the routes of the gateway by `npm run build -w packages/client`. */\n',
-    "import type { Json } from '../values.ts';\n",
+    "import type { Json } from '../dist/values.d.ts';\n",
     ...schemas,
     `/** Every route: what it takes and what it answers. */\nexport interface Routes {\n${routes.join('')}}\n`,
   ].join('\n');

@@ -1,5 +1,5 @@
 /** The client: execute, read over GET, stream rows, and call every other route. */
-import type { Routes } from './gen/routes.ts';
+import type { Routes } from '../gen/routes.d.ts';
 import { type Rows } from './rows.ts';
 import { type Json, type Values } from './values.ts';
 export interface ClientOptions {

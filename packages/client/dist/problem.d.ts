@@ -1,5 +1,5 @@
 /** The one error of the client. */
-import type { Problem as HubProblem } from './gen/routes.ts';
+import type { Problem as HubProblem } from '../gen/routes.d.ts';
 /** What the hub answered, or what went wrong on the way (status 0). */
 export interface Problem extends Partial<Omit<HubProblem, 'code' | 'status'>> {
     status: number;

@@ -1,7 +1,7 @@
 /** The client: execute, read over GET, stream rows, and call every other route. */
 
+import type { Routes } from '../gen/routes.d.ts';
 import { exchange, open, type Settings } from './exchange.ts';
-import type { Routes } from './gen/routes.ts';
 import { createRows, type Rows } from './rows.ts';
 import { type Json, toForm, toJson, type Values } from './values.ts';
 

@@ -1,5 +1,6 @@
 /** Runs the stored queries of a Data Hub. */
 
+export type * from '../gen/routes.d.ts';
 export {
   type CallOptions,
   type Client,
@@ -10,7 +11,6 @@ export {
   type ReadOptions,
   type Result,
 } from './client.ts';
-export type * from './gen/routes.ts';
 export { type Problem, ProblemError } from './problem.ts';
 export type { Rows } from './rows.ts';
 export type { Json, Value, Values } from './values.ts';

@@ -1,6 +1,6 @@
 /** Generated from the routes of the gateway by `npm run build -w packages/client`. */
 
-import type { Json } from '../values.ts';
+import type { Json } from '../dist/values.d.ts';
 
 export interface Problem {
   type: string;
