@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
+import { inherited } from '../support/inherited.ts';
 
 const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
 
@@ -34,7 +35,7 @@ describe('a backup', () => {
     const { stdout, stderr } = await promisify(execFile)(
       process.execPath,
       [command, 'backup', directory, ...more],
-      { env: { PATH: process.env.PATH, ...env(), ...settings } },
+      { env: { ...inherited, ...env(), ...settings } },
     );
     return { written: JSON.parse(stdout).written.map((path: string) => path.slice(dir.length + 1)), stderr };
   };

@@ -12,6 +12,7 @@ import { freePort } from '@datahub/service-kit/process/free-port';
 import { chromium } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findChromium } from '../../tools/databases/chromium.ts';
+import { inherited } from '../support/inherited.ts';
 
 const source = (name: string) => fileURLToPath(new URL(`../../packages/hub/src/${name}`, import.meta.url));
 const run = promisify(execFile);
@@ -33,7 +34,7 @@ afterEach(async () => {
 });
 
 const environment = (own: Record<string, string>) => ({
-  PATH: process.env.PATH,
+  ...inherited,
   PORT: port,
   DATAHUB_DATA_DIR: dir,
   DATAHUB_DEMO: '0',
@@ -60,7 +61,7 @@ function start(own: Record<string, string> = {}) {
 }
 
 const whoami = async (...args: string[]) => {
-  const env = { PATH: process.env.PATH, DATAHUB_DATA_DIR: dir };
+  const env = { ...inherited, DATAHUB_DATA_DIR: dir };
   return (await run(process.execPath, [source('cli.ts'), 'whoami', ...args], { env })).stdout;
 };
 const readKey = async () => (await readFile(join(dir, 'api-key'), 'utf8')).trim();

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
+import { inherited } from '../support/inherited.ts';
 import { scaled } from '../support/scale.ts';
 
 const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
@@ -35,7 +36,7 @@ describe('the operator’s commands', () => {
   const run = async (args: string[], { port = 9, with: own = {} as Record<string, string> } = {}) => {
     const { DATAHUB_API_KEY: _, ...settings } = env();
     const { stdout } = await promisify(execFile)(process.execPath, [command, ...args], {
-      env: { PATH: process.env.PATH, ...settings, DATAHUB_URL: `http://127.0.0.1:${port}`, ...own },
+      env: { ...inherited, ...settings, DATAHUB_URL: `http://127.0.0.1:${port}`, ...own },
     });
     return JSON.parse(stdout);
   };

@@ -11,6 +11,7 @@ import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
+import { inherited } from '../support/inherited.ts';
 
 const serverUrl = process.env.MONGODB_URL;
 
@@ -55,7 +56,7 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
     child = spawn(process.execPath, [main], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
-        PATH: process.env.PATH,
+        ...inherited,
         DATAHUB_STORE_URL: `mongodb://127.0.0.1:${ports.store}/${database()}`,
         DATAHUB_GRPC_PORT: String(ports.grpc),
         DATAHUB_METRICS_PORT: String(ports.metrics),

@@ -9,6 +9,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createDatahub, type Given } from '../support/datahub.ts';
 import { api, createSource } from '../support/hub.ts';
+import { inherited } from '../support/inherited.ts';
 
 const { url, key } = inject('hub');
 const repository = fileURLToPath(new URL('../../packages/cli/bin/datahub.mjs', import.meta.url));
@@ -136,8 +137,7 @@ it('datahub keys creates, lists, rotates and revokes keys', async () => {
 
 it.each(['auto', 'legacy'] as const)('datahub mcp serves the tools of the hub (%s)', async (mode) => {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
-  const { PATH = '' } = process.env;
-  const env = { PATH, HOME: dir, ...hubEnv };
+  const env = { ...inherited, HOME: dir, ...hubEnv };
   await client.connect(new StdioClientTransport({ command: process.execPath, args: [packed, 'mcp'], env }));
   try {
     expect(client.getNegotiatedProtocolVersion()).toBe(mode === 'auto' ? '2026-07-28' : '2025-11-25');

@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle } from '../../packages/cli/bundle.ts';
+import { inherited } from './inherited.ts';
 
 export interface Ran {
   code: number | null;
@@ -36,10 +37,9 @@ export async function createDatahub(hubEnv: Record<string, string>): Promise<Dat
   await writeFile(packed, await bundle());
   const children: ChildProcess[] = [];
   const run: Datahub['run'] = (args, { env = hubEnv, stdin = '', program = packed, onStart } = {}) => {
-    const { PATH = '' } = process.env;
     const child = spawn(process.execPath, [program, ...args], {
       cwd: dir,
-      env: { PATH, HOME: dir, DATAHUB_DATA_DIR: join(dir, 'data'), ...env },
+      env: { ...inherited, HOME: dir, DATAHUB_DATA_DIR: join(dir, 'data'), ...env },
     });
     children.push(child);
     onStart?.(child);
