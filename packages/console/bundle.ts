@@ -38,6 +38,7 @@ const alone: BuildOptions = {
     { in: pathOf('styles/console.css'), out: 'console' },
     { in: pathOf('styles/later.css'), out: 'later' },
     { in: pathOf('ui/editor/editor.ts'), out: 'editor' },
+    { in: pathOf('ui/editor/format.ts'), out: 'format' },
     { in: pathOf('ui/chart/chart.ts'), out: 'chart' },
     { in: pathOf('state/schema/worker.ts'), out: 'worker' },
     { in: pathOf('pages/docs/docs.ts'), out: 'docs' },

@@ -29,6 +29,7 @@ const browserPrograms = [
   'app/main.tsx',
   'pages/lazy-views.ts',
   'ui/editor/editor.ts',
+  'ui/editor/format.ts',
   'ui/chart/chart.ts',
   'state/schema/worker.ts',
   'pages/docs/docs.ts',

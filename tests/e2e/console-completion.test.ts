@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
 import { useConsole } from '../support/browser/console.ts';
-import { api, createSource } from '../support/hub.ts';
+import { api, createSource, execute } from '../support/hub.ts';
 
 const areas = ['sales', 'stock', 'billing', 'people', 'web', 'audit', 'mail', 'fleet'];
 const things = ['orders', 'items', 'events', 'accounts', 'sessions'];
@@ -37,6 +37,57 @@ const watchPopup = `(() => {
 
 describe.skipIf(executablePath === undefined)('completion in the console (needs Chromium)', () => {
   const { shared, goTo } = useConsole();
+
+  it('completes joins, formats, finds, shows rows of a table, and remembers its panes', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const name = `zz_lines_${process.pid}`;
+    const columns = 'id INT PRIMARY KEY, sale_id INT, FOREIGN KEY (sale_id) REFERENCES sales (id)';
+    const change = (command: string, query: string) => execute({ hubId, sourceId, command, query });
+    await change('CREATE', `CREATE TABLE ${name} (${columns})`);
+    try {
+      await change('INSERT', `INSERT INTO ${name} VALUES (41, NULL)`);
+      const body = { hubId, sourceId, label: 'lines', query: 'select id from sales where id = :id' };
+      const { config } = await api.ok(api.post('/v1/queries', body));
+      const related = page.waitForResponse(/queries\/try$/);
+      await goTo('query', config.query.queryId);
+      await page.locator('.code').click();
+      await page.locator('.editor[data-state=open]').waitFor();
+      await related;
+      await page.getByRole('button', { name: 'Format' }).click();
+      await page.locator('.cm-line', { hasText: 'SELECT' }).waitFor();
+      await page.locator('.cm-variable', { hasText: ':id' }).waitFor();
+      await page.locator('.cm-content').click();
+      await page.keyboard.press('Control+f');
+      await page.locator('.cm-search').waitFor();
+      await page.keyboard.type('sales');
+      await page.locator('.cm-searchMatch').first().waitFor();
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Control+a');
+      await page.keyboard.type('SELECT * FROM sales s JOIN z');
+      const join = `${name} zl ON zl.sale_id = s.id`;
+      await page.locator('.cm-tooltip-autocomplete li', { hasText: join }).waitFor();
+      await page.keyboard.press('Tab');
+      await page.locator('.cm-line', { hasText: join }).waitFor();
+
+      await page.getByRole('button', { name: 'Tables', exact: true }).click();
+      await page.getByLabel('Search tables and columns').fill(name);
+      await page.getByText('primary key').first().waitFor({ state: 'attached' });
+      await page.getByRole('button', { name: 'Show ten rows' }).click();
+      await page.locator('.preview .grid-cell', { hasText: '41' }).waitFor();
+      const height = () => page.locator('.work').evaluate((work) => (work as any).offsetHeight as number);
+      const before = await height();
+      await page.getByLabel('Height of the statement').focus();
+      await page.keyboard.press('ArrowDown');
+      await expect.poll(height).toBe(before + 24);
+      await page.reload();
+      await page.locator('.tables-pane').waitFor();
+      await expect.poll(height).toBe(before + 24);
+      await page.getByRole('button', { name: 'Tables', exact: true }).click();
+    } finally {
+      await change('DROP', `DROP TABLE ${name}`);
+    }
+  });
 
   it('keeps up with typing in a schema with 20,000 tables, and finds each of them', async () => {
     const { page, hubId } = shared;

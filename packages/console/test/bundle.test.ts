@@ -38,11 +38,12 @@ it('makes no markup of texts, runs no text as code, and names no other host', ()
   expect(found.filter(([, match]) => match !== undefined)).toEqual([]);
 });
 
-it('keeps the key in one place, and nothing else but the theme and open folders', () => {
+it('keeps the key in one place, and nothing else but the theme, open folders and sizes of panes', () => {
   const storing = sources.filter((path) => /(local|session)Storage/.test(readFileSync(path, 'utf8')));
   expect(storing.map((path) => relative(root, path)).sort()).toEqual([
     'api/session.ts',
     'state/open-folders.ts',
+    'state/panes.ts',
     'state/theme.ts',
   ]);
 });

@@ -13,6 +13,7 @@ export { ContractView } from './query/contract-view.tsx';
 export { ExplainView } from './query/explain/explain-view.tsx';
 export { PublishPanel } from './query/publish/publish-panel.tsx';
 export { RunsView } from './query/runs-view.tsx';
+export { TablesPane } from './query/tables-pane.tsx';
 export { DriftNote } from './query/upkeep/drift-note.tsx';
 export { PathDialog } from './query/upkeep/path-dialog.tsx';
 export { UseView } from './query/use/use-view.tsx';

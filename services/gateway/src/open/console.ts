@@ -31,6 +31,7 @@ const consoleTypes = new Map([
   ['later.js', 'text/javascript'],
   ['later.css', 'text/css'],
   ['editor.js', 'text/javascript'],
+  ['format.js', 'text/javascript'],
   ['chart.js', 'text/javascript'],
   ['worker.js', 'text/javascript'],
   ['licences.txt', 'text/plain'],

@@ -8,8 +8,6 @@ import { reads } from '../../state/commands.ts';
 import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
 import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
-import { namesIn } from '../../state/variables.ts';
-import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { Fault } from '../../ui/editor/protocol.ts';
 import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
@@ -20,7 +18,7 @@ import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
 import type { RunActions } from './run-actions.tsx';
-import { VariablesPanel } from './variables-panel.tsx';
+import { WorkArea } from './work-area.tsx';
 
 interface WorkbenchProps {
   work: DraftWork;
@@ -43,26 +41,7 @@ export function QueryWorkbench({ work, run, isChecked = true, saved, classifying
   if (draft === undefined) return null;
   return (
     <>
-      <div class="work">
-        <CodeEditor
-          text={draft.text}
-          engine={work.engine.value}
-          sourceId={draft.sourceId}
-          label="Statement"
-          faults={faults}
-          readOnly={!may('queries:write')}
-          variables={() => [
-            ...new Set([
-              ...namesIn(work.draft.value?.text ?? '', work.engine.value),
-              ...draft.context.map(({ key }) => key),
-            ]),
-          ]}
-          onChange={(text) => work.edit({ text })}
-          onRun={run.ask}
-          onSave={onSave}
-        />
-        <VariablesPanel work={work} shown={run.tried} />
-      </div>
+      <WorkArea work={work} run={run} faults={faults} onSave={onSave} />
       <CheckNote checked={checked} />
       <Results
         state={state}

@@ -15,8 +15,16 @@ export interface ColumnHit {
 
 export interface Completion {
   label: string;
-  kind: 'table' | 'column' | 'schema';
+  kind: 'table' | 'column' | 'schema' | 'join';
   detail: string;
+  /** What is inserted, if it is not the name. */
+  insert?: string;
+}
+
+/** A foreign key of one column. */
+export interface Relation {
+  from: { schema: string; table: string; column: string };
+  to: { schema: string; table: string; column: string };
 }
 
 export interface CompletionAnswer {
@@ -30,12 +38,14 @@ export interface CompletionAnswer {
 export type SchemaRequest =
   | { op: 'load'; sourceId: string; text: string }
   | { op: 'search'; sourceId?: string; text: string; max: number }
+  | { op: 'relations'; sourceId: string; relations: Relation[] }
   | { op: 'columns'; sourceId: string; schema: string; table: string }
   | { op: 'complete'; sourceId: string; text: string; at: number };
 
 export interface Answers {
   load: { tables: number };
   search: { tables: TableHit[]; total: number };
+  relations: null;
   columns: ColumnHit[];
   complete: CompletionAnswer;
 }

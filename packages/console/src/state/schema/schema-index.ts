@@ -1,6 +1,7 @@
 /** Schemas of sources, read once for a tab and kept in a worker. */
 
 import { addressOf, call, part } from '../../api/client.ts';
+import { readRelations } from './details.ts';
 import type { Answers, SchemaRequest, TableHit } from './protocol.ts';
 
 export type { TableHit } from './protocol.ts';
@@ -51,6 +52,16 @@ export function loadSchema(sourceId: string, { again = false } = {}): Promise<nu
   loaded.set(sourceId, loading);
   loading.catch(() => loaded.get(sourceId) === loading && loaded.delete(sourceId));
   return loading;
+}
+
+const related = new Set<string>();
+
+/** Reads the foreign keys of a source once, for the completion of joins. */
+export async function loadRelations(sourceId: string, engine: string): Promise<void> {
+  if (related.has(sourceId)) return;
+  related.add(sourceId);
+  const [relations] = await Promise.all([readRelations(sourceId, engine), loadSchema(sourceId)]);
+  await ask({ op: 'relations', sourceId, relations });
 }
 
 export const searchTables = (sourceId: string, text: string, max: number) =>

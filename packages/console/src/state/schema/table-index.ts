@@ -1,6 +1,8 @@
 /** An index of the tables and columns of one source by name. A search over 20,000 tables takes a few milliseconds. */
 
-import type { ColumnHit, Completion, CompletionAnswer, TableHit } from './protocol.ts';
+import { ctesIn } from './ctes.ts';
+import { joinsOf } from './joins.ts';
+import type { ColumnHit, Completion, CompletionAnswer, Relation, TableHit } from './protocol.ts';
 
 interface TableJson {
   schema: string;
@@ -29,6 +31,8 @@ export class TableIndex {
   readonly #sourceId: string;
   /** The lower-case names of `tables`, in the same, sorted order. */
   readonly #names: string[];
+  #relations: readonly Relation[] = [];
+  readonly #schemas: string[];
 
   constructor(sourceId: string, tables: TableJson[]) {
     this.#sourceId = sourceId;
@@ -36,6 +40,11 @@ export class TableIndex {
     keyed.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
     this.tables = keyed.map(({ table }) => table);
     this.#names = keyed.map(({ name }) => name);
+    this.#schemas = [...new Set(tables.map(({ schema }) => schema))];
+  }
+
+  setRelations(relations: readonly Relation[]): void {
+    this.#relations = relations;
   }
 
   /** Returns tables whose name begins with the text, then those with a name or column that contains it. */
@@ -75,7 +84,19 @@ export class TableIndex {
     const ahead = before.slice(0, before.length - typed.length);
     const qualifier = /([\w$"`]+)\.$/.exec(ahead)?.[1];
     if (qualifier !== undefined) return answer(from, this.#afterDot(text, bare(qualifier), prefix));
-    if (beforeTable.test(ahead)) return answer(from, this.#tablesFrom(prefix));
+    if (beforeTable.test(ahead)) {
+      const isJoin = /\bjoin\s+$/i.test(ahead);
+      // What stands before the word counts: the unfinished join is no table of the statement yet.
+      const joins = isJoin ? joinsOf(this.#mentionedTables(ahead), this.#relations) : [];
+      return answer(from, [
+        ...joins.filter(({ label }) => label.toLowerCase().startsWith(prefix)),
+        ...ctesOf(text)
+          .filter(({ name }) => name.toLowerCase().startsWith(prefix))
+          .map(tableOption),
+        ...this.#tablesFrom(prefix),
+        ...this.#schemasFrom(prefix),
+      ]);
+    }
     const columns = this.#mentionedTables(text).flatMap(({ table }) => columnsOf(table, prefix));
     const withTables = prefix.length >= 2 || columns.length === 0;
     const tables = withTables ? this.#tablesFrom(prefix) : [];
@@ -86,7 +107,8 @@ export class TableIndex {
   #afterDot(text: string, qualifier: string, prefix: string): Completion[] {
     const lower = qualifier.toLowerCase();
     const aliased = this.#mentionedTables(text).filter(({ alias }) => alias === lower);
-    const named = this.#byName(lower);
+    const ctes = ctesOf(text).filter(({ name }) => name.toLowerCase() === lower);
+    const named = [...ctes, ...this.#byName(lower)];
     const columns = [...aliased.map(({ table }) => table), ...named].flatMap((table) =>
       columnsOf(table, prefix),
     );
@@ -111,6 +133,14 @@ export class TableIndex {
     return unique(found.map(tableOption));
   }
 
+  /** Schemas besides the usual one, of which `schema.table` completes the tables. */
+  #schemasFrom(prefix: string): Completion[] {
+    if (prefix === '') return [];
+    return this.#schemas
+      .filter((schema) => schema.toLowerCase().startsWith(prefix))
+      .map((label) => ({ label, kind: 'schema', detail: 'schema' }));
+  }
+
   #firstAtLeast(name: string): number {
     let [low, high] = [0, this.#names.length];
     while (low < high) {
@@ -130,17 +160,28 @@ export class TableIndex {
 
   #mentionedTables(text: string): { table: TableJson; alias: string }[] {
     const found: { table: TableJson; alias: string }[] = [];
+    const ctes = ctesOf(text);
     for (const [, first, firstAlias, next, nextAlias] of text.matchAll(mentioned)) {
       const name = bare(first ?? next ?? '').toLowerCase();
       const alias = (firstAlias ?? nextAlias ?? '').toLowerCase();
       const last = name.split('.').at(-1) ?? '';
-      for (const table of this.#byName(last))
+      const parts = ctes.filter((cte) => cte.name.toLowerCase() === name);
+      for (const table of parts.length > 0 ? parts : this.#byName(last))
         found.push({ table, alias: notAlias.has(alias) ? last : alias || last });
       if (found.length > 50) break;
     }
     return found;
   }
 }
+
+/** The parts of a WITH as tables. */
+const ctesOf = (text: string): TableJson[] =>
+  ctesIn(text).map(({ name, columns }) => ({
+    schema: 'WITH',
+    name,
+    kind: 'table',
+    columns: columns.map((column) => ({ name: column, type: 'WITH', nullable: true })),
+  }));
 
 const answer = (from: number, found: Completion[]): CompletionAnswer => ({
   from,

@@ -15,6 +15,10 @@ const scope = globalThis as unknown as {
 
 function answer(asked: SchemaRequest): Answers[keyof Answers] {
   if (asked.op === 'load') return load(asked.sourceId, asked.text);
+  if (asked.op === 'relations') {
+    indexes.get(asked.sourceId)?.setRelations(asked.relations);
+    return null;
+  }
   if (asked.op === 'search') {
     const searched = asked.sourceId === undefined ? [...indexes.values()] : [indexes.get(asked.sourceId)];
     const results = searched.map((index) => index?.search(asked.text, asked.max));

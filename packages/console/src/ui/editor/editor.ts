@@ -21,6 +21,7 @@ import {
 } from '@codemirror/lang-sql';
 import { bracketMatching, syntaxHighlighting } from '@codemirror/language';
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint';
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search';
 import { Compartment, EditorState, type Extension, StateEffect, StateField } from '@codemirror/state';
 import {
   type Command,
@@ -30,9 +31,11 @@ import {
   highlightSpecialChars,
   keymap,
   lineNumbers,
+  rectangularSelection,
 } from '@codemirror/view';
 import { quotedName } from '../../state/schema/names.ts';
 import { look, style, variableMarks } from './editor-theme.ts';
+import { functionsOf } from './functions.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
@@ -51,6 +54,7 @@ function languageOf(engine: string, options: EditorOptions): Extension {
       override: [
         variableSource(options),
         schemaSource(options, engine),
+        functionSource(engine),
         keywordCompletionSource(dialect, true),
       ],
       // The worker answers within milliseconds, and the next key cancels a pending answer.
@@ -82,15 +86,32 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
     const answer = await complete(context.state.doc.toString(), context.pos);
     if (answer === undefined || answer.options.length === 0 || context.aborted) return null;
     const options = answer.options.map(
-      ({ label, kind, detail }, i): Completion => ({
+      ({ label, kind, detail, insert }, i): Completion => ({
         label,
-        apply: quotedName(label, engine),
+        apply: insert ?? quotedName(label, engine),
         detail,
-        type: kind === 'table' ? 'class' : 'property',
-        boost: 40 - i / 10,
+        type: kind === 'column' ? 'property' : 'class',
+        boost: (kind === 'join' ? 60 : 40) - i / 10,
       }),
     );
     return { from: answer.from, options, ...(answer.cut ? {} : { validFor: /^[\w$]*$/ }) };
+  };
+}
+
+/** Functions by name, with their arguments beside it. */
+function functionSource(engine: string) {
+  const options = functionsOf(engine).map(
+    ({ name, parameters }): Completion => ({
+      label: name,
+      detail: parameters,
+      apply: `${name}(`,
+      type: 'function',
+      boost: -10,
+    }),
+  );
+  return (context: CompletionContext): CompletionResult | null => {
+    const typed = context.matchBefore(/(?<![.:\w])[A-Za-z_]\w+$/);
+    return typed === null ? null : { from: typed.from, options, validFor: /^\w*$/ };
   };
 }
 
@@ -150,6 +171,7 @@ function keysOf({ onRun, onSave }: EditorOptions): Extension {
     { key: 'ArrowUp', run: choosing(moveCompletionSelection(false)) },
     { key: 'PageDown', run: choosing(moveCompletionSelection(true, 'page')) },
     { key: 'PageUp', run: choosing(moveCompletionSelection(false, 'page')) },
+    ...searchKeymap,
     ...completionKeymap,
     ...defaultKeymap,
     ...historyKeymap,
@@ -174,6 +196,10 @@ export function openEditor(options: EditorOptions): EditorHandle {
         highlightSpecialChars(),
         history(),
         drawSelection(),
+        EditorState.allowMultipleSelections.of(true),
+        rectangularSelection(),
+        search({ top: true }),
+        highlightSelectionMatches(),
         bracketMatching(),
         highlightActiveLine(),
         EditorView.lineWrapping,

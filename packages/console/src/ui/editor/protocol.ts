@@ -35,3 +35,8 @@ export interface EditorHandle {
 export interface EditorModule {
   openEditor(options: EditorOptions): EditorHandle;
 }
+
+export interface FormatModule {
+  /** Throws if the formatter does not understand the statement. */
+  formatStatement(text: string, engine: string): string;
+}

@@ -1,0 +1,33 @@
+/** The sizes of the panes of a query, and whether its tables are open. They outlive the tab. */
+
+import { signal } from '@preact/signals';
+
+const storedAs = 'datahub.panes';
+
+export interface Panes {
+  /** In pixels; undefined for the usual height. */
+  workHeight?: number | undefined;
+  variablesWidth?: number | undefined;
+  tables?: boolean;
+}
+
+export const panes = signal<Panes>(read());
+
+function read(): Panes {
+  try {
+    const stored = JSON.parse(localStorage.getItem(storedAs) ?? '{}') as Record<string, unknown> | null;
+    const { workHeight, variablesWidth, tables } = stored ?? {};
+    return {
+      ...(typeof workHeight === 'number' ? { workHeight } : {}),
+      ...(typeof variablesWidth === 'number' ? { variablesWidth } : {}),
+      tables: tables === true,
+    };
+  } catch {
+    return {};
+  }
+}
+
+export function setPanes(change: Panes): void {
+  panes.value = { ...panes.value, ...change };
+  localStorage.setItem(storedAs, JSON.stringify(panes.value));
+}

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import { ctesIn } from '../../../src/state/schema/ctes.ts';
+import { aliasFor } from '../../../src/state/schema/joins.ts';
+import { TableIndex } from '../../../src/state/schema/table-index.ts';
+
+const table = (name: string, columns: string[], schema = 'public') => ({
+  schema,
+  name,
+  kind: 'table',
+  columns: columns.map((column) => ({ name: column, type: 'text', nullable: true })),
+});
+const index = new TableIndex('s', [
+  table('orders', ['id', 'customer_id']),
+  table('customers', ['id', 'name']),
+  table('ledger', ['amount'], 'books'),
+]);
+index.setRelations([
+  {
+    from: { schema: 'public', table: 'orders', column: 'customer_id' },
+    to: { schema: 'public', table: 'customers', column: 'id' },
+  },
+]);
+const at = (marked: string): string[] => {
+  const cursor = marked.indexOf('|');
+  return index.complete(marked.replace('|', ''), cursor).options.map(({ label }) => label);
+};
+
+it('offers joins by foreign keys, from both sides', () => {
+  expect(at('SELECT * FROM orders o JOIN |')[0]).toBe('customers c ON c.id = o.customer_id');
+  expect(at('SELECT * FROM customers c JOIN or|')[0]).toBe('orders o ON o.customer_id = c.id');
+  expect(at('SELECT * FROM orders c JOIN |')[0]).toBe('customers c2 ON c2.id = c.customer_id');
+  expect(at('SELECT * FROM ledger l JOIN c|')).toEqual(['customers']);
+});
+
+it('offers the names and columns of a WITH, and schemas', () => {
+  const text =
+    'WITH big AS (SELECT o.id, sum(x) AS total, f(a, b) FROM orders o), c (n, m) AS (SELECT 1, 2) ';
+  expect(ctesIn(text)).toEqual([
+    { name: 'big', columns: ['id', 'total'] },
+    { name: 'c', columns: ['n', 'm'] },
+  ]);
+  expect(at(`${text}SELECT * FROM bi|`)).toEqual(['big']);
+  expect(at(`${text}SELECT b.| FROM big b`)).toEqual(['id', 'total']);
+  expect(at(`${text}SELECT to| FROM big`)).toEqual(['total', 'customers']);
+  expect(at('SELECT * FROM boo|')).toEqual(['books']);
+  expect(ctesIn('SELECT 1, x AS (')).toEqual([]);
+});
+
+it('makes short names that are no words of SQL', () => {
+  expect(aliasFor('order_items', new Set(['oi']))).toBe('oi2');
+  expect(aliasFor('odd_numbers', new Set())).toBe('on2');
+  expect(aliasFor('2024', new Set())).toBe('t');
+});
