@@ -33,7 +33,7 @@ function Provider({ user, set }: { user: UserForm; set(change: Partial<UserForm>
           label="Issuer"
           value={user.issuer}
           onInput={(issuer) => set({ issuer })}
-          placeholder="https://id.shop.example"
+          placeholder="https://shop.example/id"
           hint="The claim iss, to the character."
         />
         <Field
