@@ -14,7 +14,7 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
   const servers: Server[] = [];
   let html = '';
   let [allowed, other] = ['', ''];
-  let [key, queryId, otherQueryId] = ['', '', ''];
+  let [key, queryId, otherQueryId, cachedQueryId] = ['', '', '', ''];
 
   /** An origin that serves the page. */
   const serve = async (): Promise<string> => {
@@ -28,14 +28,15 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
     [allowed, other] = [await serve(), await serve()];
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'page' }));
     const sourceId = await createSource(hubId);
-    const store = async (query: string) =>
-      (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: query.slice(0, 20), query }))).config
-        .query.queryId;
+    const store = async (query: string, more: object = {}) =>
+      (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: query.slice(0, 20), query, ...more })))
+        .config.query.queryId;
     queryId = await store(
       "SELECT '<b>north</b>' AS region, 12 AS total, :tenant AS tenant UNION ALL SELECT 'south', 30, :tenant",
     );
     otherQueryId = await store('SELECT 1 AS one');
-    const limits = { origins: [allowed], queryIds: [queryId], context: { tenant: '7' } };
+    cachedQueryId = await store('SELECT :tenant AS tenant', { cache: { maxAgeS: 60 } });
+    const limits = { origins: [allowed], queryIds: [queryId, cachedQueryId], context: { tenant: '7' } };
     key = (await api.ok(api.post('/v1/keys', { name: 'page', scopes: ['queries:execute'], limits }))).key;
     browser = await chromium.launch({ executablePath: executablePath as string, args: ['--no-sandbox'] });
   });
@@ -90,6 +91,25 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
     const tab = await open(other);
     expect(await tab.textContent('[role=alert]')).toContain('This key cannot be used from this origin.');
     expect(await tab.locator('#rows td').count()).toBe(0);
+    await tab.close();
+  });
+
+  it('gets 304 if it has the answer, although fetch adds no-cache to a request with a condition', async () => {
+    const tab = await open(allowed);
+    const url = `${inject('hub').url}/v1/queries/${cachedQueryId}/data`;
+    const answers = await tab.evaluate(
+      async ([address, apiKey]) => {
+        const read = (headers = {}) =>
+          fetch(address, { headers: { 'x-service-api-key': apiKey, ...headers } });
+        const first = await read();
+        await first.text();
+        const etag = first.headers.get('etag');
+        const same = await read({ 'if-none-match': `${etag}` });
+        return [etag, same.status, same.headers.get('etag')];
+      },
+      [url, key] as const,
+    );
+    expect(answers).toEqual([expect.stringMatching(/^"/), 304, answers[0]]);
     await tab.close();
   });
 });
