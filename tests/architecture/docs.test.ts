@@ -126,4 +126,15 @@ describe('docs/security.md', () => {
     expect(named.length).toBeGreaterThan(20);
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
+
+  it('names a test for each promise and each bound', () => {
+    const tested = read('docs/security.md')
+      .split(/^## /m)
+      .filter((section) => section.includes('| tested by |'))
+      .flatMap((section) => section.split('\n'))
+      .filter((line) => line.startsWith('| ') && !line.includes('| tested by |'));
+    expect(tested.length).toBeGreaterThan(40);
+    const isNamed = (cell: string) => /`(services|packages|tests)\/[^`]+`|the same/.test(cell);
+    expect(tested.filter((line) => !isNamed(line.split(' | ').at(-1) ?? ''))).toEqual([]);
+  });
 });

@@ -118,6 +118,11 @@ describe('the listener of the app', () => {
       head('GET /healthz HTTP/1.1', `x-a: ${'x'.repeat(20_000)}`),
       '431 Request Header Fields Too Large',
     ],
+    [
+      'header fields that are too many',
+      head('GET /healthz HTTP/1.1', ...new Array<string>(5_000).fill('a:')),
+      '431 Request Header Fields Too Large',
+    ],
     ['no host', ['GET /healthz HTTP/1.1', 'x-a: b', '', ''].join('\r\n'), '"header/host"'],
     [
       'no host, and a second request',

@@ -36,6 +36,8 @@ interface Script {
   logIn?: Step;
   /** In place of what describing the statement answers. */
   describe?: Step;
+  /** In place of the answer to a question of the hub itself about types. */
+  ask?: Step;
   /** In place of its rows. */
   execute?: Step;
   /** After that it does as any server. */
@@ -74,6 +76,10 @@ function perform(script: Script): Step {
       Q: (bytes) => {
         // Asked what a type is made of, it names another one.
         const [, id = ''] = /pg_type WHERE oid IN \((\d+)/.exec(bytes.toString('latin1')) ?? [];
+        if (id !== '' && script.ask) {
+          script.ask(socket);
+          return;
+        }
         const answer = id === '' ? row('15.0', 'UTF8') : row(id, 'x', String(Number(id) + 1), '0');
         socket.write(Buffer.concat([columns([25, 25]), answer, complete, ready]));
       },
@@ -224,6 +230,14 @@ export const postgresPlays: Play[] = [
     name: 'has types of types without end',
     play: perform({ describe: send(message('t', int16(0)), columns([987_654])) }),
     codes: ['OK'],
+  },
+  {
+    name: 'answers a question of the hub with empty rows without end',
+    play: perform({
+      describe: send(message('t', int16(0)), columns([987_654])),
+      ask: (socket) => flood(socket, row()),
+    }),
+    codes: ['SOURCE_BROKEN'],
   },
   {
     name: 'sends a row that is shorter than its field',

@@ -13,6 +13,8 @@ export interface Label {
 /** The most texts that one call can predict with a classifier that has the maximum number of classes. */
 const rowsMax = 100;
 const charactersMax = 200_000;
+/** What a row takes in memory beside its bytes and texts. */
+const partBytes = 200;
 const brace = 0x7b;
 
 export class AnnotationBatch {
@@ -36,7 +38,7 @@ export class AnnotationBatch {
     this.#parts.push({ bytes, texts: read });
     const characters = read.reduce((sum, text) => sum + (text?.length ?? 0), 0);
     this.#characters += characters;
-    this.bytes += bytes.length + characters;
+    this.bytes += bytes.length + characters + partBytes;
     if (texts.length > 0) this.#rows++;
   }
 

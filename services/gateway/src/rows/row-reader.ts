@@ -23,6 +23,8 @@ export interface RowReaderOptions {
 }
 
 const pendingBytesMax = 1_048_576;
+/** What a row takes in memory beside its bytes. The smallest one has 3 bytes. */
+const recordBytes = 100;
 /** A longer row is reported as faulty. The learner and the summarizer read less of a text. */
 const rowBytesMax = 1_048_576;
 const rowsMax = 500;
@@ -48,8 +50,9 @@ export class RowReader implements ExecutionReply {
 
   chunk(bytes: Buffer): boolean {
     if (this.#options.stop.aborted) return true;
-    this.#pendingBytes += bytes.length;
+    const before = this.#records.length;
     for (const record of this.#splitter.push(bytes)) this.#records.push(record);
+    this.#pendingBytes += bytes.length + (this.#records.length - before) * recordBytes;
     if (!this.#isUsing) this.#used = this.#useAll(1);
     // Only the start of a long row is there. Nothing else would drain it.
     if (!this.#isUsing) this.#pendingBytes = 0;

@@ -31,3 +31,18 @@ it('reads on after the start of a row that is longer than it keeps', async () =>
     ...['is longer than 1048576 bytes', 'is longer than 1048576 bytes', 2],
   ]);
 }, 5_000);
+
+it('is behind after few rows without a column, which take far more memory than bytes', async () => {
+  let rows = 0;
+  let use = () => {};
+  const used = new Promise<void>((resolve) => {
+    use = resolve;
+  });
+  const reader = new RowReader({ use: () => used, stop: new CallStop() });
+  const chunk = Buffer.from('{}\n'.repeat(1_000));
+  do rows += 1_000;
+  while (reader.chunk(chunk));
+  expect(rows).toBeLessThan(20_000);
+  use();
+  await reader.finish();
+});

@@ -5,7 +5,7 @@
 
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import { ownAnswerBytesMax } from '../shared/bounds.ts';
+import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import type { Response } from './wire.ts';
@@ -170,7 +170,7 @@ export function createTextReader(hasExtended: boolean): { rows: TextRow[]; respo
   let state: 'columns' | 'columns-end' | 'rows' = 'columns';
   let bytes = 0;
   const response: Response = (source, start, end) => {
-    bytes += end - start;
+    bytes += end - start + pieceBytes;
     if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
     if (columns === undefined) {
       if (source[start] === okHeader) return true;
@@ -182,18 +182,20 @@ export function createTextReader(hasExtended: boolean): { rows: TextRow[]; respo
       state = 'rows';
     } else {
       if (source[start] === eofHeader && end - start < eofBytesMax) return true;
-      rows.push(readTextRow(source, start, columns.count));
+      rows.push(readTextRow(source.subarray(start, end), columns.count));
     }
     return false;
   };
   return { rows, response };
 }
 
-function readTextRow(source: Buffer, start: number, count: number): TextRow {
-  let at = start;
+function readTextRow(row: Buffer, count: number): TextRow {
+  let at = 0;
   return Array.from({ length: count }, () => {
-    const { value, next } = readLength(source, at);
+    const { value, next } = readLength(row, at);
     at = next + Math.max(0, value);
-    return value < 0 ? null : source.toString('utf8', next, at);
+    // What follows the row in the buffer is not part of it.
+    if (at > row.length) throw new RangeError('The server sent a row that is shorter than its columns.');
+    return value < 0 ? null : row.toString('utf8', next, at);
   });
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import { logInBytesMax } from '../shared/bounds.ts';
+import { logInBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { createScram, type EndPoint, type Scram } from '../shared/scram.ts';
 import { logInError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -40,7 +40,7 @@ export async function logIn(wire: Wire, settings: LogIn): Promise<Started> {
   const authenticate = createAuthentication(wire, settings);
   let bytesLeft = logInBytesMax;
   const onMessage = (type: number, source: Buffer, start: number, end: number) => {
-    bytesLeft -= end - start;
+    bytesLeft -= end - start + pieceBytes;
     if (bytesLeft < 0) throw new RangeError('The login messages of the server are too long.');
     const body = source.subarray(start, end);
     if (type === authentication) authenticate(body);

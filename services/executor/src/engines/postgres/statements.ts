@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import { ownAnswerBytesMax } from '../shared/bounds.ts';
+import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -174,7 +174,7 @@ export class Statements {
     let bytes = 0;
     await this.#require(protocol.query(text), undefined, (type, body) => {
       if (type !== dataRow) return;
-      bytes += body.length;
+      bytes += body.length + pieceBytes;
       if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
       rows.push(protocol.readRow(body));
     });

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { Carry, readInPlace } from '../../network/shared-read-buffer.ts';
-import { logInBytesMax, rowTooLargeError, unaskedBytesMax } from '../shared/bounds.ts';
+import { logInBytesMax, pieceBytes, rowTooLargeError, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
 import { copyFail } from './protocol.ts';
 
@@ -120,7 +120,7 @@ export class Wire {
 
   /** What the server says of itself (notices, parameters) needs no answer. */
   #leave(bytes: number): void {
-    this.#unaskedBytes += bytes;
+    this.#unaskedBytes += bytes + pieceBytes;
     if (this.#unaskedBytes > unaskedBytesMax) this.close();
   }
 

@@ -13,6 +13,12 @@ export const unaskedBytesMax = 1_048_576;
 /** Results of the hub's own queries for types, tables and columns. */
 export const ownAnswerBytesMax = 8 * 1_048_576;
 
+/**
+ * What a message or a row counts beside its bytes against these limits. An empty row takes 7 bytes on the wire, and more
+ * than this in memory.
+ */
+export const pieceBytes = 32;
+
 /** Closes the connection, since the rest of the row would have to be read. Not SOURCE_BROKEN, since a retry would fail too. */
 export function rowTooLargeError(bytesMax: number): HubError {
   const mebibytes = Math.floor(bytesMax / 1_048_576);
