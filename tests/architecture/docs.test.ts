@@ -118,23 +118,25 @@ describe('links between the pages', () => {
   });
 });
 
-describe('docs/security.md', () => {
-  it('names test files that exist', () => {
-    const named = [...read('docs/security.md').matchAll(/`((?:services|packages|tests)\/[^`*]+)`/g)].map(
-      ([, path = '']) => path,
-    );
-    expect(named.length).toBeGreaterThan(20);
+describe('the tests that docs name', () => {
+  const pages = ['docs/security.md', 'docs/api.md', 'docs/operations.md'];
+
+  it('exist', () => {
+    const named = pages
+      .flatMap((page) => [...read(page).matchAll(/`((?:services|packages|tests|bench)\/[^`*]+)`/g)])
+      .map(([, path = '']) => path);
+    expect(named.length).toBeGreaterThan(60);
     expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it('names a test for each promise and each bound', () => {
-    const tested = read('docs/security.md')
-      .split(/^## /m)
+  it('stand beside each promise, bound and fault', () => {
+    const tested = pages
+      .flatMap((page) => read(page).split(/^##+ /m))
       .filter((section) => section.includes('| tested by |'))
       .flatMap((section) => section.split('\n'))
       .filter((line) => line.startsWith('| ') && !line.includes('| tested by |'));
-    expect(tested.length).toBeGreaterThan(40);
-    const isNamed = (cell: string) => /`(services|packages|tests)\/[^`]+`|the same/.test(cell);
+    expect(tested.length).toBeGreaterThan(50);
+    const isNamed = (cell: string) => /`(services|packages|tests|bench)\/[^`]+`|the same/.test(cell);
     expect(tested.filter((line) => !isNamed(line.split(' | ').at(-1) ?? ''))).toEqual([]);
   });
 });

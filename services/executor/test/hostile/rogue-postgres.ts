@@ -47,6 +47,14 @@ interface Script {
 const startMessage = 196_608;
 const sslRequest = 80_877_103;
 
+const nameAt = (bytes: Buffer, at: number) => bytes.toString('latin1', at, bytes.indexOf(0, at));
+
+/** Asked what a type is made of, it names another one. */
+function answerAbout(typeId: string): Buffer {
+  const answer = typeId === '' ? row('15.0', 'UTF8') : row(typeId, 'x', String(Number(typeId) + 1), '0');
+  return Buffer.concat([columns([25, 25]), answer, complete, ready]);
+}
+
 function perform(script: Script): Step {
   return (socket) => {
     let started = false;
@@ -71,17 +79,11 @@ function perform(script: Script): Step {
         else socket.write(welcome);
       } else socket.destroy();
     };
-    const nameAt = (bytes: Buffer, at: number) => bytes.toString('latin1', at, bytes.indexOf(0, at));
     const answers: Record<string, (bytes: Buffer) => void> = {
       Q: (bytes) => {
-        // Asked what a type is made of, it names another one.
         const [, id = ''] = /pg_type WHERE oid IN \((\d+)/.exec(bytes.toString('latin1')) ?? [];
-        if (id !== '' && script.ask) {
-          script.ask(socket);
-          return;
-        }
-        const answer = id === '' ? row('15.0', 'UTF8') : row(id, 'x', String(Number(id) + 1), '0');
-        socket.write(Buffer.concat([columns([25, 25]), answer, complete, ready]));
+        if (id !== '' && script.ask) script.ask(socket);
+        else socket.write(answerAbout(id));
       },
       P: (bytes) => {
         current = nameAt(bytes, 5);
