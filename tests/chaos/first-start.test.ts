@@ -51,7 +51,7 @@ function start(own: Record<string, string> = {}) {
   return {
     text,
     /** Once it has printed the last line of its welcome. */
-    welcomed: () => expect.poll(() => text.err, { timeout: 50_000 }).toMatch(/Try it:\n\n(.+\n)+\n/),
+    welcomed: () => expect.poll(() => text.err, { timeout: 150_000 }).toMatch(/Try it:\n\n(.+\n)+\n/),
     stop: async () => {
       child.kill('SIGTERM');
       return (await closed)[0];
@@ -253,4 +253,4 @@ it('moves the demo database to another port if its own is taken, and updates the
   });
   expect(await answer.json()).toMatchObject({ data: [{ product: 'cocoa' }, {}, {}] });
   await second.stop();
-}, 120_000);
+});

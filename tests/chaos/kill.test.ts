@@ -40,7 +40,7 @@ describe('a hub that is killed while it writes', () => {
         ({ status }) => status,
         () => 0,
       );
-    await expect.poll(ready, { timeout: 10_000, interval: 20 }).toBe(200);
+    await expect.poll(ready, { timeout: 60_000, interval: 20 }).toBe(200);
   };
 
   beforeAll(async () => {

@@ -41,7 +41,7 @@ describe.skipIf(server === undefined)('two ml processes on one store (needs MONG
     });
     const address = `127.0.0.1:${port}`;
     const probe = createHealthProbe({ address });
-    const deadline = Date.now() + 15_000;
+    const deadline = Date.now() + 60_000;
     while (!(await probe.serving(500))) {
       if (Date.now() > deadline) throw new Error('The ml service did not serve in time.');
       await new Promise((resolve) => setTimeout(resolve, 50));
