@@ -24,6 +24,10 @@ export interface BoundStatement {
 export interface ColumnFacts {
   /** True if a column that is NOT NULL in its table has no NULL in the result. */
   keepsNotNull: boolean;
+  /** Lower-case names of tables whose columns keep their NOT NULL, whatever `keepsNotNull` says. */
+  keptTables: ReadonlySet<string>;
+  /** For each column, true if it is a column of such a table, by the table's alias. Ignored like `neverNull`. */
+  kept: readonly boolean[];
   /**
    * For each column, true if its expression is never NULL. Ignored if the number of entries differs from that of
    * columns.

@@ -87,4 +87,65 @@ describe('the nullability of columns', () => {
   ])('is unknown for the expressions of %s', (text) => {
     expect(facts(text).neverNull).toEqual([]);
   });
+
+  it.each<[text: string, tables: string[], kept: boolean[]]>([
+    ['SELECT a.id, b.id FROM a LEFT JOIN b ON b.x = a.x', ['a'], [true, false]],
+    [
+      'SELECT a.id, b.id, c.id FROM a LEFT JOIN b ON left(a.x, 1) = b.x JOIN c ON true',
+      ['a', 'c'],
+      [true, false, true],
+    ],
+    ['SELECT x.id, "X".id FROM s.t AS x LEFT OUTER JOIN t "X" USING (id), u', ['u'], [true, false]],
+    ['SELECT a.* FROM a NATURAL LEFT JOIN b CROSS JOIN c', ['a', 'c'], []],
+    [
+      'WITH a AS (SELECT 1) SELECT a.id, s.id FROM a LEFT JOIN b ON true JOIN s.a s ON true',
+      [],
+      [false, true],
+    ],
+    // The rows of b and of c can be NULL together.
+    ['SELECT a.id, c.id FROM a LEFT JOIN b JOIN c ON true ON true', [], [false, false]],
+    ['SELECT a.id FROM a RIGHT JOIN b ON true', [], [false]],
+    ['SELECT a.id FROM a FULL JOIN b ON true', [], [false]],
+    ['SELECT a.id FROM a UNION SELECT 1', [], [false]],
+    ['SELECT a.id FROM (SELECT 1) a LEFT JOIN b ON true', [], [false]],
+    ['SELECT a.id FROM f(1) a LEFT JOIN b ON true', [], [false]],
+    ['SELECT a.id FROM LATERAL (SELECT 1) a LEFT JOIN b ON true', [], [false]],
+    ['SELECT a.id FROM (a LEFT JOIN b ON true)', [], [false]],
+    ['SELECT a.id FROM a GROUP BY ROLLUP (a.id)', [], []],
+  ])('of %s is kept for %j and %j', (text, tables, kept) => {
+    const found = facts(text);
+    expect([...found.keptTables].sort()).toEqual(tables);
+    expect(found.kept).toEqual(kept);
+  });
+
+  it.each([
+    ["coalesce(a, 'x')", true],
+    ['coalesce(a, coalesce(b, 0)) n', true],
+    ["coalesce(a, 'x'::text)", true],
+    ['coalesce(a, b)', false],
+    ['coalesce(a, NULL)', false],
+    ["coalesce(a, 'x') || b", false],
+    ["coalesce('x')", false],
+    ['NOT EXISTS (SELECT 1)', true],
+  ])('of %s is proven: %s', (item, isProven) => {
+    expect(facts(`SELECT ${item} FROM t`).neverNull).toEqual([isProven]);
+  });
+
+  it.each<[text: string, command: string, keeps: boolean]>([
+    ['INSERT INTO t VALUES (1) RETURNING id', 'INSERT', true],
+    ['UPDATE t SET a = 1 FROM u WHERE true RETURNING t.id, u.id', 'UPDATE', true],
+    ['DELETE FROM t RETURNING *', 'DELETE', true],
+    ['WITH x AS (INSERT INTO t VALUES (1) RETURNING id) SELECT id FROM x', 'INSERT', true],
+    ['INSERT INTO t VALUES (1) RETURNING old.id', 'INSERT', false],
+    ['DELETE FROM t RETURNING "new".id', 'DELETE', false],
+    ['DELETE FROM t RETURNING WITH (NEW AS n) n.id', 'DELETE', false],
+    ['UPDATE t SET a = 1 FROM u LEFT JOIN v ON true RETURNING v.id', 'UPDATE', false],
+    ['MERGE INTO t USING u ON true WHEN NOT MATCHED BY SOURCE THEN DELETE RETURNING u.id', 'MERGE', false],
+    ['INSERT INTO t VALUES (1)', 'INSERT', false],
+  ])('under RETURNING: %s (%s) %s', (text, command, keeps) => {
+    const found = (dialect: Dialect) =>
+      compileStatement(text, { dialect, command, variables: [] }).columnFacts().keepsNotNull;
+    expect(found('postgres')).toBe(keeps);
+    if (/^(?!WITH|MERGE)[^"]*$/.test(text)) expect(found('mariadb')).toBe(false);
+  });
 });

@@ -98,7 +98,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     uncounted: false,
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => [{ key: 'x', text: 'x', params: [], kind: 'read', placeholders: [] }],
-    columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
+    columnFacts: () => ({ keepsNotNull: false, keptTables: new Set(), kept: [], neverNull: [] }),
     warnings: () => [],
     variables: () => [],
     mapLocation: (fault) => fault,

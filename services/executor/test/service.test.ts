@@ -136,7 +136,7 @@ async function setup(env: Record<string, string> = {}) {
         uncounted: false,
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => [{ key: text, text, params: [], kind: 'read', placeholders: [] }],
-        columnFacts: () => ({ keepsNotNull: true, neverNull: [] }),
+        columnFacts: () => ({ keepsNotNull: true, keptTables: new Set(), kept: [], neverNull: [] }),
         warnings: () => [],
         variables: () => [{ key: 'x', type: 'int4', list: false, nullable: true }],
         mapLocation: (fault) => fault,

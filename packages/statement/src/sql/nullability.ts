@@ -4,16 +4,20 @@
  */
 
 import type { ColumnFacts, Dialect } from '../types.ts';
+import { keptTables, tableOfItem } from './kept-tables.ts';
 import type { Token } from './lexer.ts';
 import { bySyntax } from './syntax.ts';
 
-export const noFacts: ColumnFacts = { keepsNotNull: false, neverNull: [] };
+export const noFacts: ColumnFacts = { keepsNotNull: false, keptTables: new Set(), kept: [], neverNull: [] };
 
+/** With these words, a column can be NULL although it is NOT NULL in its table. */
+const outerWords = new Set(['LEFT', 'RIGHT', 'FULL']);
 /**
- * With these words, a column can be NULL although it is NOT NULL in its table. RETURNING can show the row before an
- * insert.
+ * Beside RETURNING, `old` is NULL for an INSERT, `new` for a DELETE, and a MERGE can have rows without a source. Names in
+ * quotes have the same meaning. See docs/adr/0013-returning.md.
  */
-const outerWords = new Set(['LEFT', 'RIGHT', 'FULL', 'RETURNING']);
+const absentRows = /^"?(old|new|merge)"?$/i;
+const writeWords = new Set(['INSERT', 'UPDATE', 'DELETE']);
 /** With these words, rows have NULL for expressions that they are not grouped by, even for literals. */
 const groupingWords = new Set(['GROUPING', 'ROLLUP', 'CUBE']);
 const combiningWords = new Set(['UNION', 'INTERSECT', 'EXCEPT', 'MINUS']);
@@ -24,19 +28,36 @@ export function columnFacts(
   tokens: readonly Token[],
   { dialect, verb }: { dialect: Dialect; verb: string },
 ): ColumnFacts {
-  if (!queryWords.has(verb)) return noFacts;
   const isMysql = bySyntax(dialect, { postgres: false, mysql: true });
   const has = (words: ReadonlySet<string>) =>
     tokens.some(({ kind, text: word }) => kind === 'word' && words.has(word));
+  const isReturning = has(new Set(['RETURNING']));
+  const isTraced = !isReturning || (!isMysql && !mayReturnAbsent(text, tokens));
   const isGrouped = has(groupingWords);
+  if (writeWords.has(verb) && isReturning)
+    return { ...noFacts, keepsNotNull: isTraced && !isGrouped && !has(outerWords) };
+  if (!queryWords.has(verb)) return noFacts;
   const isCombined = has(combiningWords);
   // With the hub's sql_mode, columns beside an aggregate are NULL if there are no rows.
   const mayAggregate = isMysql && (has(new Set(['HAVING'])) || tokens.some((_, i) => isOtherCall(tokens, i)));
-  const neverNull = isGrouped || isCombined ? [] : selectItems(tokens).map(isNeverNull(text, mayAggregate));
+  const items = isGrouped ? [] : selectItems(tokens);
+  const neverNull = isCombined ? [] : items.map(isNeverNull(text, mayAggregate));
+  const { tables, aliases } = keptTables(text, isGrouped || mayAggregate ? [] : tokens, dialect);
+  // `t.id` looks like `t.` with an alias.
+  const tableOf = (item: Token[]) =>
+    tableOfItem(text, item, dialect) ?? tableOfItem(text, withoutAlias(item), dialect);
+  const kept = items.map((item) => aliases.has(tableOf(item) ?? ''));
   // PostgreSQL reports no table for the columns of a UNION, so they need no exclusion here.
-  const keepsNotNull = !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
-  return { keepsNotNull, neverNull };
+  const keepsNotNull =
+    isTraced && !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
+  return { keepsNotNull, keptTables: tables, kept, neverNull };
 }
+
+const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
+  tokens.some(
+    ({ kind, start, end }) =>
+      (kind === 'word' || kind === 'quoted') && absentRows.test(text.slice(start, end)),
+  );
 
 const listEnds = new Set([
   ...['FROM', 'WHERE', 'GROUP', 'HAVING', 'ORDER', 'LIMIT', 'OFFSET', 'FETCH', 'FOR', 'WINDOW'],
@@ -75,8 +96,31 @@ const isNeverNull = (text: string, mayAggregate: boolean) => (item: Token[]) => 
   const expression = withoutAlias(item);
   const words = expression.map((token) => token.text).join(' ');
   if (words === 'COUNT ( * )') return true;
-  return !mayAggregate && (isLiteral(text, expression) || isExists(expression));
+  return !mayAggregate && (isLiteral(text, expression) || isExists(expression) || isFilled(text, expression));
 };
+
+/** True for COALESCE with a last argument that is never NULL. */
+function isFilled(text: string, expression: Token[]): boolean {
+  const [name, open, ...inner] = expression;
+  if (name?.kind !== 'word' || name.text !== 'COALESCE' || open?.text !== '(') return false;
+  const args: Token[][] = [[]];
+  let depth = 0;
+  for (const [i, token] of inner.entries()) {
+    depth += nesting(token);
+    // The parenthesis must close at the end.
+    if (depth < 0) return i === inner.length - 1 && args.length > 1 && isFiller(text, args.at(-1) as Token[]);
+    if (depth === 0 && token.kind === 'symbol' && token.text === ',') args.push([]);
+    else args.at(-1)?.push(token);
+  }
+  return false;
+}
+
+function isFiller(text: string, expression: Token[]): boolean {
+  const cast = expression.findIndex(({ text: symbol }) => symbol === '::');
+  const isCast = cast > 0 && cast === expression.length - 2 && expression.at(-1)?.kind === 'word';
+  const uncast = isCast ? expression.slice(0, cast) : expression;
+  return isLiteral(text, uncast) || isFilled(text, uncast);
+}
 
 function withoutAlias(item: Token[]): Token[] {
   if (item.at(-2)?.kind === 'word' && item.at(-2)?.text === 'AS') return item.slice(0, -2);
@@ -94,6 +138,7 @@ function isLiteral(text: string, expression: Token[]): boolean {
 }
 
 function isExists([exists, ...rest]: Token[]): boolean {
+  if (exists?.kind === 'word' && exists.text === 'NOT') return isExists(rest);
   if (exists?.kind !== 'word' || exists.text !== 'EXISTS') return false;
   let depth = 0;
   const closes = rest.findIndex((token) => {

@@ -4,6 +4,7 @@ import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor'
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnFacts } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
+import type { ColumnKind } from '../ports/column-kind.ts';
 import type { DescribedColumn, Signature } from '../ports/engine.ts';
 import { uniqueNames } from '../result/column-names.ts';
 import { jsonTypeOf } from '../result/formats/json.ts';
@@ -45,20 +46,27 @@ export async function describeQuery(
   throw refused;
 }
 
+/** A document can be the JSON null, and the zero dates of MySQL and MariaDB are null in answers. */
+const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
+
 /** Numbers duplicate column names, as answers do. */
 function toColumns(
   columns: readonly DescribedColumn[],
-  { keepsNotNull, neverNull }: ColumnFacts,
+  { keepsNotNull, keptTables, kept, neverNull }: ColumnFacts,
   asserted: readonly string[],
 ) {
   const names = uniqueNames(columns.map(({ name }) => name));
-  const isAligned = neverNull.length === columns.length;
+  const isAligned = (facts: readonly boolean[]) => facts.length === columns.length;
+  const isKept = ({ table = '' }: DescribedColumn, i: number) =>
+    keepsNotNull || keptTables.has(table.toLowerCase()) || (isAligned(kept) && kept[i] === true);
+  const isNeverNull = ({ kind }: DescribedColumn, i: number) =>
+    isAligned(neverNull) && neverNull[i] === true && !kindsWithNull.has(kind.is);
   return columns.map((column, i) => ({
     name: names[i] as string,
     type: column.type,
     nullable: !(
-      (keepsNotNull && !column.nullable) ||
-      (isAligned && neverNull[i] === true) ||
+      (isKept(column, i) && !column.nullable) ||
+      isNeverNull(column, i) ||
       asserted.includes(names[i] as string)
     ),
     jsonType: jsonTypeOf(column.kind),

@@ -166,6 +166,8 @@ export interface DescribedColumn extends ColumnInfo {
    * do.
    */
   nullable: boolean;
+  /** The name of this table, if it is known. */
+  table?: string | undefined;
   kind: ColumnKind;
 }
 

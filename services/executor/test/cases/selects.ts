@@ -251,6 +251,7 @@ class Generator {
         : [`(SELECT ${found.name} FROM ${inner.text} LIMIT 1)`, { ...found, name, isCertain: false }];
     }
     const texts = [`${int} + 1`, `COALESCE(${int}, 0)`, `NULLIF(${int}, 1)`, '1', 'NULL'];
+    texts.push(`COALESCE(${int}, NULL)`, `COALESCE(NULLIF(${int}, 1), COALESCE(${int}, 7))`);
     if (this.#isPostgres) texts.push(`${int}::text`, `CASE WHEN ${int} > 1 THEN ${int} END`);
     const text = this.#pick([...texts, `CASE ${int} WHEN 1 THEN ${int} END`, "'x'", '-2']);
     return [text, column(name, text.includes("'") || text.includes('NULL') ? 'text' : 'int')];

@@ -135,7 +135,7 @@ export function setupExecute({
       return { key: 'k', text: 'x', params: [], kind };
     },
     describable: () => [{ key: 'k', text: 'x', params: [], kind, placeholders: [] }],
-    columnFacts: () => ({ keepsNotNull: false, neverNull: [] }),
+    columnFacts: () => ({ keepsNotNull: false, keptTables: new Set(), kept: [], neverNull: [] }),
     warnings: () => [],
     variables: () => [],
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),

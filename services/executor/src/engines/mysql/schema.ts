@@ -75,7 +75,7 @@ export async function describePrepared(
       const kind = kindOf(column);
       // Zero dates are null in responses, and a document can be the JSON null.
       const nullable = notNull[i] !== true || kindsWithNull.has(kind.is);
-      return { name: column.name, type: typeName(column), nullable, kind };
+      return { name: column.name, type: typeName(column), nullable, table: column.table, kind };
     }),
     // The protocol does not report types of parameters.
     parameters: new Array(parameterCount).fill(undefined),

@@ -39,8 +39,9 @@ export async function describeStatement(statements: Statements, statement: State
     columns: fields.map(({ name, typeId, modifier }, i) => {
       const kind = kindOf(typeId, { serverTypes, modifier });
       // A document can be the JSON null.
-      const nullable = notNull[i] !== true || kind.is === 'json';
-      return { name, type: typeName(typeId, serverTypes), nullable, kind };
+      const table = notNull[i];
+      const nullable = table === undefined || kind.is === 'json';
+      return { name, type: typeName(typeId, serverTypes), nullable, table, kind };
     }),
     parameters: parameterTypes.map((id) => typeName(id, serverTypes)),
   };
@@ -50,11 +51,14 @@ export async function describeStatement(statements: Statements, statement: State
 const firstUserId = 16_384;
 
 /**
- * Returns for each field whether it comes from a column that is NOT NULL in its table and in all its partitions.
+ * Returns for each field the name of its table, if it comes from a column that is NOT NULL there and in all partitions.
  * Excluded are foreign tables, which do not enforce NOT NULL; tables with inheritance children, whose rows are included
- * in reads; virtual columns, which are computed when read; and constraints of PostgreSQL 18 that are not validated.
+ * in reads; tables with rules, which can replace RETURNING; virtual columns, which are computed when read; and constraints of PostgreSQL 18 that are not validated.
  */
-async function readNotNull(statements: Statements, fields: readonly FieldDescription[]): Promise<boolean[]> {
+async function readNotNull(
+  statements: Statements,
+  fields: readonly FieldDescription[],
+): Promise<(string | undefined)[]> {
   const keys = fields.map(({ tableId, attribute }) => `${tableId}.${attribute}`);
   const tableIds = new Set(fields.map(({ tableId }) => tableId).filter((id) => id >= firstUserId));
   if (tableIds.size === 0) return [];
@@ -63,16 +67,18 @@ async function readNotNull(statements: Statements, fields: readonly FieldDescrip
       SELECT oid, oid FROM pg_catalog.pg_class WHERE oid IN (${[...tableIds].join(',')})
       UNION SELECT root, inhrelid FROM below JOIN pg_catalog.pg_inherits ON inhparent = id
     )
-    SELECT a.attrelid, a.attnum FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+    SELECT a.attrelid, a.attnum, c.relname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
     WHERE a.attrelid IN (${[...tableIds].join(',')}) AND a.attnum > 0 AND a.attnotnull
       AND coalesce(pg_catalog.to_jsonb(a)->>'attgenerated', '') <> 'v'
-      AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT EXISTS (
+      AND NOT c.relhasrules AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT EXISTS (
         SELECT FROM pg_catalog.pg_inherits WHERE inhparent = c.oid))
       AND NOT EXISTS (
         SELECT FROM below JOIN pg_catalog.pg_class b ON b.oid = id
         WHERE root = c.oid AND (b.relkind NOT IN ('r', 'p') OR EXISTS (
           SELECT FROM pg_catalog.pg_constraint
           WHERE conrelid = b.oid AND contype = 'n' AND NOT convalidated)))`);
-  const notNull = new Set(found.map(([tableId, attribute]) => `${tableId}.${attribute}`));
-  return keys.map((key) => notNull.has(key));
+  const notNull = new Map(
+    found.map(([tableId, attribute, table]) => [`${tableId}.${attribute}`, table ?? '']),
+  );
+  return keys.map((key) => notNull.get(key));
 }
