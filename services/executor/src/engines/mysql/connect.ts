@@ -7,10 +7,10 @@ import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
 import { plainBytesError, startTls } from '../../network/tls.ts';
-import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
+import type { ConnectDeps, ConnectSettings, SourceFacts } from '../../ports/engine.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
-import type { SideSession } from './cancel.ts';
+import { Canceller, cancelTimeoutMs, type SideSession } from './cancel.ts';
 import { MysqlConnection } from './connection.ts';
 import { toConnectError } from './errors.ts';
 
@@ -25,7 +25,14 @@ interface Driver extends Negotiating {
   threadId: number;
 }
 
-export async function connectMysql(settings: ConnectSettings, deps: ConnectDeps): Promise<MysqlConnection> {
+/** One for each source, by the facts that its connections share. */
+export type Cancellers = WeakMap<SourceFacts, Canceller>;
+
+interface MysqlDeps extends ConnectDeps {
+  cancellers: Cancellers;
+}
+
+export async function connectMysql(settings: ConnectSettings, deps: MysqlDeps): Promise<MysqlConnection> {
   const { mode } = settings.tls;
   try {
     return await open(settings, deps, mode !== 'disable');
@@ -36,7 +43,7 @@ export async function connectMysql(settings: ConnectSettings, deps: ConnectDeps)
   }
 }
 
-async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean): Promise<MysqlConnection> {
+async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): Promise<MysqlConnection> {
   const driver = await logIn(settings, deps, tls);
   const abort = () => driver.stream.destroy();
   deps.signal.addEventListener('abort', abort, { once: true });
@@ -47,7 +54,8 @@ async function open(settings: ConnectSettings, deps: ConnectDeps, tls: boolean):
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,
-    openSide: (signal) => openSide(settings, { ...deps, signal }, { tls, threadId: driver.threadId }),
+    threadId: driver.threadId,
+    canceller: cancellerOf(settings, deps, tls),
   });
   try {
     await connection.initialize();
@@ -151,22 +159,26 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
   return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
+function cancellerOf(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): Canceller {
+  const { cancellers, facts } = deps;
+  const shared = facts && cancellers.get(facts);
+  if (shared !== undefined) return shared;
+  const canceller = new Canceller((signal) => openSide(settings, { ...deps, signal }, tls));
+  if (facts !== undefined) cancellers.set(facts, canceller);
+  return canceller;
+}
+
 /** Opens the second session. The driver sends a command only after the response to the previous one. */
-async function openSide(
-  settings: ConnectSettings,
-  deps: ConnectDeps,
-  { tls, threadId }: { tls: boolean; threadId: number },
-): Promise<SideSession> {
+async function openSide(settings: ConnectSettings, deps: ConnectDeps, tls: boolean): Promise<SideSession> {
   const password = (await deps.currentPassword?.()) ?? settings.password;
   const driver = await logIn({ ...settings, password }, deps, tls);
   const connection = driver as unknown as DriverConnection;
-  const abort = () => driver.stream.destroy();
-  deps.signal.addEventListener('abort', abort, { once: true });
-  driver.stream.once('close', () => deps.signal.removeEventListener('abort', abort));
   return {
-    kill: (what) =>
+    kill: (what, threadId) =>
       new Promise((resolve, reject) => {
+        const timer = setTimeout(() => driver.stream.destroy(), cancelTimeoutMs);
         connection.query(`KILL ${what} ${threadId}`, (err) => {
+          clearTimeout(timer);
           // The server reports an error if the statement has just ended. That is expected.
           if (err?.fatal) reject(toConnectError(err));
           else resolve();

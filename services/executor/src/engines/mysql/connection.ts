@@ -5,7 +5,7 @@ import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } fr
 import type { RowSink } from '../../ports/row-sink.ts';
 import { rowsLeftError } from '../shared/cancelled-error.ts';
 import { withCommentInFront } from '../shared/comment.ts';
-import { Canceller } from './cancel.ts';
+import type { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
@@ -63,7 +63,7 @@ export class MysqlConnection implements Connection {
 
   constructor(session: Session) {
     this.#session = session;
-    this.#canceller = new Canceller(session.openSide);
+    this.#canceller = session.canceller;
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session.rowBytesMax);
     this.#controls = new Controls(session.isMariadb);
@@ -261,6 +261,7 @@ export class MysqlConnection implements Connection {
   cancel(signal: AbortSignal): Promise<void> {
     this.#cancelling = true;
     return this.#canceller.cancelStatement({
+      threadId: this.#session.threadId,
       busy: () => this.#wire.busy,
       signal,
       onKilled: () => {
@@ -305,7 +306,7 @@ export class MysqlConnection implements Connection {
     this.#broken = true;
     // The server checks its connection only between statements, so without this a running statement would run to its
     // end.
-    if (this.#wire.busy) this.#canceller.endSession().catch(() => {});
+    if (this.#wire.busy) this.#canceller.endSession(this.#session.threadId).catch(() => {});
     this.#wire.close();
   }
 

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import type { SideSession } from './cancel.ts';
+import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
@@ -16,8 +16,9 @@ export interface Session {
   rowBytesMax: number | undefined;
   /** True if statements are sent with their comments. */
   comments: boolean;
-  /** Opens a second session, which can cancel the statement of this session. */
-  openSide(signal: AbortSignal): Promise<SideSession>;
+  threadId: number;
+  /** Cancels statements of all sessions of the source. */
+  canceller: Canceller;
 }
 
 export interface Run {

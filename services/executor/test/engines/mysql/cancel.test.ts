@@ -12,6 +12,7 @@ describe('cancelling at a server that is slow to cancel', () => {
   let kills: { text: string; socket: Socket }[];
   let server: Rogue;
   let connection: MysqlConnection;
+  let connect: () => Promise<MysqlConnection>;
   let outcome: Promise<{ code: string }>;
   const answer = () => kills.at(-1)?.socket.write(ok(1));
   const killed = () => kills.map(({ text }) => text);
@@ -28,10 +29,16 @@ describe('cancelling at a server that is slow to cancel', () => {
     });
     server = await startRogue(play);
     const { signal } = new AbortController();
-    connection = await connectMysql(settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`), {
-      dial,
-      signal,
-    });
+    const facts = {};
+    const cancellers = new WeakMap();
+    connect = () =>
+      connectMysql(settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`), {
+        dial,
+        signal,
+        facts,
+        cancellers,
+      });
+    connection = await connect();
     outcome = ask(connection, 'SELECT hanging').catch((err) => err) as Promise<never>;
     await vi.waitFor(() => expect(executed).toHaveBeenCalled());
   });
@@ -65,6 +72,21 @@ describe('cancelling at a server that is slow to cancel', () => {
     answer();
     await cancelled;
     await vi.waitFor(() => expect(server.connections()).toBe(0));
+  });
+
+  test('statements of one source are cancelled from one session', async () => {
+    const other = await connect();
+    const failure = ask(other, 'SELECT hanging').catch((err) => err);
+    const cancelled = [connection, other].map((one) => one.cancel(AbortSignal.timeout(100)));
+    for (let count = 1; count <= 2; count++) {
+      await vi.waitFor(() => expect(kills).toHaveLength(count));
+      answer();
+    }
+    expect(new Set(kills.map(({ socket }) => socket)).size).toBe(1);
+    expect(server.connections()).toBe(3);
+    await Promise.all(cancelled);
+    server.close();
+    await Promise.all([failure, outcome]);
   });
 
   test('the second session is closed after five seconds if the server never answers', async () => {

@@ -31,7 +31,11 @@ test('a server that offers every capability is asked for those that the hub spea
     commands(socket);
   });
   const settings = settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`);
-  const connection = await connectMysql(settings, { dial, signal: AbortSignal.timeout(5_000) });
+  const connection = await connectMysql(settings, {
+    dial,
+    signal: AbortSignal.timeout(5_000),
+    cancellers: new WeakMap(),
+  });
   connection.close();
   expect(answered).toBe(true);
   expect(sent.toString(16)).toBe('baa20f');
