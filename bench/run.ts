@@ -22,6 +22,7 @@ const all = [
   'annotate',
   'console',
   'tenants',
+  'budget',
   'ledger',
   'ml/classify',
   'ml/service',
@@ -38,6 +39,7 @@ const needServers = new Set([
   'annotate',
   'console',
   'tenants',
+  'budget',
   'ledger',
 ]);
 

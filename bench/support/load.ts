@@ -52,7 +52,10 @@ export interface Received {
 }
 
 /** Sends one request and reads the whole response. */
-export function once({ url, headers, body }: Server, agent?: Agent): Promise<Received> {
+export function once(
+  { url, headers, body }: Pick<Server, 'url' | 'headers' | 'body'>,
+  agent?: Agent,
+): Promise<Received> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
     let firstByteMs = 0;

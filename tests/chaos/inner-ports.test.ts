@@ -74,7 +74,15 @@ const unary = Object.entries(services).flatMap(([service, methods]) =>
   Object.keys(methods).map((method) => ({ service: service as ServiceName, method })),
 );
 /** Methods that executors or gateways call on behalf of no account, and the one that finds the principal. */
-const withoutPrincipal = ['authenticate', 'takeJob', 'watch', 'listSealed', 'reseal', 'session'];
+const withoutPrincipal = [
+  'authenticate',
+  'takeJob',
+  'watch',
+  'leaseSlots',
+  'listSealed',
+  'reseal',
+  'session',
+];
 
 describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)', () => {
   const serviceToken = randomBytes(32).toString('hex');
