@@ -45,7 +45,9 @@ beforeAll(async () => {
     'SELECT id, amount FROM sales WHERE region = :region AND id IN (:ids) ORDER BY id',
   );
   ids.decimals = await store('SELECT id, amount, note FROM sales WHERE region = :region ORDER BY id');
-  ids.frame = await store('SELECT id, region AS product, amount FROM sales WHERE region = :region ORDER BY id LIMIT 1');
+  ids.frame = await store(
+    'SELECT id, region AS product, amount FROM sales WHERE region = :region ORDER BY id LIMIT 1',
+  );
   ids.failing = await store(
     isPostgres
       ? 'SELECT n, 1 / (n - 30000) AS x, repeat($$x$$, 100) AS t FROM generate_series(1, 40000) n'
