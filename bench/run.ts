@@ -24,6 +24,10 @@ const all = [
   'tenants',
   'budget',
   'ledger',
+  'workers',
+  'public',
+  'scale/catalog',
+  'scale/held-sources',
   'ml/classify',
   'ml/service',
   'ml/summaries',
@@ -41,6 +45,10 @@ const needServers = new Set([
   'tenants',
   'budget',
   'ledger',
+  'workers',
+  'public',
+  'scale/catalog',
+  'scale/held-sources',
 ]);
 
 const args = process.argv.slice(2);

@@ -84,6 +84,13 @@ function format(value: number, unit: string): string {
 
 const escapeHtml = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
+/** The colour of the highest threshold that the value reaches. */
+function colourOf({ fieldConfig }: Panel, value: number): string {
+  const steps = fieldConfig?.defaults.thresholds?.steps ?? [];
+  const reached = steps.findLast((step) => step.value === null || value >= step.value)?.color ?? 'green';
+  return { green: '#2a7d2e', red: '#c4162a', orange: '#c25b00', yellow: '#b38600' }[reached] ?? '#24292e';
+}
+
 function draw(panel: Drawn, range: [number, number]): string {
   const { x, y, w, h } = panel.gridPos;
   const box = `left:${x * unitWidth}px;top:${y * unitHeight}px;width:${w * unitWidth - 8}px;height:${h * unitHeight - 8}px`;
@@ -94,17 +101,29 @@ function draw(panel: Drawn, range: [number, number]): string {
     panel.series.length === 0
       ? '<p class="none">No data</p>'
       : panel.type === 'stat'
-        ? `<p class="stat">${format(last ?? 0, unit)}</p>`
+        ? `<p class="stat" style="color:${colourOf(panel, last ?? 0)}">${format(last ?? 0, unit)}</p>`
         : chart(panel, range, unit);
   return `<section style="${box}"><h3>${escapeHtml(panel.title)}</h3>${body}</section>`;
 }
 
+/** The top of an axis: the next round number, so that its half is a short number, too. */
+function ceilingOf(max: number, unit: string): number {
+  if (unit === 'percentunit' && max > 0.5 && max <= 1) return 1;
+  if (max < 1e-6) return 1;
+  // Durations are written in milliseconds, and percentages in hundredths.
+  const step = 10 ** Math.floor(Math.log10(max));
+  return [1, 2, 4, 5, 6, 8, 10].map((factor) => factor * step).find((top) => top >= max) as number;
+}
+
 function chart({ series, gridPos }: Drawn, [from, to]: [number, number], unit: string): string {
   const [left, right, bottom] = [64, gridPos.w * unitWidth - 24, gridPos.h * unitHeight - 76];
-  const max = (Math.max(0, ...series.flatMap(({ values }) => values.map(([, value]) => value))) || 1) * 1.1;
+  const max = ceilingOf(
+    Math.max(0, ...series.flatMap(({ values }) => values.map(([, value]) => value))),
+    unit,
+  );
   const atX = (at: number) => left + ((at - from) / (to - from)) * (right - left);
   const atY = (value: number) => bottom - (value / max) * (bottom - 6);
-  const grid = [0, 0.5, 1].map((share) => {
+  const grid = (unit === 'bool_yes_no' ? [0, 1] : [0, 0.5, 1]).map((share) => {
     const line = atY(max * share);
     return `<line x1="${left}" x2="${right}" y1="${line}" y2="${line}"/><text x="${left - 6}" y="${line + 4}" text-anchor="end">${format(max * share, unit)}</text>`;
   });
@@ -131,7 +150,7 @@ body{margin:0;background:#f4f5f5;font:12px system-ui,sans-serif;color:#24292e;po
 section,h2{position:absolute;box-sizing:border-box;margin:4px}
 section{background:#fff;border:1px solid #e0e1e4;border-radius:3px;overflow:hidden}
 h2{font-size:15px;padding:5px 2px}h3{font-size:12.5px;margin:7px 10px 4px;font-weight:600}
-.stat{font-size:34px;text-align:center;margin:16px 0;color:#2a7d2e}.none{text-align:center;color:#888;margin-top:60px}
+.stat{font-size:34px;text-align:center;margin:16px 0}.none{text-align:center;color:#888;margin-top:60px}
 line{stroke:#e6e7ea}polyline{fill:none;stroke-width:1.6}text{font-size:11px;fill:#666}
 footer{margin:0 10px;white-space:nowrap;overflow:hidden;text-overflow:ellipsis;font-size:11px}
 </style>${panels.map((panel) => draw(panel, range)).join('')}`;

@@ -44,7 +44,9 @@ export interface Panel {
   title: string;
   description?: string;
   gridPos: { x: number; y: number; w: number; h: number };
-  fieldConfig?: { defaults: { unit: string } };
+  fieldConfig?: {
+    defaults: { unit: string; thresholds?: { steps: { color: string; value: number | null }[] } };
+  };
   targets?: { expr: string; legendFormat: string }[];
 }
 

@@ -7,7 +7,6 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
-import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
 import type { Environment } from '@datahub/service-kit/process/settings';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
@@ -16,12 +15,13 @@ import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';
 import { v8Flags } from '../../../service-kit/v8-flags.mjs';
 import { storeUrl, urlOf } from '../access.ts';
-import { type HubSettings, readHubSettings } from '../hub-settings.ts';
-import { distinctPorts, serviceToken, startProgram } from '../processes.ts';
+import { readHubSettings } from '../hub-settings.ts';
+import { startProgram } from '../processes.ts';
 import { loadSealingKeys } from '../sealing-keys.ts';
 import { requireFreePort } from './free-port.ts';
 import { type KeptProcess, keepRunning } from './kept-process.ts';
 import { createMetricSums, type MetricSums } from './metric-sums.ts';
+import { planProcesses } from './plan.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(`${name}.ts`, import.meta.url));
 /** Below the time that Prometheus waits. A process that takes longer is shown as it was before. */
@@ -81,38 +81,6 @@ export async function startSupervisor(env: Environment, count: number): Promise<
   // If the owner ends meanwhile, it greets after its next start.
   await owner.ask('greet').catch(() => {});
   return { close: closers.close };
-}
-
-/** The environment of each process, beside that of this one. */
-async function planProcesses(
-  { dataDir, env, gateway }: HubSettings,
-  options: { count: number; port: number; privateKeys: readonly string[] },
-) {
-  const newPort = distinctPorts();
-  const newAddress = async () => `127.0.0.1:${await newPort()}`;
-  const executors: string[] = [];
-  for (let i = 0; i < options.count; i++) executors.push(await newAddress());
-  const publicKeys = await Promise.all(options.privateKeys.map(publicKeyOf));
-  const common = {
-    PORT: String(options.port),
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_EDGE: gateway.edge,
-    DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
-    DATAHUB_CATALOG_ADDRESS: await newAddress(),
-    DATAHUB_CATALOG_INTERNAL_ADDRESS: await newAddress(),
-    DATAHUB_ML_ADDRESS: await newAddress(),
-    DATAHUB_EXECUTOR_ADDRESS: executors.join(','),
-    DATAHUB_SEALING_KEY_FILE: `${dataDir}/sealing-keys`,
-    DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
-    DATAHUB_CATALOG_REPLICAS: '1',
-  };
-  return {
-    owner: common,
-    workers: executors.map((address) => ({
-      ...common,
-      DATAHUB_GRPC_PORT: address.slice(address.lastIndexOf(':') + 1),
-    })),
-  };
 }
 
 /** Asks all processes at the same time. */

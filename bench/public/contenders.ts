@@ -1,0 +1,179 @@
+/** Starts the contenders, each in one process. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
+import { type Case, cases, toQuery } from './cases.ts';
+import { connectionsMax } from './limits.ts';
+
+export interface Call {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+export interface Contender {
+  name: string;
+  pid: number;
+  callOf(one: Case): Call;
+  /** The rows of an answer. */
+  rowsOf(answer: any): unknown[];
+  stop(): Promise<void>;
+}
+
+const key = `bench-key-${randomBytes(16).toString('hex')}`;
+const startTimeoutMs = 60_000;
+
+async function startProcess(command: string, args: string[], env: Record<string, string>) {
+  const child: ChildProcess = spawn(command, args, { stdio: 'ignore', env: { ...process.env, ...env } });
+  const stop = async () => {
+    const ended = once(child, 'close');
+    child.kill('SIGTERM');
+    await ended;
+  };
+  return { pid: child.pid as number, stop };
+}
+
+async function untilAnswering(url: string): Promise<void> {
+  const deadline = performance.now() + startTimeoutMs;
+  const answers = () =>
+    fetch(url).then(
+      () => true,
+      () => false,
+    );
+  while (!(await answers())) {
+    if (performance.now() > deadline) throw new Error(`Nothing answers at ${url}.`);
+    await sleep(20);
+  }
+}
+
+export async function startHub(databaseUrl: string): Promise<Contender> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+  const running = await startProcess(process.execPath, [...v8Flags, program], {
+    PORT: String(port),
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_DEMO: '0',
+    DATAHUB_API_KEY: key,
+    DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-public-')),
+  });
+  await untilAnswering(`${url}/healthz`);
+  const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
+  const queryIds = await storeQueries(url, headers, databaseUrl);
+  return {
+    name: 'hub',
+    ...running,
+    rowsOf: ({ data }) => data,
+    callOf: ({ name, method, values }) => {
+      const queryId = queryIds.get(name);
+      if (method === 'GET')
+        return { url: `${url}/v1/queries/${queryId}/data?${toQuery(values)}`, method, headers };
+      const body = JSON.stringify({ queryId, context: values });
+      return { url: `${url}/v1/queries/execute`, method, headers, body };
+    },
+  };
+}
+
+async function storeQueries(url: string, headers: Record<string, string>, databaseUrl: string) {
+  const post = async (path: string, body: object): Promise<any> => {
+    const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(await response.text());
+    return response.json();
+  };
+  const { hostname, port, username, password, pathname } = new URL(databaseUrl);
+  const { hubId } = await post('/v1/hubs', { label: 'public' });
+  const connectionSettings = {
+    host: hostname,
+    port: Number(port),
+    user: username,
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+    tls: { mode: 'disable' },
+    pool: { max: connectionsMax },
+  };
+  const body = { hubId, label: 'public', engine: 'postgres', connectionSettings };
+  const { sourceId } = await post('/v1/sources', body);
+  const queryIds = new Map<string, string>();
+  for (const { name, sql, values } of cases) {
+    const context = Object.entries(values).map(([variable, value]) => ({
+      key: variable,
+      type: typeof value === 'string' ? 'string' : 'json',
+    }));
+    const stored = await post('/v1/queries', { hubId, sourceId, label: name, query: sql, context });
+    queryIds.set(name, stored.config.query.queryId);
+  }
+  return queryIds;
+}
+
+export async function startByHand(databaseUrl: string): Promise<Contender> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const program = fileURLToPath(new URL('by-hand.ts', import.meta.url));
+  const running = await startProcess(process.execPath, [program, databaseUrl, String(port), key], {
+    NODE_ENV: 'production',
+  });
+  await untilAnswering(url);
+  const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
+  return {
+    name: 'by hand',
+    ...running,
+    rowsOf: (rows) => rows,
+    callOf: ({ name, method, values }) =>
+      method === 'GET'
+        ? { url: `${url}/${name}?${toQuery(values)}`, method, headers }
+        : { url: `${url}/${name}`, method, headers, body: JSON.stringify(values) },
+  };
+}
+
+/**
+ * pREST 1.5.5: its scripts paste parameters into the statement, so they are in quotes here. It checks no key. It reads
+ * parameters from the address alone, so the case `post` is a GET.
+ */
+export async function startPrest(binary: string, databaseUrl: string): Promise<Contender> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const scripts = mkdtempSync(join(tmpdir(), 'datahub-prest-'));
+  mkdirSync(join(scripts, 'bench'));
+  for (const { name, sql } of cases) {
+    const text = sql.replace(/:([a-z]\w*)/g, (_, variable: string) => `'{{.${variable}}}'`);
+    writeFileSync(join(scripts, 'bench', `${name}.read.sql`), text);
+  }
+  const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl);
+  const running = await startProcess(binary, [], {
+    PREST_HTTP_PORT: String(port),
+    PREST_HTTP_HOST: '127.0.0.1',
+    PREST_PG_HOST: hostname,
+    PREST_PG_PORT: databasePort,
+    PREST_PG_USER: username,
+    PREST_PG_PASS: decodeURIComponent(password),
+    PREST_PG_DATABASE: pathname.slice(1),
+    PREST_SSL_MODE: 'disable',
+    PREST_PG_SSL_MODE: 'disable',
+    PREST_PG_MAXOPENCONN: String(connectionsMax),
+    PREST_PG_MAXIDLECONN: String(connectionsMax),
+    PREST_QUERIES_LOCATION: scripts,
+    PREST_JWT_DEFAULT: 'false',
+    PREST_CACHE_ENABLED: 'false',
+    GOMAXPROCS: '1',
+  });
+  await untilAnswering(url);
+  return {
+    name: 'pREST',
+    ...running,
+    rowsOf: (rows) => rows,
+    callOf: ({ name, values }) => ({
+      url: `${url}/_QUERIES/bench/${name}?${toQuery(values)}`,
+      method: 'GET',
+      headers: {},
+    }),
+  };
+}

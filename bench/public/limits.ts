@@ -1,0 +1,2 @@
+/** Of each contender's pool. */
+export const connectionsMax = 10;

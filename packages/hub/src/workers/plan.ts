@@ -1,0 +1,37 @@
+/** Chooses the inner addresses of the owner and the workers, and the environment of each. */
+
+import { publicKeyOf } from '@datahub/sealing/key-pair';
+import type { HubSettings } from '../hub-settings.ts';
+import { distinctPorts, serviceToken } from '../processes.ts';
+
+/** The environment of each process, beside that of this one. */
+export async function planProcesses(
+  { dataDir, env, gateway }: HubSettings,
+  options: { count: number; port: number; privateKeys: readonly string[] },
+) {
+  const newPort = distinctPorts();
+  const newAddress = async () => `127.0.0.1:${await newPort()}`;
+  const executors: string[] = [];
+  for (let i = 0; i < options.count; i++) executors.push(await newAddress());
+  const publicKeys = await Promise.all(options.privateKeys.map(publicKeyOf));
+  const common = {
+    PORT: String(options.port),
+    DATAHUB_METRICS_PORT: '0',
+    DATAHUB_EDGE: gateway.edge,
+    DATAHUB_SERVICE_TOKEN: env.DATAHUB_SERVICE_TOKEN ?? (await serviceToken(dataDir)),
+    DATAHUB_CATALOG_ADDRESS: await newAddress(),
+    DATAHUB_CATALOG_INTERNAL_ADDRESS: await newAddress(),
+    DATAHUB_ML_ADDRESS: await newAddress(),
+    DATAHUB_EXECUTOR_ADDRESS: executors.join(','),
+    DATAHUB_SEALING_KEY_FILE: `${dataDir}/sealing-keys`,
+    DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
+    DATAHUB_CATALOG_REPLICAS: '1',
+  };
+  return {
+    owner: common,
+    workers: executors.map((address) => ({
+      ...common,
+      DATAHUB_GRPC_PORT: address.slice(address.lastIndexOf(':') + 1),
+    })),
+  };
+}
