@@ -7,8 +7,6 @@
  *     npm run bench -- ledger --record                appends the result to bench/ledger/results.jsonl
  *     npm run bench -- ledger --check                 fails if a case needs 3 % more instructions than the last record
  *
- *     npm run bench -- ledger --workers               one of two workers, and the hub in one process
- *
  * `--engine NAME` selects one engine. BENCH_REQUESTS is the number of requests counted for each case; a check takes it
  * from the record.
  */
@@ -20,7 +18,7 @@ import { parseArgs } from 'node:util';
 import { type CaseName, callsByHand, caseNames } from './ledger/cases.ts';
 import { type Engine, type LedgerDatabase, openDatabase, variableOf } from './ledger/databases.ts';
 import { commitOf, lastOf, record } from './ledger/history.ts';
-import { type Counted, count, countHub, countWorker, type Timed, time, timeHub } from './ledger/measure.ts';
+import { type Counted, count, countHub, type Timed, time, timeHub } from './ledger/measure.ts';
 import { root, startByHand, whyNotCounting } from './ledger/programs.ts';
 import { median } from './support/table.ts';
 
@@ -29,7 +27,6 @@ const { values: options } = parseArgs({
     against: { type: 'string' },
     record: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
-    workers: { type: 'boolean', default: false },
     engine: { type: 'string', multiple: true },
   },
 });
@@ -110,17 +107,6 @@ async function compare(database: LedgerDatabase, commit: string, tree: string): 
   );
 }
 
-/** The owner's work is not counted: it takes part in no execution of a known query. */
-async function compareWorker(database: LedgerDatabase): Promise<void> {
-  const worker = figuresOf(await countWorker(database, requests));
-  const hub = figuresOf(await countHub(root, database, requests));
-  printTable(
-    `${database.engine}: thousands of instructions, a worker against the hub in one process`,
-    worker,
-    hub,
-  );
-}
-
 /** Counts again before it reports growth, because the compiler's decisions differ between runs. */
 async function check(database: LedgerDatabase): Promise<void> {
   const last = lastOf(database.engine);
@@ -173,7 +159,6 @@ if (reason !== undefined) {
     const database = await openDatabase(engine, url);
     try {
       if (options.check) await check(database);
-      else if (options.workers) await compareWorker(database);
       else if (options.against === undefined) await measure(database);
       else {
         const commit = commitOf(options.against);

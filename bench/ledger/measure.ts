@@ -2,7 +2,7 @@
 
 import { type Calls, type CaseName, caseNames, executed, storeCases } from './cases.ts';
 import type { LedgerDatabase } from './databases.ts';
-import { type Program, startHub, startWorker } from './programs.ts';
+import { type Program, startHub } from './programs.ts';
 
 /** Instructions in user mode, in thousands per request. */
 export interface Counted {
@@ -21,13 +21,7 @@ export interface Timed {
 const inFlight = 16;
 
 export async function countHub(tree: string, database: LedgerDatabase, requests: number): Promise<Counted> {
-  return countProgram(await startHub(tree, true), database, requests);
-}
-
-export const countWorker = async (database: LedgerDatabase, requests: number): Promise<Counted> =>
-  countProgram(await startWorker(true), database, requests);
-
-async function countProgram(program: Program, database: LedgerDatabase, requests: number): Promise<Counted> {
+  const program = await startHub(tree, true);
   try {
     return await count(program, await storeCases(program.send, database.engine, database.url), requests);
   } finally {

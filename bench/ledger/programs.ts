@@ -2,24 +2,17 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { readHubSettings } from '@datahub/hub/hub-settings';
-import { startProgram, stopProcess } from '@datahub/hub/processes';
-import { openChannel } from '@datahub/hub/workers/channel';
-import { planProcesses } from '@datahub/hub/workers/plan';
-import { loadKeyFile } from '@datahub/sealing/key-pair';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import { threadsCpuOf } from '../support/child.ts';
 import type { Call } from './cases.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const startMs = 600_000;
 const messagesMax = 4_000;
-const ready = '{"status":"ready"}';
 const key = `bench-key-${randomBytes(16).toString('hex')}`;
 
 export interface Answer {
@@ -84,54 +77,15 @@ export async function startByHand(engine: string, url: string, isCounted: boolea
   return start({ args, env: {}, port, cwd: root, isCounted });
 }
 
-/**
- * One worker of `npm start -- --workers 2`. This process is its supervisor, but hands over no connections: the worker
- * listens itself. The owner runs natively, and the other worker does not run.
- */
-export async function startWorker(isCounted: boolean): Promise<Program> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'datahub-ledger-'));
-  const port = await freePort();
-  const own = {
-    DATAHUB_API_KEY: key,
-    DATAHUB_DATA_DIR: dataDir,
-    DATAHUB_DEMO: '0',
-    DATAHUB_REQUEST_TIMEOUT_MS: '600000',
-    PORT: String(port),
-  };
-  const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
-  const plan = await planProcesses(readHubSettings(own), { count: 2, port, privateKeys });
-  const programOf = (name: string) => join(root, `packages/hub/src/workers/${name}.ts`);
-  const owner = startProgram(programOf('owner'), { PATH: process.env.PATH, ...own, ...plan.owner }, 'ignore');
-  const started = Promise.withResolvers<void>();
-  openChannel(owner, { started: () => started.resolve() });
-  await started.promise;
-  const args = [...(await flagsOf(root)), programOf('worker')];
-  const env = { ...own, ...plan.workers[0] } as Record<string, string>;
-  const onSpawn = (child: ChildProcess) => void openChannel(child, { owner: () => {}, started: () => {} });
-  const program = await start({ args, env, port, cwd: root, isCounted, onSpawn });
-  // The emulated worker takes seconds to reach the owner.
-  for (let answer = await program.send({ method: 'GET', path: '/readyz' }); answer.text !== ready; ) {
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    answer = await program.send({ method: 'GET', path: '/readyz' });
-  }
-  const stopBoth = async () => {
-    await program.stop();
-    await stopProcess(owner, { signal: 'SIGKILL', graceMs: 0 });
-  };
-  return { ...program, stop: stopBoth };
-}
-
 interface Start {
   args: string[];
   env: Record<string, string>;
   port: number;
   cwd: string;
   isCounted: boolean;
-  /** The program gets a channel for messages if this is set. */
-  onSpawn?: (child: ChildProcess) => void;
 }
 
-async function start({ args, env, port, cwd, isCounted, onSpawn }: Start): Promise<Program> {
+async function start({ args, env, port, cwd, isCounted }: Start): Promise<Program> {
   const counters = join(mkdtempSync(join(tmpdir(), 'datahub-counters-')), 'counters');
   const [command, before] = isCounted
     ? ['qemu-x86_64', ['-plugin', `${plugin()},counters=${counters}`, process.execPath]]
@@ -139,9 +93,8 @@ async function start({ args, env, port, cwd, isCounted, onSpawn }: Start): Promi
   const child = spawn(command, [...before, ...args], {
     cwd,
     env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'ignore', 'pipe', ...(onSpawn === undefined ? [] : ['ipc' as const])],
+    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  onSpawn?.(child);
   let messages = '';
   child.stderr?.on('data', (text) => {
     messages = (messages + text).slice(-messagesMax);
@@ -150,7 +103,7 @@ async function start({ args, env, port, cwd, isCounted, onSpawn }: Start): Promi
   const program: Program = {
     send: (call) => send(call, port, agent),
     instructions: () => instructionsIn(counters),
-    cpu: () => threadsCpuOf(child.pid as number),
+    cpu: () => cpuOf(child.pid as number),
     stop: () => stop(child, agent),
   };
   await untilReady(program, child, () => messages);
@@ -163,6 +116,15 @@ function plugin(): string {
   const path = join(dir, 'count.so');
   execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', path, join(root, 'bench/ledger/count.c')]);
   return path;
+}
+
+/** Of all threads, from Linux (proc, schedstat). */
+function cpuOf(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanos = threads.map((id) =>
+    Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return nanos.reduce((sum, value) => sum + value, 0) / 1_000;
 }
 
 const countersBytes = 64;
