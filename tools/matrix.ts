@@ -8,7 +8,6 @@ import { fileURLToPath } from 'node:url';
 import { checks, runMatrix, type TargetResult } from '../tests/matrix/run.ts';
 import { drawTable, replaceTable } from '../tests/matrix/table.ts';
 import { targets } from '../tests/matrix/targets.ts';
-import { spawnHub } from '../tests/support/spawned.ts';
 import { startDatabases } from './databases.ts';
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -16,8 +15,7 @@ const docs = fileURLToPath(new URL('../docs/databases.md', import.meta.url));
 
 const databases = await startDatabases({ say });
 try {
-  const hub = await spawnHub({ DATAHUB_POOL_WAIT_MS: '15000' });
-  const results = await runMatrix({ hub, env: { ...process.env, ...databases.env } }).finally(hub.close);
+  const results = await runMatrix({ ...process.env, ...databases.env });
   const problems = [
     ...databases.missing,
     ...targets.flatMap(({ name }) => problemsOf(name, results.get(name))),

@@ -71,7 +71,7 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npx vitest run --project unit tests\/architecture$/, 'vitest.config.ts', 'tests/architecture'],
 ];
 
-/** Commands that need a cluster, a container engine or Go. A test checks the files that they use. */
+/** Commands that need a cluster, a container engine, Go or minutes. A test checks the files that they use. */
 const needsMore: [RegExp, file: string, words: string][] = [
   [/^(export POSTGRES_PASSWORD|docker compose) ?/, 'tests/architecture/images.test.ts', 'compose.yaml'],
   [
@@ -86,6 +86,9 @@ const needsMore: [RegExp, file: string, words: string][] = [
   ],
   [/^node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
   [/^(go install|grpcurl)/, 'packages/service-kit/test/grpc/reflection.test.ts', 'grpcurl'],
+  [/^(PREST=\S+ )?npm run bench -- public$/, 'bench/run.ts', "'public'"],
+  [/^npm run bench -- small-execution .*scale\/held-sources$/, 'bench/run.ts', "'scale/held-sources'"],
+  [/^(mkdir -p \/tmp\/prest |printf 'module tools|GOFLAGS=\S+ go build )/, 'bench/public.ts', 'PREST'],
 ];
 
 let place: string;

@@ -7,7 +7,7 @@ import { api, createSource } from '../support/hub.ts';
 const unique = () => randomBytes(4).toString('hex');
 
 describe.skipIf(executablePath === undefined)('keys, texts and hubs in the console (needs Chromium)', () => {
-  const { shared, goTo, button } = useConsole();
+  const { shared, goTo, button, act } = useConsole();
 
   it('creates a browser key for one query, rotates and revokes it', async () => {
     const { page, hubId } = shared;
@@ -86,7 +86,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     expect(await example.locator('.banner').allTextContents()).toEqual(['Its audience (aud) is ["other"].']);
     await button('Create key').click();
     await button('I have copied it').click();
-    await page.getByText('signed-in users of https://id.example').waitFor();
+    await page.getByRole('row', { name }).getByText('signed-in users of https://id.example').waitFor();
     const made = (await api.get('/v1/keys')).body.find((one: any) => one.name === name);
     expect(made.limits.queryIds).toEqual([config.query.queryId]);
     expect(made.limits.user).toEqual({
@@ -94,6 +94,20 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
       audience: 'shop',
       claims: { region: 'app.region' },
       ratePerMinute: 60,
+    });
+    const second = (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: `also ${label}`, query })))
+      .config.query.queryId;
+    await page.reload();
+    await act(`Actions for ${name}`, 'Change');
+    await page.getByLabel('Query', { exact: true }).selectOption(second);
+    await page.getByLabel('Requests per minute', { exact: true }).fill('30');
+    await button('Save the key').click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    const changed = (await api.get('/v1/keys')).body.find((one: any) => one.name === name);
+    expect(changed.limits).toEqual({
+      ...made.limits,
+      queryIds: [config.query.queryId, second],
+      ratePerMinute: 30,
     });
   });
 

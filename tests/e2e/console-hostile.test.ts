@@ -69,7 +69,7 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       await button(/^Run/).click();
       await ended(page, 'done');
       await page.locator('.grid-cell', { hasText: hostile }).first().waitFor();
-      expect(await page.locator('.grid-title button').last().textContent()).toBe(hostile);
+      expect(await page.locator('.grid-title > button:first-child').last().textContent()).toBe(hostile);
       await page.locator('.grid').focus();
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('Enter');

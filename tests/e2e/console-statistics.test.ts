@@ -94,9 +94,10 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     await list.getByRole('link', { name: fine }).waitFor();
     await page.getByRole('tab', { name: 'Slowest' }).focus();
     await page.keyboard.press('ArrowRight');
+    // Both are in the list of the slowest.
+    await list.getByRole('link', { name: fine }).waitFor({ state: 'detached' });
     await list.getByRole('link', { name: failing }).waitFor();
     expect(await rowOf('Queries', failing)).toEqual(['30', '30 (100 %)', '–', '0', '–', 'console']);
-    expect(await list.getByRole('link', { name: fine }).count()).toBe(0);
     await page.getByLabel('Time').selectOption('Since the start');
     await list.getByRole('link', { name: failing }).focus();
     await page.keyboard.press('Enter');
@@ -146,7 +147,8 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
       const tab = await openTab(browser);
       await signIn(tab.page, await makeKey(['hubs:read', 'keys:admin'], {}));
       await tab.page.getByRole('link', { name: 'Keys', exact: true }).waitFor();
-      expect(await tab.page.getByRole('link', { name: 'Statistics', exact: true }).count()).toBe(0);
+      // Which links there are depends on the key, which the page has to read first.
+      await tab.page.getByRole('link', { name: 'Statistics', exact: true }).waitFor({ state: 'detached' });
     } finally {
       await browser.close();
     }

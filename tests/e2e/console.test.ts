@@ -92,7 +92,7 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     await page.getByLabel('region', { exact: true }).fill("o'hara");
     await run();
     await ended(page, 'done');
-    expect(await page.locator('.grid-title button').last().textContent()).toBe(hostile);
+    expect(await page.locator('.grid-title > button:first-child').last().textContent()).toBe(hostile);
     await expect
       .poll(() => cells(page), { timeout: 8_000 })
       .toEqual([["o'hara", 'quote', 'empty text', '12,345,678,901,234,567,890', '10.50', hostile]]);

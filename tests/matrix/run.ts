@@ -1,8 +1,9 @@
 /** Runs the checks on every server that has a URL. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import { spawnHub } from '../support/spawned.ts';
 import { answers } from './answers.ts';
-import { type Bench, type OpenOptions, openBench, versionOf } from './bench.ts';
+import { type Bench, openBench, versionOf } from './bench.ts';
 import type { Check } from './check.ts';
 import { connecting } from './connecting.ts';
 import { statements } from './statements.ts';
@@ -20,13 +21,15 @@ export interface TargetResult {
 /** The number of servers that are checked at the same time. */
 const concurrency = 4;
 
-/** Returns the results by server name. Leaves out servers without a URL. */
-export async function runMatrix(options: OpenOptions): Promise<Map<string, TargetResult>> {
+type Environment = Record<string, string | undefined>;
+
+/** Returns the results by server name. Leaves out servers without a URL in the environment. */
+export async function runMatrix(env: Environment): Promise<Map<string, TargetResult>> {
   const results = new Map<string, TargetResult>();
-  const waiting = targets.filter(({ variable }) => options.env[variable] !== undefined);
+  const waiting = targets.filter(({ variable }) => env[variable] !== undefined);
   const work = async () => {
     for (let target = waiting.shift(); target !== undefined; target = waiting.shift()) {
-      results.set(target.name, await runTarget(target, options));
+      results.set(target.name, await runTarget(target, env));
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
@@ -35,21 +38,34 @@ export async function runMatrix(options: OpenOptions): Promise<Map<string, Targe
 
 const checkTimeoutMs = 15_000;
 
-async function runTarget(target: Target, options: OpenOptions): Promise<TargetResult> {
-  const bench = await openBench(target, options);
+/**
+ * Each server has a hub of its own, because failed log-ins are counted by account and address, and all servers have the
+ * same address.
+ */
+async function runTarget(target: Target, env: Environment): Promise<TargetResult> {
+  const hub = await spawnHub({ DATAHUB_POOL_WAIT_MS: '15000' });
   try {
-    const version = await versionOf(bench, options.env);
-    const failures = new Map<string, string | undefined>();
-    for (const check of checks) {
-      const first = await runCheck(check, bench);
-      // A check is repeated once, because a busy machine may miss a deadline.
-      const isFinal = first === undefined || check.name in target.lacks;
-      failures.set(check.name, isFinal ? first : await runCheck(check, bench));
+    const bench = await openBench(target, { hub, env });
+    try {
+      const version = await versionOf(bench, env);
+      return { version, failures: await runChecks(target, bench) };
+    } finally {
+      await bench.close();
     }
-    return { version, failures };
   } finally {
-    await bench.close();
+    await hub.close();
   }
+}
+
+async function runChecks(target: Target, bench: Bench): Promise<TargetResult['failures']> {
+  const failures = new Map<string, string | undefined>();
+  for (const check of checks) {
+    const first = await runCheck(check, bench);
+    // A check is repeated once, because a busy machine may miss a deadline.
+    const isFinal = first === undefined || check.name in target.lacks;
+    failures.set(check.name, isFinal ? first : await runCheck(check, bench));
+  }
+  return failures;
 }
 
 async function runCheck(check: Check, bench: Bench): Promise<string | undefined> {

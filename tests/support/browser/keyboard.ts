@@ -10,19 +10,32 @@ const focusedName = `(() => {
   return label.replace(/\\s+/g, ' ').trim();
 })()`;
 
+/** As long as the other waits for a page. */
+const waitMs = 20_000;
+
 /** Presses keys only, as a person without a pointer does. */
 export function keyboardOf(page: Page) {
   const press = async (...keys: string[]) => {
     for (const key of keys) await page.keyboard.press(key);
   };
+  const focused = async () => String(await page.evaluate(focusedName));
+  /** Moves the focus with a key until the wanted item has it. Rendering can be later than the key. */
+  const moveTo = async (wanted: string, key: string, keysMax: number) => {
+    for (let i = 0; i < keysMax && (await focused()) !== wanted; i++) {
+      const before = await focused();
+      await press(key);
+      await expect.poll(focused).not.toBe(before);
+    }
+    expect(await focused()).toBe(wanted);
+  };
   const type = (text: string) => page.keyboard.type(text);
   const tabTo = async (wanted: RegExp | string) => {
     const fits = (name: string) => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
-    for (let i = 1; i <= 240; i++) {
-      if (fits(String(await page.evaluate(focusedName)))) return;
+    const endsAt = performance.now() + waitMs;
+    // The wanted element may still be loading.
+    while (performance.now() < endsAt) {
+      if (fits(await focused())) return;
       await press('Tab');
-      // The wanted element may still be loading.
-      if (i % 60 === 0) await page.waitForTimeout(500);
     }
     throw new Error(`Tab does not lead to ${wanted}.`);
   };
@@ -51,8 +64,7 @@ export function keyboardOf(page: Page) {
     pick: async (menu: RegExp | string, item: string) => {
       await tabTo(menu);
       await press('Enter');
-      for (let i = 0; i < 10 && (await page.evaluate(focusedName)) !== item; i++) await press('ArrowDown');
-      expect(await page.evaluate(focusedName)).toBe(item);
+      await moveTo(item, 'ArrowDown', 10);
       await press('Enter');
     },
     /** Publishes a draft. `agreeTo` is what the person must agree to. */
@@ -64,15 +76,14 @@ export function keyboardOf(page: Page) {
         await tabTo('Publish');
       }
       // The button takes the focus once the draft is checked.
-      await expect.poll(() => page.evaluate(focusedName)).toBe('Publish');
+      await expect.poll(focused).toBe('Publish');
       await press('Enter');
       await page.getByText('not published').waitFor({ state: 'detached' });
     },
     /** Goes to a tab of the page. */
     show: async (from: string, to: string) => {
       await tabTo(from);
-      for (let i = 0; i < 6 && (await page.evaluate(focusedName)) !== to; i++) await press('ArrowRight');
-      expect(await page.evaluate(focusedName)).toBe(to);
+      await moveTo(to, 'ArrowRight', 6);
     },
   };
 }

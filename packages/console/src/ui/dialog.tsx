@@ -43,6 +43,7 @@ interface FormDialogProps {
   action: string;
   danger?: boolean;
   disabled?: boolean;
+  wide?: boolean;
   children?: ComponentChildren;
   onClose(): void;
   onSubmit(): Promise<unknown>;
@@ -54,6 +55,7 @@ export function FormDialog({
   action,
   danger,
   disabled,
+  wide,
   children,
   onClose,
   onSubmit,
@@ -74,7 +76,7 @@ export function FormDialog({
     }
   };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} wide={wide}>
       <form class="form" onSubmit={submit}>
         {children}
         {problem && <ProblemBox problem={problem} />}

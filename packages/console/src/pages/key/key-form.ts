@@ -1,8 +1,9 @@
-/** The form of a new key, and the body of the request that creates it. By default a key may do little. */
+/** The form of a key, and the bodies of the requests that create and change it. By default a new key may do little. */
 
 import type { Scope } from '@datahub/contract/scopes';
 import type { Claim } from '@datahub/contract/user-limit';
-import { parseExact } from '../../api/exact.ts';
+import { isJson, parseExact, toText } from '../../api/exact.ts';
+import type { Key } from '../../api/types.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
 
 const scopeTitles = ['Run', 'See', 'Change'] as const;
@@ -54,6 +55,8 @@ export interface UserForm {
   jwks: string;
   claims: [variable: string, path: string][];
   ratePerMinute: string;
+  /** Not in the form: queries that need not use the claims. A change of the key keeps them. */
+  public: string[];
 }
 
 export const emptyUser: UserForm = {
@@ -62,6 +65,7 @@ export const emptyUser: UserForm = {
   jwks: '',
   claims: [['', 'sub']],
   ratePerMinute: '60',
+  public: [],
 };
 
 export const claimsOf = ({ claims }: UserForm): Claim[] =>
@@ -83,6 +87,43 @@ export const emptyKey = (hubId: string): KeyForm => ({
   days: '90',
 });
 
+/** Returns the form of a key that exists. No days: it ends when it does now. */
+export function formOf({ name, scopes, limits }: Key): KeyForm {
+  const { hubIds = [], queryIds = [], origins = [], context = {}, ratePerMinute, maxRows } = limits;
+  return {
+    name,
+    scopes,
+    everything: scopes.includes('*'),
+    hubIds,
+    queryIds,
+    origins,
+    pinned: Object.entries(context).map(([variable, value]) => [variable, toPinnedText(value)]),
+    user: toUserForm(limits.user as UserLimitJson | undefined),
+    ratePerMinute: String(ratePerMinute ?? ''),
+    maxRows: String(maxRows ?? ''),
+    days: '',
+  };
+}
+
+interface UserLimitJson {
+  issuer: string;
+  audience: string;
+  jwks?: string | object;
+  claims: Record<string, string>;
+  ratePerMinute?: number;
+  public?: string[];
+}
+
+const toUserForm = (user: UserLimitJson | undefined): UserForm | undefined =>
+  user && {
+    issuer: user.issuer,
+    audience: user.audience,
+    jwks: user.jwks === undefined ? '' : toText(user.jwks),
+    claims: Object.entries(user.claims),
+    ratePerMinute: String(user.ratePerMinute ?? ''),
+    public: user.public ?? [],
+  };
+
 const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
 
 /** Parses a pinned value as JSON if it looks like JSON, else takes it as text. */
@@ -98,6 +139,12 @@ function pinnedValue(text: string): unknown {
   return text;
 }
 
+/** The text that `pinnedValue` reads as this value. */
+function toPinnedText(value: unknown): string {
+  const text = toText(value);
+  return typeof value === 'string' && pinnedValue(text) !== value ? JSON.stringify(value) : text;
+}
+
 const day = 86_400_000;
 
 /** Returns the expiry of the new key. A key that expires can only create keys that expire no later. */
@@ -107,38 +154,63 @@ function endOf(days: number | undefined, now: number, endsBy: string | undefined
 }
 
 function limitOf(user: UserForm): object {
-  const { issuer, audience, jwks } = user;
+  const { issuer, audience } = user;
+  const jwks = user.jwks.trim();
   const ratePerMinute = whole(user.ratePerMinute);
   return {
     issuer: issuer.trim(),
     audience: audience.trim(),
-    ...(jwks.trim() === '' ? {} : { jwks: jwks.trim() }),
+    ...(jwks === '' ? {} : { jwks: jwks.startsWith('{') && isJson(jwks) ? parseExact(jwks) : jwks }),
+    ...(user.public.length === 0 ? {} : { public: user.public }),
     claims: Object.fromEntries(claimsOf(user).map(({ variable, path }) => [variable, path])),
     ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
   };
 }
 
-export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
-  const { name, everything, scopes, hubIds, queryIds, origins, pinned, user } = form;
+/** The limits of the form. Those that it leaves empty are absent. */
+function limitsOf(form: KeyForm): Record<string, unknown> {
+  const { hubIds, queryIds, origins, pinned, user } = form;
   const context = Object.fromEntries(
     pinned
       .filter(([variable]) => variable.trim() !== '')
       .map(([variable, value]) => [variable.trim(), pinnedValue(value)]),
   );
-  const expiresAt = endOf(whole(form.days), now, endsBy);
   const [ratePerMinute, maxRows] = [whole(form.ratePerMinute), whole(form.maxRows)];
+  return {
+    ...(hubIds.length === 0 ? {} : { hubIds }),
+    ...(queryIds.length === 0 ? {} : { queryIds }),
+    ...(origins.length === 0 ? {} : { origins }),
+    ...(Object.keys(context).length === 0 ? {} : { context }),
+    ...(user === undefined ? {} : { user: limitOf(user) }),
+    ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
+    ...(maxRows === undefined ? {} : { maxRows }),
+  };
+}
+
+export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
+  const { name, everything, scopes } = form;
+  const expiresAt = endOf(whole(form.days), now, endsBy);
   return {
     name: name.trim(),
     scopes: everything ? ['*'] : scopes,
-    limits: {
-      ...(hubIds.length === 0 ? {} : { hubIds }),
-      ...(queryIds.length === 0 ? {} : { queryIds }),
-      ...(origins.length === 0 ? {} : { origins }),
-      ...(Object.keys(context).length === 0 ? {} : { context }),
-      ...(user === undefined ? {} : { user: limitOf(user) }),
-      ...(ratePerMinute === undefined ? {} : { ratePerMinute }),
-      ...(maxRows === undefined ? {} : { maxRows }),
-    },
+    limits: limitsOf(form),
     ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+/** The body of the request that changes a key: what the form changed, with null for the limits that it removed. */
+export function changeOf(key: Key, form: KeyForm, now: number): object {
+  const before = limitsOf(formOf(key));
+  const after = limitsOf(form);
+  const changed = Object.keys({ ...before, ...after }).filter(
+    (limit) => toText(before[limit]) !== toText(after[limit]),
+  );
+  const limits = Object.fromEntries(changed.map((limit) => [limit, after[limit] ?? null]));
+  const name = form.name.trim();
+  const days = whole(form.days);
+  return {
+    ...(name === key.name ? {} : { name }),
+    ...(changed.length === 0 ? {} : { limits }),
+    ...(days === undefined ? {} : { expiresAt: endOf(days, now, undefined) }),
   };
 }

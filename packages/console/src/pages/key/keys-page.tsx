@@ -1,4 +1,4 @@
-/** The keys of the account: what each may do, creation, rotation and revocation. */
+/** The keys of the account: what each may do, creation, changes, rotation and revocation. */
 
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
@@ -17,9 +17,10 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { ChangeKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
 
-type PendingDialog = { action: 'rotate' | 'revoke'; key: Key };
+type PendingDialog = { action: 'change' | 'rotate' | 'revoke'; key: Key };
 
 export function KeysPage() {
   const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
@@ -50,6 +51,9 @@ export function KeysPage() {
           onMade={loaded.refresh}
           onClose={() => goInstead('hub', id, 'keys')}
         />
+      )}
+      {asked?.action === 'change' && (
+        <ChangeKey of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
       )}
       {asked?.action === 'revoke' && (
         <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
@@ -96,6 +100,7 @@ function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): v
                 <Menu
                   label={`Actions for ${key.name}`}
                   items={[
+                    { label: 'Change', run: () => onAsk({ action: 'change', key }) },
                     { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
                     { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
                   ]}
@@ -114,7 +119,8 @@ function limitsOf({ limits }: Key) {
   const words = [
     hubIds &&
       `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
-    queryIds && `query ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
+    queryIds &&
+      `${queryIds.length === 1 ? 'query' : 'queries'} ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
     origins && `pages of ${origins.join(', ')}`,
     context &&
       Object.entries(context)

@@ -4,17 +4,15 @@ import { useState } from 'preact/hooks';
 import { addressOf, callJson, problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
 import { workOf } from '../../state/query-work.ts';
-import { category, findNode, hub, hubId, hubs, walk } from '../../state/workspace.ts';
-import { Chips } from '../../ui/chips.tsx';
+import { findNode, hub, hubId } from '../../state/workspace.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { Choice, Field, Tick } from '../../ui/field.tsx';
+import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage } from '../query/use/snippets.ts';
 import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
-import { Pairs } from './pairs.tsx';
-import { SignedInUsers } from './signed-in-users.tsx';
+import { KeyLimits, type PartProps } from './key-limits.tsx';
 
 interface NewKeyProps {
   /** Set for a browser key of one query. */
@@ -66,7 +64,7 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
           hint="The person or program that uses it."
         />
         <Scopes form={form} set={set} />
-        <Limits form={form} set={set} />
+        <KeyLimits form={form} set={set} end="no end" />
         {endsBy !== undefined && (
           <p class="banner">
             The key that you signed in with expires on {moment(endsBy)}, and keys that it creates expire no
@@ -90,11 +88,6 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
       </form>
     </Dialog>
   );
-}
-
-interface PartProps {
-  form: KeyForm;
-  set(change: Partial<KeyForm>): void;
 }
 
 function Scopes({ form, set }: PartProps) {
@@ -125,85 +118,6 @@ function Scopes({ form, set }: PartProps) {
         </div>
       )}
     </>
-  );
-}
-
-function Limits({ form, set }: PartProps) {
-  const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
-  const [hubChoice] = form.hubIds;
-  return (
-    <>
-      <div class="columns-2">
-        <Choice
-          label="Hub"
-          value={hubChoice ?? ''}
-          options={[
-            ['', 'Every hub'],
-            ...(hubs.value ?? []).map(({ hubId: id, label }) => [id, label] as const),
-          ]}
-          onChange={(id) => set({ hubIds: id === '' ? [] : [id] })}
-        />
-        <Choice
-          label="Query"
-          value={form.queryIds[0] ?? ''}
-          options={[
-            ['', 'Every query of the hub'],
-            ...queries.map(({ node }) => [node.nodeId, node.label] as const),
-          ]}
-          onChange={(id) => set({ queryIds: id === '' ? [] : [id] })}
-        />
-      </div>
-      <Chips
-        label="Origins"
-        hint="Origins of web pages that may use the key, such as https://shop.example. Empty: only programs may use it."
-        values={form.origins}
-        placeholder="https://shop.example"
-        onChange={(origins) => set({ origins })}
-      />
-      <Pinned form={form} set={set} />
-      <SignedInUsers user={form.user} onChange={(user) => set({ user })} />
-      <div class="columns-3">
-        <Field
-          label="Requests per minute"
-          value={form.ratePerMinute}
-          onInput={(ratePerMinute) => set({ ratePerMinute })}
-          placeholder="no limit"
-        />
-        <Field
-          label="Rows per response"
-          value={form.maxRows}
-          onInput={(maxRows) => set({ maxRows })}
-          placeholder="no limit"
-        />
-        <Field
-          label="Valid for days"
-          value={form.days}
-          onInput={(days) => set({ days })}
-          placeholder="no end"
-        />
-      </div>
-    </>
-  );
-}
-
-function Pinned({ form, set }: PartProps) {
-  const [queryId] = form.queryIds;
-  const names = queryId === undefined ? [] : workOf(queryId).fields.value.map(({ key }) => key);
-  return (
-    <fieldset class="pinned">
-      <legend>Pinned variables</legend>
-      <p class="hint">
-        Values that users of the key cannot change, such as the tenant
-        {names.length > 0 && ` (${names.join(', ')})`}.
-      </p>
-      <Pairs
-        pairs={form.pinned}
-        labels={['Variable', 'Value']}
-        placeholders={['tenant', '42']}
-        add="Pin a variable"
-        onChange={(pinned) => set({ pinned })}
-      />
-    </fieldset>
   );
 }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { bodyOf, emptyKey } from '../../../src/pages/key/key-form.ts';
+import type { Key } from '../../../src/api/types.ts';
+import { bodyOf, changeOf, emptyKey, formOf } from '../../../src/pages/key/key-form.ts';
 
 const now = Date.parse('2026-11-01T00:00:00Z');
 
@@ -17,4 +18,48 @@ it.each([
     limits: { ratePerMinute: 60, maxRows: 1000 },
     ...(expiresAt === undefined ? {} : { expiresAt }),
   });
+});
+
+const key = {
+  name: 'shop',
+  scopes: ['queries:execute'],
+  limits: {
+    hubIds: ['dh.hub.a'],
+    queryIds: ['dh.q.a', 'dh.q.b'],
+    context: { tenant: 42, code: '42', names: ['a', 'b'] },
+    ratePerMinute: 60,
+    user: { issuer: 'https://id.example', audience: 'shop', claims: { customer: 'sub' }, public: ['dh.q.b'] },
+  },
+} as unknown as Key;
+
+it('changes nothing that the form leaves as it is', () => {
+  expect(changeOf(key, formOf(key), now)).toEqual({});
+});
+
+it('sends what the form changes, and null for the limits that it removes', () => {
+  const form = {
+    ...formOf(key),
+    name: ' store ',
+    queryIds: ['dh.q.b'],
+    hubIds: [],
+    ratePerMinute: '',
+    maxRows: '10',
+  };
+  expect(changeOf(key, { ...form, days: '1' }, now)).toEqual({
+    name: 'store',
+    limits: { hubIds: null, queryIds: ['dh.q.b'], ratePerMinute: null, maxRows: 10 },
+    expiresAt: '2026-11-02T00:00:00.000Z',
+  });
+});
+
+it('keeps the types of pinned values, and what the form does not show of the limit for users', () => {
+  const { user, pinned, ...form } = formOf(key);
+  expect(pinned).toEqual([
+    ['tenant', '42'],
+    ['code', '"42"'],
+    ['names', '["a","b"]'],
+  ]);
+  const changed = { ...form, pinned, user: user && { ...user, audience: 'store' } };
+  const { limits } = key as unknown as { limits: { user: object } };
+  expect(changeOf(key, changed, now)).toEqual({ limits: { user: { ...limits.user, audience: 'store' } } });
 });
