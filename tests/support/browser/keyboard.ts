@@ -13,21 +13,26 @@ const focusedName = `(() => {
 /** As long as the other waits for a page. */
 const waitMs = 20_000;
 
-/** Presses keys only, as a person without a pointer does. */
-export function keyboardOf(page: Page) {
-  const press = async (...keys: string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
-  };
+function focusOf(page: Page) {
   const focused = async () => String(await page.evaluate(focusedName));
   /** Moves the focus with a key until the wanted item has it. Rendering can be later than the key. */
   const moveTo = async (wanted: string, key: string, keysMax: number) => {
     for (let i = 0; i < keysMax && (await focused()) !== wanted; i++) {
       const before = await focused();
-      await press(key);
+      await page.keyboard.press(key);
       await expect.poll(focused).not.toBe(before);
     }
     expect(await focused()).toBe(wanted);
   };
+  return { focused, moveTo };
+}
+
+/** Presses keys only, as a person without a pointer does. */
+export function keyboardOf(page: Page) {
+  const press = async (...keys: string[]) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  const { focused, moveTo } = focusOf(page);
   const type = (text: string) => page.keyboard.type(text);
   const tabTo = async (wanted: RegExp | string) => {
     const fits = (name: string) => (typeof wanted === 'string' ? name === wanted : wanted.test(name));
