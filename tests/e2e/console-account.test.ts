@@ -130,6 +130,8 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button('Train with mail.csv').click();
     await page.getByText('1,200 examples learned').waitFor({ timeout: 20_000 });
     await page.getByRole('tab', { name: 'Predict' }).click();
+    // The page that trains also has a field for the text.
+    await button('Predict').waitFor();
     await page.getByLabel('Text', { exact: true }).fill('where is it');
     await button('Predict').click();
     await page.locator('.big-word', { hasText: 'delivery' }).waitFor();
