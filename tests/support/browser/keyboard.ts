@@ -15,12 +15,13 @@ const waitMs = 20_000;
 
 function focusOf(page: Page) {
   const focused = async () => String(await page.evaluate(focusedName));
-  /** Moves the focus with a key until the wanted item has it. Rendering can be later than the key. */
-  const moveTo = async (wanted: string, key: string, keysMax: number) => {
-    for (let i = 0; i < keysMax && (await focused()) !== wanted; i++) {
+  /** Moves the focus with a key until the wanted item has it. Rendering can be later than the key, or lose it. */
+  const moveTo = async (wanted: string, key: string) => {
+    const endsAt = performance.now() + waitMs;
+    while ((await focused()) !== wanted && performance.now() < endsAt) {
       const before = await focused();
       await page.keyboard.press(key);
-      await expect.poll(focused).not.toBe(before);
+      for (let i = 0; i < 20 && (await focused()) === before; i++) await page.waitForTimeout(50);
     }
     expect(await focused()).toBe(wanted);
   };
@@ -69,7 +70,7 @@ export function keyboardOf(page: Page) {
     pick: async (menu: RegExp | string, item: string) => {
       await tabTo(menu);
       await press('Enter');
-      await moveTo(item, 'ArrowDown', 10);
+      await moveTo(item, 'ArrowDown');
       await press('Enter');
     },
     /** Publishes a draft. `agreeTo` is what the person must agree to. */
@@ -88,7 +89,7 @@ export function keyboardOf(page: Page) {
     /** Goes to a tab of the page. */
     show: async (from: string, to: string) => {
       await tabTo(from);
-      await moveTo(to, 'ArrowRight', 6);
+      await moveTo(to, 'ArrowRight');
     },
   };
 }
