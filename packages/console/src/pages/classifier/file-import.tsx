@@ -1,6 +1,6 @@
 /** Trains with a file that the hub takes as it is: it is sent in pieces, and says how far it is. */
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
 import { bytes, counted } from '../../ui/format.ts';
@@ -32,7 +32,8 @@ function useImport(classifierId: string, { file, format }: ChosenFile, onTrained
   const [problem, setProblem] = useState<Problem>();
   const pieces = useRef<AsyncGenerator<Piece> | undefined>(undefined);
   const stopping = useRef(false);
-  useEffect(() => {
+  // Before the button is drawn: a press that came earlier would find no pieces and end without training.
+  useLayoutEffect(() => {
     pieces.current = piecesOf(file, format);
     setState(start);
     setProblem(undefined);
