@@ -12,7 +12,7 @@ import { QueryPage } from '../pages/query/query-page.tsx';
 import { RunById } from '../pages/query/run-by-id.tsx';
 import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
-import { goInstead, linkTo, route } from '../state/route.ts';
+import { goInstead, isAtStart, linkTo, route } from '../state/route.ts';
 import { Connection, Notice, RunningDownloads } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
@@ -74,9 +74,10 @@ function Frame() {
   const sideOpen = useSignal(false);
   useEffect(() => {
     void loadHubs().then(() => {
+      if (!isAtStart()) return;
       const first = hubs.value?.find(({ archived }) => !archived);
-      if (route.value.length === 0 && first !== undefined) goInstead('hub', first.hubId);
-      else if (route.value.length === 0) goInstead(hubs.value === undefined ? 'run' : 'hubs');
+      if (first !== undefined) goInstead('hub', first.hubId);
+      else goInstead(hubs.value === undefined ? 'run' : 'hubs');
     });
     void loadPermissions();
     void loadClassifiers();

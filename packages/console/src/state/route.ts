@@ -23,6 +23,8 @@ const query = signal(queryOf(location.hash));
 let current = location.hash;
 
 export const route = computed(() => parts.value);
+/** True if the address names no page. The browser tells of a changed address only later. */
+export const isAtStart = (): boolean => read().length === 0;
 /** What follows `?`: the values of a query. */
 export const addressQuery = computed(() => query.value);
 

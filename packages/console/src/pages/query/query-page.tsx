@@ -21,7 +21,7 @@ import type { Saved } from './presentation.ts';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
 import { RunButton } from './run-button.tsx';
-import { RunById } from './run-by-id.tsx';
+import { ShortLink } from './short-link.tsx';
 import { copyLink, useAddress } from './use-address.ts';
 
 export function QueryPage({ queryId }: { queryId: string }) {
@@ -39,7 +39,8 @@ export function QueryPage({ queryId }: { queryId: string }) {
     );
     return () => stop.abort();
   }, [work, restored.value]);
-  if (problem?.code === 'SCOPE_DENIED') return <RunById queryId={queryId} problem={problem} />;
+  // Its page stays while the query runs; this one would be left with the address.
+  if (problem?.code === 'SCOPE_DENIED') return <ShortLink queryId={queryId} />;
   if (problem !== undefined && work.draft.value === undefined) return <ProblemBox problem={problem} />;
   if (work.draft.value === undefined) return <Loading what="the query" />;
   return <LoadedQuery work={work} />;

@@ -26,7 +26,8 @@ export function RunById({
   const submit = (event: Event) => {
     event.preventDefault();
     if (!fits || id.trim() === '') return;
-    goInstead('run', id.trim());
+    // The address of the same query keeps its values.
+    if (id.trim() !== queryId) goInstead('run', id.trim());
     // It is unknown here whether the query writes, so the number of affected rows is not shown.
     void runner.run({
       target: { queryId: id.trim() },

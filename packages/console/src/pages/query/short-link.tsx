@@ -1,4 +1,4 @@
-/** Opens `#/q/<queryId>?region=north`: a link that names no hub. */
+/** Opens `#/q/<queryId>?region=north`, a link that names no hub, where the key may use the query. */
 
 import { useEffect } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
