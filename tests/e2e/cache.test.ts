@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource, engines, execute } from '../support/hub.ts';
+import { api, createSource, engines, execute, sourceBody } from '../support/hub.ts';
 
 const clock: Record<string, string> = {
   postgres: "SELECT CAST(clock_timestamp() AS text) AS at, :n AS n, repeat('x', 2000) AS filler",
@@ -190,7 +190,9 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     await api.ok(api.put(`/v1/sources/${source}`, { connectionSettings: { statementTimeoutMs: 9_000 } }));
     const changed = await read(queryId);
     expect(status(changed)).toContain('fwd=miss');
-    await api.ok(api.put(`/v1/sources/${source}`, { connectionSettings: { password: 'wrong-password' } }));
+    const { connectionSettings } = sourceBody(hubId, engine);
+    const closed = { connectionSettings: { ...connectionSettings, port: 1 } };
+    await api.ok(api.put(`/v1/sources/${source}`, closed));
     expect((await read(queryId)).status).toBe(502);
     await api.ok(api.delete(`/v1/sources/${source}`));
     expect((await read(queryId, { 'if-none-match': '*' })).status).toBe(409);
