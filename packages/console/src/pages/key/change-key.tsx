@@ -7,7 +7,7 @@ import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
-import { changeOf, formOf, type KeyForm } from './key-form.ts';
+import { changeOf, formOf, hasWrongNumber, type KeyForm } from './key-form.ts';
 import { KeyLimits } from './key-limits.tsx';
 
 interface ChangeKeyProps {
@@ -29,7 +29,7 @@ export function ChangeKey({ of, onClose, onDone }: ChangeKeyProps) {
     <FormDialog
       title={`Change “${of.name}”`}
       action="Save the key"
-      disabled={form.name.trim() === '' || Object.keys(body).length === 0}
+      disabled={form.name.trim() === '' || hasWrongNumber(form) || Object.keys(body).length === 0}
       wide
       onClose={onClose}
       onSubmit={submit}

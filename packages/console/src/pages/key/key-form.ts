@@ -126,6 +126,12 @@ const toUserForm = (user: UserLimitJson | undefined): UserForm | undefined =>
 
 const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
 
+/** True if a number of the form cannot be read. Without this check, the key would silently lose that limit. */
+export const hasWrongNumber = ({ ratePerMinute, maxRows, days, user }: KeyForm): boolean =>
+  [ratePerMinute, maxRows, days, user?.ratePerMinute ?? ''].some(
+    (text) => text.trim() !== '' && whole(text) === undefined,
+  );
+
 /** Parses a pinned value as JSON if it looks like JSON, else takes it as text. */
 function pinnedValue(text: string): unknown {
   const trimmed = text.trim();

@@ -5,7 +5,7 @@ import { category, findNode, hubs, walk } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Icon } from '../../ui/icons.tsx';
-import type { KeyForm } from './key-form.ts';
+import { hasWrongNumber, type KeyForm } from './key-form.ts';
 import { Pairs } from './pairs.tsx';
 import { SignedInUsers } from './signed-in-users.tsx';
 
@@ -59,6 +59,7 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
         />
         <Field label="Valid for days" value={form.days} onInput={(days) => set({ days })} placeholder={end} />
       </div>
+      {hasWrongNumber(form) && <p class="banner">Write numbers with digits only, such as 1000.</p>}
     </>
   );
 }

@@ -11,7 +11,7 @@ import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage } from '../query/use/snippets.ts';
-import { bodyOf, emptyKey, type KeyForm, scopeGroups } from './key-form.ts';
+import { bodyOf, emptyKey, hasWrongNumber, type KeyForm, scopeGroups } from './key-form.ts';
 import { KeyLimits, type PartProps } from './key-limits.tsx';
 
 interface NewKeyProps {
@@ -80,7 +80,12 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
           <button
             type="submit"
             class="primary"
-            disabled={busy || form.name.trim() === '' || (form.scopes.length === 0 && !form.everything)}
+            disabled={
+              busy ||
+              form.name.trim() === '' ||
+              hasWrongNumber(form) ||
+              (form.scopes.length === 0 && !form.everything)
+            }
           >
             Create key
           </button>

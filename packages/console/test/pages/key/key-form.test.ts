@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Key } from '../../../src/api/types.ts';
-import { bodyOf, changeOf, emptyKey, formOf } from '../../../src/pages/key/key-form.ts';
+import { bodyOf, changeOf, emptyKey, formOf, hasWrongNumber } from '../../../src/pages/key/key-form.ts';
 
 const now = Date.parse('2026-11-01T00:00:00Z');
 
@@ -62,4 +62,13 @@ it('keeps the types of pinned values, and what the form does not show of the lim
   const changed = { ...form, pinned, user: user && { ...user, audience: 'store' } };
   const { limits } = key as unknown as { limits: { user: object } };
   expect(changeOf(key, changed, now)).toEqual({ limits: { user: { ...limits.user, audience: 'store' } } });
+});
+
+it.each([
+  ['1000', false],
+  ['', false],
+  ['1,000', true],
+  ['ten', true],
+])('a limit of %j is a number that cannot be read: %s', (maxRows, expected) => {
+  expect(hasWrongNumber({ ...emptyKey(''), maxRows })).toBe(expected);
 });
