@@ -168,23 +168,24 @@ describe.each(engines)('a %s source', (engine) => {
   });
 
   it('uses a new password from the very next execution on', async () => {
-    const { sourceId } = await api.ok(create());
+    const by = { key: inject('hub').refusedKey };
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'passwords' }, by));
+    const { sourceId } = await api.ok(api.post('/v1/sources', sourceBody(hubId, engine), by));
     const query = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };
-    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
-    const run = () => api.post('/v1/queries/execute', { queryId });
+    const { queryId } = (await api.ok(api.post('/v1/queries', query, by))).config.query;
+    const run = () => api.post('/v1/queries/execute', { queryId }, by);
+    const change = (password: string) =>
+      api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings: { password } }, by));
     expect((await run()).status).toBe(200);
 
-    const wrong = { connectionSettings: { password: 'not-the-password' } };
-    expect((await api.ok(api.put(`/v1/sources/${sourceId}`, wrong))).connectionSettings.password).toBe(
-      'n********',
-    );
+    expect((await change('not-the-password')).connectionSettings.password).toBe('n********');
     const refused = await run();
     expect([refused.status, refused.body.code]).toEqual([502, 'SOURCE_AUTH']);
     expect(refused.body.detail).toBe('The source refuses the log-in. Check user, password and database.');
 
-    const right = { connectionSettings: { password: database(engine).password } };
-    await api.ok(api.put(`/v1/sources/${sourceId}`, right));
+    await change(database(engine).password);
     expect((await run()).body).toEqual({ data: [{ one: 1 }] });
+    await api.ok(api.delete(`/v1/hubs/${hubId}?recursive=true`, by));
   });
 
   it('refuses a mask that is not the current one', async () => {
@@ -238,13 +239,17 @@ describe.each(engines)('a %s source', (engine) => {
   });
 
   describe('that cannot be reached', () => {
+    const by = { key: inject('hub').refusedKey };
     const attempt = async (settings: object) => {
+      const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'unreachable' }, by));
       const body = sourceBody(hubId, engine);
       const connectionSettings = { ...body.connectionSettings, ...settings };
-      const { sourceId } = await api.ok(api.post('/v1/sources', { ...body, connectionSettings }));
+      const { sourceId } = await api.ok(api.post('/v1/sources', { ...body, connectionSettings }, by));
       const query = { hubId, sourceId, label: 'q', query: 'SELECT 1' };
-      const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
-      return api.post('/v1/queries/execute', { queryId });
+      const { queryId } = (await api.ok(api.post('/v1/queries', query, by))).config.query;
+      const answer = await api.post('/v1/queries/execute', { queryId }, by);
+      await api.ok(api.delete(`/v1/hubs/${hubId}?recursive=true`, by));
+      return answer;
     };
 
     it.each([

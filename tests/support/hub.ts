@@ -12,6 +12,8 @@ declare module 'vitest' {
       url: string;
       key: string;
       otherKey: string;
+      /** Of a third account, for failed log-ins: they limit the log-ins of their whole account. */
+      refusedKey: string;
       metricsUrl: string;
       replicas: number;
       losesUpdates: boolean;

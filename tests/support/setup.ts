@@ -33,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
   };
-  const otherKey = await createOtherAccount(settings);
+  const { otherKey, refusedKey } = await createOtherAccounts(settings);
   const hub = await startForm(env.HUB_FORM, settings);
   const hasReplicas = env.HUB_FORM === 'replicas' || env.HUB_FORM === 'workers';
   project.provide('databases', databases.all);
@@ -41,6 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     url: `http://127.0.0.1:${hub.port}`,
     key,
     otherKey,
+    refusedKey,
     metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
     replicas: hasReplicas ? 2 : 1,
     losesUpdates: env.HUB_FORM === 'replicas' && (await losesUpdates(env.MONGODB_URL)),
@@ -81,14 +82,16 @@ function mongoUrl(server: string | undefined, name: string): string {
   return url.href;
 }
 
-/** A second account, made as an operator makes it: from the command line, before the hub runs. */
-async function createOtherAccount(settings: Record<string, string>): Promise<string> {
+/** Two further accounts, made as an operator makes them: from the command line, before the hub runs. */
+async function createOtherAccounts(settings: Record<string, string>) {
   const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
-  const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [command, 'keys', 'create', ...args], {
+  const create = async (...args: string[]): Promise<string> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [command, 'keys', 'create', ...args], {
       env: { ...process.env, ...settings, DATAHUB_URL: 'http://127.0.0.1:9' },
     });
-  await run('--name', 'first');
-  const { stdout } = await run('--name', 'other', '--new-account');
-  return (JSON.parse(stdout) as { key: string }).key;
+    return JSON.parse(stdout).key;
+  };
+  await create('--name', 'first');
+  const otherKey = await create('--name', 'other', '--new-account');
+  return { otherKey, refusedKey: await create('--name', 'refused', '--new-account') };
 }

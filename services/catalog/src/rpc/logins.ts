@@ -44,10 +44,11 @@ export function createLoginCalls(catalog: Catalog): LoginCalls {
       return { grants, minute, retryAfterMs: Math.max(1, (minute + 1) * minuteMs - nowMs()) };
     },
 
-    endLogin: async ({ sourceId, settingsVersion, minute, returned, accepted, refused }, ctx) => {
+    endLogin: async ({ sourceId, settingsVersion, minute, returned, accepted, refused, failed }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      requireFew([...returned, ...accepted]);
+      requireFew([...returned, ...accepted, ...failed]);
       for (const target of returned) await giveBack(catalog, { accountId, target, minute });
+      for (const target of failed) await add(catalog, { accountId, target, minute }, 'failed-');
       if (accepted.length === 0 && !refused) return {};
       const source = await loadSource(catalog, requirePrincipal(ctx), sourceId);
       if (refused) await recordRefusal(catalog, source, ctx);
@@ -73,13 +74,30 @@ async function takeOne(catalog: Catalog, attempt: Attempt): Promise<LoginGrant> 
   if (counters.every((name, i) => (counts[i] as number) <= failuresMax[name]))
     return LoginGrant.LOGIN_GRANT_COUNTED;
   await giveBack(catalog, attempt);
-  return LoginGrant.LOGIN_GRANT_REFUSED;
+  return (await haveFailed(catalog, attempt)) ? LoginGrant.LOGIN_GRANT_REFUSED : LoginGrant.LOGIN_GRANT_WAIT;
 }
 
-/** Returns the new counts, in the order of `counters`. */
-function add(catalog: Catalog, { accountId, target, minute }: Attempt): Promise<number[]> {
+/** Counts the attempt, or its failure. Returns the new counts, in the order of `counters`. */
+function add(
+  catalog: Catalog,
+  { accountId, target, minute }: Attempt,
+  prefix: '' | 'failed-' = '',
+): Promise<number[]> {
   const window = { accountId, endsAt: (minute + 1) * minuteMs, count: 1 };
-  return Promise.all(counters.map((name) => take(catalog, { ...window, id: idOf(name, target, minute) })));
+  return Promise.all(
+    counters.map((name) => take(catalog, { ...window, id: prefix + idOf(name, target, minute) })),
+  );
+}
+
+/** True if so many attempts have failed that the others in progress cannot make room. */
+async function haveFailed(
+  { store: { windows } }: Catalog,
+  { accountId, target, minute }: Attempt,
+): Promise<boolean> {
+  const failures = await Promise.all(
+    counters.map((name) => windows.get(accountId, `failed-${idOf(name, target, minute)}`)),
+  );
+  return counters.some((name, i) => (failures[i]?.taken ?? 0) >= failuresMax[name]);
 }
 
 async function giveBack({ store }: Catalog, { accountId, target, minute }: Attempt): Promise<void> {

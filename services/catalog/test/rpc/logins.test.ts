@@ -7,7 +7,12 @@ import { createLoginCalls, type LoginCalls } from '../../src/rpc/logins.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { principalOf } from '../catalog-fixture.ts';
 
-const { LOGIN_GRANT_COUNTED: counted, LOGIN_GRANT_REFUSED: refused, LOGIN_GRANT_PROVEN: proven } = LoginGrant;
+const {
+  LOGIN_GRANT_COUNTED: counted,
+  LOGIN_GRANT_REFUSED: refused,
+  LOGIN_GRANT_PROVEN: proven,
+  LOGIN_GRANT_WAIT: wait,
+} = LoginGrant;
 const login = (user: string, address = 'db') => ({ login: `${user}@${address}`, address });
 
 let store: CatalogStore;
@@ -30,13 +35,29 @@ const take = async (sourceId: string, target: ReturnType<typeof login>, accountI
   calls.takeLogin({ sourceId, settingsVersion: '1', targets: [target] }, ctx(accountId));
 const end = (sourceId: string, change: object, settingsVersion = '1') =>
   calls.endLogin(
-    { sourceId, settingsVersion, minute: 1, returned: [], accepted: [], refused: false, ...change },
+    {
+      sourceId,
+      settingsVersion,
+      minute: 1,
+      returned: [],
+      accepted: [],
+      refused: false,
+      failed: [],
+      ...change,
+    },
     ctx(),
   );
 
-it('grants five attempts of a user in a minute, whatever the source, and those of other accounts', async () => {
-  const grants: LoginGrant[] = [];
-  for (let i = 0; i < 7; i++) grants.push(...(await take(i % 2 === 0 ? 'old' : 'new', login('u'))).grants);
+/** One attempt that fails, if it is granted. */
+async function fail(sourceId: string, target: ReturnType<typeof login>): Promise<LoginGrant | undefined> {
+  const [grant] = (await take(sourceId, target)).grants;
+  if (grant === counted) await end(sourceId, { failed: [target] });
+  return grant;
+}
+
+it('grants five failures of a user in a minute, whatever the source, and those of other accounts', async () => {
+  const grants: (LoginGrant | undefined)[] = [];
+  for (let i = 0; i < 7; i++) grants.push(await fail(i % 2 === 0 ? 'old' : 'new', login('u')));
   expect(grants).toEqual([counted, counted, counted, counted, counted, refused, refused]);
   expect(await take('old', login('u'))).toMatchObject({ grants: [refused], minute: 1, retryAfterMs: 30_000 });
   expect((await take('old', login('u'), 'b')).grants).toEqual([counted]);
@@ -44,10 +65,21 @@ it('grants five attempts of a user in a minute, whatever the source, and those o
   expect((await take('old', login('u'))).grants).toEqual([counted]);
 });
 
-it('grants 20 attempts of all users at an address', async () => {
-  for (let i = 0; i < 20; i++) expect((await take('old', login(`u${i}`))).grants).toEqual([counted]);
+it('grants 20 failures of all users at an address', async () => {
+  for (let i = 0; i < 20; i++) expect(await fail('old', login(`u${i}`))).toBe(counted);
   expect((await take('old', login('another'))).grants).toEqual([refused]);
   expect((await take('old', login('another', 'second'))).grants).toEqual([counted]);
+});
+
+it('asks to wait for attempts in progress, in whatever executor, until too many have failed', async () => {
+  for (let i = 0; i < 5; i++) expect((await take('old', login('u'))).grants).toEqual([counted]);
+  expect((await take('new', login('u'))).grants).toEqual([wait]);
+  await end('old', { returned: [login('u')] });
+  for (let i = 0; i < 3; i++) await end('old', { failed: [login('u')] });
+  expect((await take('new', login('u'))).grants).toEqual([counted]);
+  expect((await take('new', login('u'))).grants).toEqual([wait]);
+  for (let i = 0; i < 2; i++) await end('old', { failed: [login('u')] });
+  expect((await take('new', login('u'))).grants).toEqual([refused]);
 });
 
 it('does not count an attempt that is returned', async () => {
@@ -59,7 +91,7 @@ it('does not count an attempt that is returned', async () => {
 
 it('exempts settings that have logged in, at that address, with that version', async () => {
   await end('old', { accepted: [login('u')] });
-  for (let i = 0; i < 6; i++) await take('new', login('u'));
+  for (let i = 0; i < 5; i++) await fail('new', login('u'));
   expect((await take('new', login('u'))).grants).toEqual([refused]);
   expect((await take('old', login('u'))).grants).toEqual([proven]);
   expect((await take('old', login('u', 'second'))).grants).toEqual([counted]);

@@ -5,6 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import {
   LoginGrant,
   type LoginTarget,
@@ -28,6 +29,7 @@ export interface LoginAttemptsDeps {
 /** The most logins of settings that are remembered as accepted. */
 const provenMax = 10_000;
 const timeoutMsDefault = 1_000;
+const askAgainMs = 100;
 
 export class LoginAttempts {
   readonly #deps: LoginAttemptsDeps;
@@ -67,8 +69,9 @@ export class LoginAttempts {
     const { counter, minute, target, returns, accepted, refused } = ended;
     if (accepted) this.#prove(provenKey(source, target.login));
     const targets = [target];
-    const request = { returned: returns ? targets : [], accepted: accepted ? targets : [], refused };
-    // Without this call, the attempt counts as failed until the minute ends.
+    const outcome = returns ? { returned: targets, failed: [] } : { returned: [], failed: targets };
+    const request = { ...outcome, accepted: accepted ? targets : [], refused };
+    // Without this call, the attempt counts as being in progress until the minute ends.
     await counter
       .endLogin({ sourceId, settingsVersion, minute, ...request }, this.#ctx(source))
       .catch(() => {});
@@ -139,14 +142,15 @@ export class LoginAttempt {
   /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none. */
   async admit(addresses: CheckedAddress[], port: number, signal: AbortSignal): Promise<CheckedAddress[]> {
     const targets = addresses.map(({ address }) => this.#targetOf(address, port));
+    const stop = aborted(signal);
     for (;;) {
-      const retryAfterMs = await this.#take(targets);
+      const { retryAfterMs, isWaiting } = await this.#take(targets);
       const allowed = addresses.filter((_, i) => this.#granted.has((targets[i] as LoginTarget).login));
       if (allowed.length > 0) return allowed;
-      // Attempts in progress may succeed, and then do not count.
+      // Attempts in progress, here or in another executor, may succeed, and then do not count.
       const others = this.#all.running(this.#source, targets);
-      if (others.length === 0) throw tooManyFailures(retryAfterMs);
-      await Promise.race([...others, aborted(signal)]);
+      if (others.length === 0 && !isWaiting) throw tooManyFailures(retryAfterMs);
+      await Promise.race([...others, stop, ...(isWaiting ? [setTimeout(askAgainMs)] : [])]);
     }
   }
 
@@ -180,15 +184,18 @@ export class LoginAttempt {
     }
   }
 
-  /** Counts the attempt at the targets that are not granted yet. Returns the time until the next minute. */
-  async #take(targets: LoginTarget[]): Promise<number> {
+  /**
+   * Counts the attempt at the targets that are not granted yet. Returns the time until the next minute, and whether an
+   * attempt in another executor may make room before.
+   */
+  async #take(targets: LoginTarget[]): Promise<{ retryAfterMs: number; isWaiting: boolean }> {
     const open: LoginTarget[] = [];
     for (const target of targets) {
       if (this.#granted.has(target.login)) continue;
       if (this.#all.isProven(this.#source, target)) this.#granted.set(target.login, { target, minute: 0 });
       else open.push(target);
     }
-    if (open.length === 0) return 0;
+    if (open.length === 0) return { retryAfterMs: 0, isWaiting: false };
     const { grants, minute, retryAfterMs, counter } = await this.#all.take(this.#source, open);
     const counted: LoginTarget[] = [];
     for (const [i, target] of open.entries()) {
@@ -199,7 +206,7 @@ export class LoginAttempt {
       counted.push(target);
     }
     if (!this.#hasEnded) this.#all.track(this.#source, counted, this.#ended.promise);
-    return retryAfterMs;
+    return { retryAfterMs, isWaiting: grants.includes(LoginGrant.LOGIN_GRANT_WAIT) };
   }
 
   #targetOf(address: string, port: number): LoginTarget {
@@ -216,8 +223,9 @@ function tooManyFailures(retryAfterMs: number): HubError {
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (signal.aborted) reject(signal.reason);
+  signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  promise.catch(() => {});
+  return promise;
 }

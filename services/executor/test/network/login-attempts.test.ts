@@ -1,6 +1,8 @@
+import { LoginGrant } from '@datahub/proto/catalog/v1/catalog_internal';
 import { HubError } from '@datahub/service-kit/call/error';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CheckedAddress } from '../../src/network/address-policy.ts';
+import type { LoginCounter } from '../../src/network/local-logins.ts';
 import { LoginAttempts } from '../../src/network/login-attempts.ts';
 
 const away = async (): Promise<never> => {
@@ -84,4 +86,34 @@ it('dials only the addresses at which no log-ins have failed', async () => {
   const one = all.begin(sourceOf('s'), 'u');
   expect(await one.admit([at('192.0.2.1'), at('192.0.2.2')], 5432, signal)).toEqual([at('192.0.2.2')]);
   await one.end(wrong);
+});
+
+describe('while log-ins of other executors are in progress', () => {
+  /** A catalog that asks to wait for so many times. */
+  const busy = (times: number) => {
+    const asked: string[] = [];
+    const takeLogin: LoginCounter['takeLogin'] = async ({ sourceId, targets }) => {
+      asked.push(sourceId);
+      const grant = asked.length > times ? LoginGrant.LOGIN_GRANT_COUNTED : LoginGrant.LOGIN_GRANT_WAIT;
+      return { grants: targets.map(() => grant), minute: 1, retryAfterMs: 30_000 };
+    };
+    const all = new LoginAttempts({
+      catalog: { takeLogin, endLogin: async () => ({}) },
+      nowMs: () => 90_000,
+    });
+    return { all, asked };
+  };
+
+  it('asks again until one of them made room', async () => {
+    const { all, asked } = busy(2);
+    expect(await attempt(all, {})).toBeUndefined();
+    expect(asked).toHaveLength(3);
+  });
+
+  it('asks no longer than a connection may take', async () => {
+    const { all } = busy(Infinity);
+    const one = all.begin(sourceOf('s'), 'u');
+    const admitted = one.admit([at('192.0.2.1')], 5432, AbortSignal.timeout(20));
+    await expect(admitted).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
 });

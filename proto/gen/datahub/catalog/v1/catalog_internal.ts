@@ -19,6 +19,8 @@ export const LoginGrant = {
   LOGIN_GRANT_COUNTED: 2,
   /** LOGIN_GRANT_PROVEN - These settings have logged in there before. */
   LOGIN_GRANT_PROVEN: 3,
+  /** LOGIN_GRANT_WAIT - Too many attempts are in progress, of which too few have failed to refuse another. Ask again soon. */
+  LOGIN_GRANT_WAIT: 4,
 } as const;
 
 export type LoginGrant = typeof LoginGrant[keyof typeof LoginGrant];
@@ -28,6 +30,7 @@ export namespace LoginGrant {
   export type LOGIN_GRANT_REFUSED = typeof LoginGrant.LOGIN_GRANT_REFUSED;
   export type LOGIN_GRANT_COUNTED = typeof LoginGrant.LOGIN_GRANT_COUNTED;
   export type LOGIN_GRANT_PROVEN = typeof LoginGrant.LOGIN_GRANT_PROVEN;
+  export type LOGIN_GRANT_WAIT = typeof LoginGrant.LOGIN_GRANT_WAIT;
 }
 
 /** Envelopes, one per secret, each bound to source id, engine, host, port and TLS mode. */
@@ -246,6 +249,8 @@ export interface EndLoginRequest {
   accepted: LoginTarget[];
   /** True if the server refused the log-in. The audit log gets an entry. */
   refused: boolean;
+  /** The counted targets at which the log-in failed. */
+  failed: LoginTarget[];
 }
 
 export interface EndLoginResponse {
@@ -2142,7 +2147,7 @@ export const TakeLoginResponse: MessageFns<TakeLoginResponse> = {
 };
 
 function createBaseEndLoginRequest(): EndLoginRequest {
-  return { sourceId: "", settingsVersion: "", minute: 0, returned: [], accepted: [], refused: false };
+  return { sourceId: "", settingsVersion: "", minute: 0, returned: [], accepted: [], refused: false, failed: [] };
 }
 
 export const EndLoginRequest: MessageFns<EndLoginRequest> = {
@@ -2164,6 +2169,9 @@ export const EndLoginRequest: MessageFns<EndLoginRequest> = {
     }
     if (message.refused !== false) {
       writer.uint32(48).bool(message.refused);
+    }
+    for (const v of message.failed) {
+      LoginTarget.encode(v!, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -2227,6 +2235,14 @@ export const EndLoginRequest: MessageFns<EndLoginRequest> = {
             }
 
             message.refused = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.failed.push(LoginTarget.decode(reader, reader.uint32()));
             continue;
           }
         }
@@ -2711,7 +2727,7 @@ export const CatalogInternalServiceService = {
   },
   /**
    * Counts an attempt to log in at each of the targets, unless these settings have logged in there before. Refuses those
-   * at which too many attempts of the account failed in this minute.
+   * at which too many attempts of the account failed in this minute. Attempts in progress count until they end.
    */
   takeLogin: {
     path: "/datahub.catalog.v1.CatalogInternalService/TakeLogin" as const,
@@ -2781,7 +2797,7 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   takeSourceCheck: handleUnaryCall<TakeSourceCheckRequest, TakeSourceCheckResponse>;
   /**
    * Counts an attempt to log in at each of the targets, unless these settings have logged in there before. Refuses those
-   * at which too many attempts of the account failed in this minute.
+   * at which too many attempts of the account failed in this minute. Attempts in progress count until they end.
    */
   takeLogin: handleUnaryCall<TakeLoginRequest, TakeLoginResponse>;
   /** Says how the attempt ended. */
