@@ -67,13 +67,16 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
       name,
       count,
       failed: 0,
+      users: count / 5,
       days: [{ day: dayOf(3), count, failed: 0 }],
     });
     const keys = [keyOf('dh.key.first', 'shop', 70), keyOf('dh.key.second', null, 5)];
-    const usage = { queryId, from: dayOf(29), to: dayOf(0), count: 75, failed: 0, totalKeys: 2, keys };
+    const counts = { count: 75, failed: 0, users: 15, totalKeys: 2 };
+    const usage = { queryId, from: dayOf(29), to: dayOf(0), ...counts, keys };
     await page.route('**/usage', (route) => route.fulfill({ json: usage }));
     await goTo('query', queryId, 'statistics');
     await page.getByText('Executions by day as a table').click();
+    expect(await rowOf('Callers', 'shop')).toEqual(['70', '0', '14', expect.any(String)]);
     expect(await rowOf('Executions by day', dayOf(3))).toEqual(['75', '0']);
     await page.getByLabel('Executions with', { exact: true }).selectOption('revoked …cond');
     expect(await rowOf('Executions by day', dayOf(3))).toEqual(['5', '0']);

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { api, createSource, engines } from '../support/hub.ts';
 import { createRandom } from '../support/random.ts';
 import { createTestIssuer } from '../support/user-tokens.ts';
@@ -170,6 +170,20 @@ describe('a key with limits.user', () => {
     const admitted = statuses.slice(0, 4).filter((status) => status === 200).length;
     expect(admitted).toBeLessThanOrEqual(2 * inject('hub').replicas);
     expect([statuses.includes(429) || inject('hub').replicas > 1, statuses.at(-1)]).toEqual([true, 200]);
+  });
+
+  it('counts the users of each key in the usage of the query', async () => {
+    const used = await store({ query: ofCustomer });
+    const key = await keyFor([used]);
+    for (const sub of ['c1', 'c2', 'c1', 'c3'])
+      expect((await execute(key, bearer(await issuer.sign({ sub })), { queryId: used })).status).toBe(200);
+    await vi.waitFor(
+      async () => {
+        const usage = await api.ok(api.get(`/v1/queries/${used}/usage`));
+        expect(usage).toMatchObject({ count: 4, users: 3, keys: [{ count: 4, users: 3 }] });
+      },
+      { timeout: 15_000, interval: 250 },
+    );
   });
 
   it('records operations by user', async () => {

@@ -1395,12 +1395,16 @@ export interface Routes {
       to: string;
       count: number;
       failed: number;
+      /** An estimate of the number of signed-in users. */
+      users: number;
       totalKeys: number;
       keys: ({
         keyId: string;
         name?: string | null | undefined;
         count: number;
         failed: number;
+        /** An estimate of the number of signed-in users. */
+        users: number;
         days: ({
           day: string;
           count: number;
@@ -1883,7 +1887,15 @@ export interface Routes {
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
         strict?: true | undefined;
-        user?: Record<string, Json> | undefined;
+        user?: {
+          issuer: string;
+          audience: string;
+          /** The address of the issuer’s keys, or the keys themselves. */
+          jwks?: string | Record<string, Json> | undefined;
+          claims: Record<string, string>;
+          ratePerMinute?: number | undefined;
+          public?: string[] | undefined;
+        } | undefined;
       };
       createdAt: string;
       expiresAt: string | null;
@@ -1909,7 +1921,15 @@ export interface Routes {
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
         strict?: true | undefined;
-        user?: Record<string, Json> | undefined;
+        user?: {
+          issuer: string;
+          audience: string;
+          /** The address of the issuer’s keys, or the keys themselves. */
+          jwks?: string | Record<string, Json> | undefined;
+          claims: Record<string, string>;
+          ratePerMinute?: number | undefined;
+          public?: string[] | undefined;
+        } | undefined;
       };
       createdAt: string;
       expiresAt: string | null;
@@ -1972,7 +1992,15 @@ export interface Routes {
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
         strict?: true | undefined;
-        user?: Record<string, Json> | undefined;
+        user?: {
+          issuer: string;
+          audience: string;
+          /** The address of the issuer’s keys, or the keys themselves. */
+          jwks?: string | Record<string, Json> | undefined;
+          claims: Record<string, string>;
+          ratePerMinute?: number | undefined;
+          public?: string[] | undefined;
+        } | undefined;
       };
       createdAt: string;
       expiresAt: string | null;
@@ -2007,7 +2035,15 @@ export interface Routes {
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
         strict?: true | undefined;
-        user?: Record<string, Json> | undefined;
+        user?: {
+          issuer: string;
+          audience: string;
+          /** The address of the issuer’s keys, or the keys themselves. */
+          jwks?: string | Record<string, Json> | undefined;
+          claims: Record<string, string>;
+          ratePerMinute?: number | undefined;
+          public?: string[] | undefined;
+        } | undefined;
       };
       createdAt: string;
       expiresAt: string | null;

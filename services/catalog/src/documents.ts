@@ -225,6 +225,8 @@ export interface AuditDoc extends Doc {
   requestId: string;
   count: number;
   failed: number;
+  /** A sketch of the signed-in users in base64; absent if there were none. */
+  users?: string;
 }
 
 /** The number of a key's requests, or of failed log-ins at a server, in one minute. */

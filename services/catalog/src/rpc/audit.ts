@@ -6,6 +6,7 @@ import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId, operationIdOf } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
@@ -113,7 +114,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       const where = Object.fromEntries(asked) as Record<string, string>;
       const { docs, total } = await listPage(audit, { accountId, where, descending: true }, page);
       return {
-        entries: docs.map(({ id, at, ...entry }) => ({ ...entry, entryId: id, at: new Date(at) })),
+        entries: docs.map(({ id, at, users: _, ...entry }) => ({ ...entry, entryId: id, at: new Date(at) })),
         total,
       };
     },
@@ -127,7 +128,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       const left: number[] = [];
       let failure: unknown;
       /** Resolves to false if the use was not recorded. */
-      const isCounted = async ({ action, resourceId, count, failed }: RecordUseRequest_Use) => {
+      const isCounted = async ({ action, resourceId, count, failed, users }: RecordUseRequest_Use) => {
         if (ctx.signal.aborted || performance.now() >= stopAt) return false;
         const seed = createHash('sha256')
           .update(JSON.stringify([keyId, action, resourceId]))
@@ -135,7 +136,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
         const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
         const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
         try {
-          await addUse(catalog, { ...first, count, failed });
+          await addUse(catalog, { ...first, count, failed, ...mergedUsers(users) });
           return true;
         } catch (err) {
           failure = err;
@@ -170,9 +171,20 @@ export async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
     }
     const count = Math.min(old.count + use.count, countMax);
     const failed = Math.min(old.failed + use.failed, countMax);
-    if (await store.audit.replace({ ...old, count, failed, version: old.version + 1 })) return;
+    const users = mergedUsers(fromBase64(old.users), fromBase64(use.users));
+    if (await store.audit.replace({ ...old, count, failed, ...users, version: old.version + 1 })) return;
   }
   throw new HubError('UNAVAILABLE', 'Too many calls count the same use at once. Try again.', {
     retryable: true,
   });
+}
+
+const fromBase64 = (text: string | undefined): Uint8Array => Buffer.from(text ?? '', 'base64');
+
+/** Merges sketches, whose content callers may not rely on, into one of at most 1 KiB. */
+function mergedUsers(...sketches: Uint8Array[]): Pick<AuditDoc, 'users'> {
+  if (sketches.every(({ length }) => length === 0)) return {};
+  const merged = new DistinctSketch();
+  for (const bytes of sketches) merged.merge(bytes);
+  return { users: Buffer.from(merged.toBytes()).toString('base64') };
 }

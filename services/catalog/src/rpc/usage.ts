@@ -10,6 +10,7 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
@@ -93,34 +94,48 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<{ fromMs:
   return { fromMs, usage };
 }
 
-class Usage {
-  /** By key, then by day. */
-  readonly #keys = new Map<string, Map<string, DayUsage>>();
+/** The executions with a key and the signed-in users, by day. */
+interface OfKey {
+  days: Map<string, DayUsage>;
+  users: Map<string, DistinctSketch>;
+}
 
-  add({ keyId, at, count, failed }: AuditDoc): void {
-    const ofKey = this.#keys.get(keyId) ?? new Map<string, DayUsage>();
+class Usage {
+  readonly #keys = new Map<string, OfKey>();
+
+  add({ keyId, at, count, failed, users }: AuditDoc): void {
+    const ofKey: OfKey = this.#keys.get(keyId) ?? { days: new Map(), users: new Map() };
     this.#keys.set(keyId, ofKey);
     const day = toDay(at);
-    const sum = ofKey.get(day) ?? { day, count: 0, failed: 0 };
-    ofKey.set(day, { day, count: sum.count + count, failed: sum.failed + failed });
+    const sum = ofKey.days.get(day) ?? { day, count: 0, failed: 0 };
+    ofKey.days.set(day, { day, count: sum.count + count, failed: sum.failed + failed });
+    if (users === undefined) return;
+    const sketch = ofKey.users.get(day) ?? new DistinctSketch();
+    sketch.merge(Buffer.from(users, 'base64'));
+    ofKey.users.set(day, sketch);
   }
 
   removeBefore(first: string): void {
     for (const [keyId, ofKey] of this.#keys) {
-      for (const day of ofKey.keys()) if (day < first) ofKey.delete(day);
-      if (ofKey.size === 0) this.#keys.delete(keyId);
+      for (const byDay of [ofKey.days, ofKey.users])
+        for (const day of byDay.keys()) if (day < first) byDay.delete(day);
+      if (ofKey.days.size === 0) this.#keys.delete(keyId);
     }
   }
 
-  get total(): Pick<GetQueryUsageResponse, 'count' | 'failed'> {
-    return sumOf([...this.#keys.values()].flatMap((ofKey) => [...ofKey.values()]));
+  get total(): Pick<GetQueryUsageResponse, 'count' | 'failed' | 'users'> {
+    const all = [...this.#keys.values()];
+    return {
+      ...sumOf(all.flatMap(({ days }) => [...days.values()])),
+      users: estimateOf(all.flatMap(({ users }) => [...users.values()])),
+    };
   }
 
   /** The keys with the most executions first. */
   toKeys(): KeyUsage[] {
-    const keys = [...this.#keys].map(([keyId, ofKey]) => {
-      const sorted = [...ofKey.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
-      return { keyId, days: sorted, ...sumOf(sorted) };
+    const keys = [...this.#keys].map(([keyId, { days, users }]) => {
+      const sorted = [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
+      return { keyId, days: sorted, ...sumOf(sorted), users: estimateOf([...users.values()]) };
     });
     return keys.sort((a, b) => b.count - a.count || (a.keyId < b.keyId ? -1 : 1));
   }
@@ -133,6 +148,13 @@ function sumOf(all: readonly DayUsage[]): { count: number; failed: number } {
     sum.failed += failed;
   }
   return sum;
+}
+
+function estimateOf(sketches: readonly DistinctSketch[]): number {
+  if (sketches.length === 0) return 0;
+  const merged = new DistinctSketch();
+  for (const sketch of sketches) merged.merge(sketch.toBytes());
+  return merged.estimate();
 }
 
 /** Revoked keys have no name. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { DistinctSketch, sketchPlaceOf } from '@datahub/service-kit/distinct-sketch';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
@@ -12,6 +13,7 @@ const uses = Array.from({ length: 100 }, (_, i) => ({
   resourceId: `q${i}`,
   count: 2,
   failed: 1,
+  users: Buffer.alloc(0) as Buffer,
 }));
 
 describe('counts of use', () => {
@@ -28,7 +30,7 @@ describe('counts of use', () => {
   });
   afterEach(() => store.close());
 
-  const record = async (timeoutMs: number): Promise<number[]> => {
+  const record = async (timeoutMs: number, recorded = uses): Promise<number[]> => {
     const get = async (accountId: string, id: string) => {
       atOnceMost = Math.max(atOnceMost, ++atOnce);
       await before().finally(() => atOnce--);
@@ -37,7 +39,7 @@ describe('counts of use', () => {
     const audit = { ...store.audit, get };
     const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs: () => 7_200_000 } as Catalog;
     const ctx = createCallContext({ timeoutMs, principal });
-    return (await createAuditCalls(catalog).recordUse({ uses }, ctx)).left ?? [];
+    return (await createAuditCalls(catalog).recordUse({ uses: recorded }, ctx)).left ?? [];
   };
   const kept = async () =>
     (await store.audit.find({ accountId: 'a', limit: 1_000 })).map(({ resourceId }) => resourceId).sort();
@@ -50,6 +52,26 @@ describe('counts of use', () => {
     const entries = await store.audit.find({ accountId: 'a', limit: 1_000 });
     expect(entries.map(({ count, failed }) => [count, failed])).toEqual(uses.map(() => [4, 2]));
     expect(atOnceMost).toBeLessThanOrEqual(8);
+  });
+
+  it('merge the signed-in users of several gateways into one sketch', async () => {
+    const [use] = uses as [(typeof uses)[0]];
+    const sketchOf = (...names: string[]) => {
+      const sketch = new DistinctSketch();
+      for (const name of names) sketch.add(sketchPlaceOf(name));
+      return sketch.toBytes();
+    };
+    for (const users of [sketchOf('a', 'b'), Buffer.alloc(0), sketchOf('b', 'c')])
+      await record(5_000, [{ ...use, users }]);
+    const [entry] = await store.audit.find({ accountId: 'a', limit: 1 });
+    expect(entry?.users).toBe(sketchOf('a', 'b', 'c').toString('base64'));
+    const ctx = createCallContext({ timeoutMs: 5_000, principal });
+    const catalog = { store } as unknown as Catalog;
+    const { entries } = await createAuditCalls(catalog).listAudit(
+      { page: { offset: 0, limit: 10 } } as never,
+      ctx,
+    );
+    expect(JSON.stringify(entries)).not.toContain('users');
   });
 
   it('that a slow store has no time for are told, and the others are kept', async () => {

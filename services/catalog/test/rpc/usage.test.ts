@@ -1,4 +1,5 @@
 import { createCallContext } from '@datahub/service-kit/call/call';
+import { DistinctSketch, sketchPlaceOf } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
@@ -65,6 +66,7 @@ describe('the usage of a query', () => {
       to: '2026-11-23',
       count: 530,
       failed: 3,
+      users: 0,
       totalKeys: 2,
       keys: [
         {
@@ -72,6 +74,7 @@ describe('the usage of a query', () => {
           name: undefined,
           count: 500,
           failed: 0,
+          users: 0,
           days: [{ day: '2026-11-22', count: 500, failed: 0 }],
         },
         {
@@ -79,6 +82,7 @@ describe('the usage of a query', () => {
           name: 'shop',
           count: 30,
           failed: 3,
+          users: 0,
           days: [
             { day: '2026-10-25', count: 10, failed: 1 },
             { day: '2026-11-23', count: 20, failed: 2 },
@@ -86,6 +90,25 @@ describe('the usage of a query', () => {
         },
       ],
     });
+  });
+
+  it('estimates the signed-in users of each key and of all keys, over the days that it has', async () => {
+    const users = (from: number, to: number) => {
+      const sketch = new DistinctSketch();
+      for (let i = from; i < to; i++) sketch.add(sketchPlaceOf(`user ${i}`));
+      return { users: sketch.toBytes().toString('base64') };
+    };
+    await count('k1', 0, users(0, 3));
+    await count('k1', hourMs, users(2, 5));
+    await count('k1', 9 * dayMs, users(5, 7));
+    await count('k2', 0, users(0, 2));
+    await count('k3', 0);
+    const { keys, users: all } = await usage();
+    expect([all, Object.fromEntries(keys.map((key) => [key.keyId, key.users]))]).toEqual([
+      7,
+      { k1: 7, k2: 2, k3: 0 },
+    ]);
+    expect(await usage({ auditKeptMs: 5 * dayMs })).toMatchObject({ users: 5 });
   });
 
   it('has fewer days, all of them whole, if entries are kept for less time or are too many', async () => {

@@ -140,7 +140,20 @@ const limits = answer(
     ratePerMinute: count,
     maxRows: count,
     strict: { const: true },
-    user: { type: 'object' },
+    user: answer(
+      {
+        issuer: text,
+        audience: text,
+        jwks: {
+          oneOf: [text, { type: 'object' }],
+          description: 'The address of the issuer’s keys, or the keys themselves.',
+        },
+        claims: { type: 'object', additionalProperties: text },
+        ratePerMinute: count,
+        public: list(text),
+      },
+      ['jwks', 'ratePerMinute', 'public'],
+    ),
   } as const satisfies Record<KeyLimit, object>,
   keyLimitNames,
 );

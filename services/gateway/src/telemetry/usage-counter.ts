@@ -4,9 +4,11 @@
  */
 
 import type { AuditAction } from '@datahub/contract/audit-actions';
-import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal, User } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import type { HubError } from '@datahub/service-kit/call/error';
+import { DistinctSketch, type SketchPlace, sketchPlaceOf } from '@datahub/service-kit/distinct-sketch';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { kinds } from '../http/problem-details.ts';
@@ -39,6 +41,13 @@ interface Use {
   resourceId: string;
   count: number;
   failed: number;
+  /** The signed-in users. */
+  users?: DistinctSketch;
+}
+
+/** What one request adds. */
+interface Counted extends Omit<Use, 'users'> {
+  user?: SketchPlace | undefined;
 }
 
 interface Key {
@@ -62,13 +71,14 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
   let counts = new UsageCounts();
   let flushing: Promise<void> = Promise.resolve();
+  const placeOf = createUserPlaces();
 
   const send = async (principal: Principal, uses: Use[]): Promise<void> => {
     const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
     let left = uses;
     let err: unknown;
     try {
-      const answer = await catalog.recordUse({ uses }, ctx);
+      const answer = await catalog.recordUse({ uses: uses.map(toMessage) }, ctx);
       left = answer.left.map((index) => uses[index]).filter((use) => use !== undefined);
     } catch (failure) {
       err = failure;
@@ -79,7 +89,7 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       'usage counts could not be recorded and will be sent again',
     );
     // The next flush sends them again, unless too many counts are waiting.
-    if (counts.size < entriesMax) for (const use of left) counts.add(principal, use);
+    if (counts.size < entriesMax) for (const use of left) counts.restore(principal, use);
   };
 
   const flush = (): Promise<void> => {
@@ -111,7 +121,10 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const failed = status >= 400 || !reply.raw.writableFinished || request.failedWith !== undefined;
       const uses =
         request.use === undefined ? [{ action, resourceId }, ...usedBesides(request)] : [request.use];
-      for (const use of uses) counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0 });
+      for (const use of uses) {
+        const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
+        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0, user });
+      }
       if (counts.size >= entriesMax) void flush();
     },
 
@@ -119,6 +132,17 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       clearInterval(timer);
       await flush();
     },
+  };
+}
+
+/** A verified token has one user object while it is cached, so its digest is computed once. */
+function createUserPlaces(): (principal: Principal) => SketchPlace | undefined {
+  const places = new WeakMap<User, SketchPlace>();
+  return ({ accountId, user }) => {
+    if (user === undefined) return undefined;
+    const place = places.get(user) ?? sketchPlaceOf(JSON.stringify([accountId, user.issuer, user.subject]));
+    places.set(user, place);
+    return place;
   };
 }
 
@@ -134,13 +158,37 @@ function usedBesides({ body, context }: FastifyRequest): { action: string; resou
   return [...classifiers].map((resourceId) => ({ action: 'classifier.predict', resourceId }));
 }
 
+const noUsers = Buffer.alloc(0);
+const toMessage = ({ users, ...use }: Use): RecordUseRequest_Use => ({
+  ...use,
+  users: users?.toBytes() ?? noUsers,
+});
+
 /** Counts uses by key, action and resource. */
 class UsageCounts {
   /** The number of different entries. */
   size = 0;
   readonly #keys = new Map<string, Key>();
 
-  add(principal: Principal, { action, resourceId, count, failed }: Use): void {
+  add(principal: Principal, { user, ...counted }: Counted): void {
+    const use = this.#useOf(principal, counted);
+    use.count += counted.count;
+    use.failed += counted.failed;
+    if (user === undefined) return;
+    use.users ??= new DistinctSketch();
+    use.users.add(user);
+  }
+
+  /** Adds a use that could not be recorded. */
+  restore(principal: Principal, { users, ...counted }: Use): void {
+    this.add(principal, counted);
+    if (users === undefined) return;
+    const use = this.#useOf(principal, counted);
+    use.users ??= new DistinctSketch();
+    use.users.merge(users.toBytes());
+  }
+
+  #useOf(principal: Principal, { action, resourceId }: Pick<Use, 'action' | 'resourceId'>): Use {
     let key = this.#keys.get(principal.keyId);
     if (key === undefined) {
       key = { principal, uses: new Map() };
@@ -151,14 +199,13 @@ class UsageCounts {
       ofAction = new Map();
       key.uses.set(action, ofAction);
     }
-    const use = ofAction.get(resourceId);
+    let use = ofAction.get(resourceId);
     if (use === undefined) {
-      ofAction.set(resourceId, { action, resourceId, count, failed });
+      use = { action, resourceId, count: 0, failed: 0 };
+      ofAction.set(resourceId, use);
       this.size++;
-    } else {
-      use.count += count;
-      use.failed += failed;
     }
+    return use;
   }
 
   *batches(): Generator<[Principal, Use[]]> {

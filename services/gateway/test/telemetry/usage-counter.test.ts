@@ -1,13 +1,18 @@
 import type { RecordUseRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { User } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { DistinctSketch, sketchPlaceOf } from '@datahub/service-kit/distinct-sketch';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { beforeEach, expect, it } from 'vitest';
 import { createUsageCounter, type UsageCounter } from '../../src/telemetry/usage-counter.ts';
 
 const logger = createLogger({ service: 'gateway', level: 'silent', pretty: false });
-let calls: { keyId: string | undefined; uses: RecordUseRequest['uses'] }[];
+/** A use without users has none. */
+const toRead = ({ users, ...use }: RecordUseRequest['uses'][0]) =>
+  users.length === 0 ? use : { ...use, users: users.toString('base64') };
+let calls: { keyId: string | undefined; uses: ReturnType<typeof toRead>[] }[];
 let refuse: (call: number) => boolean;
 /** Places of those that the catalog has no time for. */
 let late: number[];
@@ -18,7 +23,7 @@ beforeEach(() => {
   refuse = () => false;
   late = [];
   const recordUse = async ({ uses }: RecordUseRequest, { principal }: CallContext) => {
-    calls.push({ keyId: principal?.keyId, uses });
+    calls.push({ keyId: principal?.keyId, uses: uses.map(toRead) });
     if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
     return { left: late };
   };
@@ -33,9 +38,10 @@ function answer(
     whole = true,
     counted = 'query.execute',
     failedWith = undefined as string | undefined,
+    user = undefined as User | undefined,
   } = {},
 ) {
-  const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined };
+  const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined, user };
   const request = {
     context: { principal, route: { audit: counted === '' ? undefined : counted } },
     params: {},
@@ -81,4 +87,20 @@ it('hands on once more what the catalog had no time for, and only that', async (
   answer('two');
   await usage.close();
   expect(calls.at(-1)?.uses).toEqual([{ action: 'query.execute', resourceId: 'two', count: 2, failed: 0 }]);
+});
+
+it('tells the signed-in users of executions as a sketch without their names, also once more', async () => {
+  const issuer = 'https://id.example';
+  refuse = (call) => call === 1;
+  for (const subject of ['ann', 'ben']) answer('one', { user: { issuer, subject } });
+  await usage.close();
+  for (const subject of ['ben', 'cem']) answer('one', { user: { issuer, subject } });
+  await usage.close();
+  const sketch = new DistinctSketch();
+  for (const subject of ['ann', 'ben', 'cem'])
+    sketch.add(sketchPlaceOf(JSON.stringify(['a', issuer, subject])));
+  const users = sketch.toBytes().toString('base64');
+  expect(calls.at(-1)?.uses).toEqual([
+    { action: 'query.execute', resourceId: 'one', count: 4, failed: 0, users },
+  ]);
 });

@@ -15,14 +15,15 @@ const keysShownMax = 100;
 
 export function CallersView({ usage }: { usage: Usage }) {
   const [chosen, setChosen] = useState('');
-  const { from, keys, totalKeys, count: executions } = usage;
+  const { from, keys, totalKeys, users, count: executions } = usage;
   const key = keys.find(({ keyId }) => keyId === chosen);
   const days = useMemo(() => daysOf(usage, key), [usage, key]);
   const data = useMemo(() => chartOf(days), [days]);
   if (executions === 0) {
     return <p class="empty">Nobody has executed it since {shown(from)}. Executions appear within seconds.</p>;
   }
-  const label = `${counted(executions, 'execution')} with ${counted(totalKeys, 'key')} since ${shown(from)}`;
+  const byUsers = users === 0 ? '' : ` by about ${counted(users, 'signed-in user')}`;
+  const label = `${counted(executions, 'execution')}${byUsers} with ${counted(totalKeys, 'key')} since ${shown(from)}`;
   return (
     <>
       <p class="hint">{label}, in days of UTC. A change of the query reaches these callers.</p>
@@ -44,7 +45,7 @@ export function CallersView({ usage }: { usage: Usage }) {
       </div>
       <Scrolling label="Callers">
         <table class="facts numbers">
-          <TableHead names={['Key', 'Executions', 'Failed', 'Last on']} />
+          <TableHead names={['Key', 'Executions', 'Failed', ...(users === 0 ? [] : ['Users']), 'Last on']} />
           <tbody>
             {keys.slice(0, keysShownMax).map((one) => (
               <tr key={one.keyId}>
@@ -53,6 +54,7 @@ export function CallersView({ usage }: { usage: Usage }) {
                 </th>
                 <td>{count(one.count)}</td>
                 <td>{partOf(one.failed, one.count)}</td>
+                {users > 0 && <td>{count(one.users)}</td>}
                 <td>{shown(one.days.at(-1)?.day ?? from)}</td>
               </tr>
             ))}

@@ -48,12 +48,15 @@ export interface KeyUsage extends Counts {
   keyId: string;
   /** Absent if this key may not list keys; null if the key was revoked. */
   name?: string | null;
+  /** An estimate of the number of signed-in users. */
+  users: number;
   days: (Counts & { day: string })[];
 }
 
 export interface Usage extends Counts {
   from: string;
   to: string;
+  users: number;
   totalKeys: number;
   keys: KeyUsage[];
 }

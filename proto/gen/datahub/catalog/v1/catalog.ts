@@ -567,6 +567,8 @@ export interface GetQueryUsageResponse {
   /** The executions with all keys. */
   count: number;
   failed: number;
+  /** An estimate of the number of signed-in users, with all keys. */
+  users: number;
 }
 
 export interface KeyUsage {
@@ -577,6 +579,8 @@ export interface KeyUsage {
   failed: number;
   /** Ascending, without days that have no execution. */
   days: DayUsage[];
+  /** An estimate of the number of signed-in users. */
+  users: number;
 }
 
 export interface DayUsage {
@@ -760,6 +764,8 @@ export interface RecordUseRequest_Use {
   resourceId: string;
   count: number;
   failed: number;
+  /** A sketch of the signed-in users, from which their number is estimated: at most 1 KiB, empty if there are none. */
+  users: Buffer;
 }
 
 export interface RecordUseResponse {
@@ -5748,7 +5754,7 @@ export const GetQueryUsageRequest: MessageFns<GetQueryUsageRequest> = {
 };
 
 function createBaseGetQueryUsageResponse(): GetQueryUsageResponse {
-  return { from: "", to: "", keys: [], totalKeys: 0, count: 0, failed: 0 };
+  return { from: "", to: "", keys: [], totalKeys: 0, count: 0, failed: 0, users: 0 };
 }
 
 export const GetQueryUsageResponse: MessageFns<GetQueryUsageResponse> = {
@@ -5770,6 +5776,9 @@ export const GetQueryUsageResponse: MessageFns<GetQueryUsageResponse> = {
     }
     if (message.failed !== 0) {
       writer.uint32(48).uint64(message.failed);
+    }
+    if (message.users !== 0) {
+      writer.uint32(56).uint64(message.users);
     }
     return writer;
   },
@@ -5835,6 +5844,14 @@ export const GetQueryUsageResponse: MessageFns<GetQueryUsageResponse> = {
             message.failed = longToNumber(reader.uint64());
             continue;
           }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.users = longToNumber(reader.uint64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -5849,7 +5866,7 @@ export const GetQueryUsageResponse: MessageFns<GetQueryUsageResponse> = {
 };
 
 function createBaseKeyUsage(): KeyUsage {
-  return { keyId: "", name: undefined, count: 0, failed: 0, days: [] };
+  return { keyId: "", name: undefined, count: 0, failed: 0, days: [], users: 0 };
 }
 
 export const KeyUsage: MessageFns<KeyUsage> = {
@@ -5868,6 +5885,9 @@ export const KeyUsage: MessageFns<KeyUsage> = {
     }
     for (const v of message.days) {
       DayUsage.encode(v!, writer.uint32(42).fork()).join();
+    }
+    if (message.users !== 0) {
+      writer.uint32(48).uint64(message.users);
     }
     return writer;
   },
@@ -5923,6 +5943,14 @@ export const KeyUsage: MessageFns<KeyUsage> = {
             }
 
             message.days.push(DayUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.users = longToNumber(reader.uint64());
             continue;
           }
         }
@@ -7604,7 +7632,7 @@ export const RecordUseRequest: MessageFns<RecordUseRequest> = {
 };
 
 function createBaseRecordUseRequest_Use(): RecordUseRequest_Use {
-  return { action: "", resourceId: "", count: 0, failed: 0 };
+  return { action: "", resourceId: "", count: 0, failed: 0, users: Buffer.alloc(0) };
 }
 
 export const RecordUseRequest_Use: MessageFns<RecordUseRequest_Use> = {
@@ -7620,6 +7648,9 @@ export const RecordUseRequest_Use: MessageFns<RecordUseRequest_Use> = {
     }
     if (message.failed !== 0) {
       writer.uint32(32).uint32(message.failed);
+    }
+    if (message.users.length !== 0) {
+      writer.uint32(42).bytes(message.users);
     }
     return writer;
   },
@@ -7667,6 +7698,14 @@ export const RecordUseRequest_Use: MessageFns<RecordUseRequest_Use> = {
             }
 
             message.failed = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.users = Buffer.from(reader.bytes());
             continue;
           }
         }

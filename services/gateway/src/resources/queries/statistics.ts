@@ -73,14 +73,25 @@ export const statisticsList = answer({
 
 const day = { type: 'string', format: 'date' } as const;
 const counts = { count, failed: count };
+const signedIn = { ...count, description: 'An estimate of the number of signed-in users.' } as const;
 export const queryUsage = answer({
   queryId: text,
   from: day,
   to: day,
   ...counts,
+  users: signedIn,
   totalKeys: count,
   keys: list(
-    answer({ keyId: text, name: textOrNull, ...counts, days: list(answer({ day, ...counts })) }, ['name']),
+    answer(
+      {
+        keyId: text,
+        name: textOrNull,
+        ...counts,
+        users: signedIn,
+        days: list(answer({ day, ...counts })),
+      },
+      ['name'],
+    ),
   ),
 });
 
