@@ -36,6 +36,8 @@ export type Step = Partial<Record<'held' | 'recalled' | 'due' | 'wanted', number
 
 export class Budget {
   max: number;
+  /** The most that may be granted while executors are missing that may hold slots, too. */
+  ceiling = Number.POSITIVE_INFINITY;
   readonly holdings = new Set<Holding>();
   held = 0;
   recalled = 0;
@@ -47,8 +49,12 @@ export class Budget {
     this.max = max;
   }
 
+  get limit(): number {
+    return Math.min(this.max, this.ceiling);
+  }
+
   get isFull(): boolean {
-    return this.held >= this.max;
+    return this.held >= this.limit;
   }
 
   add(holding: Holding): void {

@@ -37,7 +37,10 @@ export interface LedgerOptions {
   leaseMs: number;
   /** The most sessions of each `host:port` that has a limit. */
   servers: ReadonlyMap<string, number>;
-  /** Executors that may hold slots of an earlier owner. The ledger grants nothing until they report or leave. */
+  /**
+   * Executors that may hold slots of an earlier owner. Until they report or leave, the ledger grants no more slots than
+   * the others reported.
+   */
   known: Iterable<string>;
   /** False while another replica may own the slots. */
   mayGrant: () => boolean;
@@ -80,10 +83,6 @@ export class SlotLedger {
     return [...new Set([...this.#executors.keys(), ...this.#awaited])];
   }
 
-  get isWaiting(): boolean {
-    return this.#awaited.size > 0 || !this.#options.mayGrant();
-  }
-
   /** Everything that an executor holds; it replaces what was known. */
   report(id: string, uses: readonly SlotUse[], listener: Listener): void {
     const budgets = this.#drop(id);
@@ -95,6 +94,8 @@ export class SlotLedger {
       this.#want(holding, use.wanted);
       for (const budget of holding.source.budgets) budgets.add(budget);
     }
+    if (this.#awaited.size > 0)
+      for (const budget of budgets) budget.ceiling = Math.max(budget.ceiling, budget.held);
     this.#arrived(id);
     this.#settle(budgets);
   }
@@ -153,7 +154,7 @@ export class SlotLedger {
       for (const budget of this.#drop(id)) budgets.add(budget);
       executor.listener.expired();
     }
-    if (this.#awaited.size > 0 && at >= this.#awaitedUntil) this.#awaited.clear();
+    if (this.#awaited.size > 0 && at >= this.#awaitedUntil) this.#endAwaiting();
     for (const budget of this.#waitedFor()) budgets.add(budget);
     this.#settle(budgets);
   }
@@ -168,7 +169,21 @@ export class SlotLedger {
 
   #arrived(id: string): void {
     if (!this.#awaited.delete(id) || this.#awaited.size > 0) return;
+    this.#endAwaiting();
     this.#settle(this.#waitedFor());
+  }
+
+  #endAwaiting(): void {
+    this.#awaited.clear();
+    for (const { budgets } of this.#sources.values())
+      for (const budget of budgets) budget.ceiling = Number.POSITIVE_INFINITY;
+    for (const budget of this.#servers.values()) budget.ceiling = Number.POSITIVE_INFINITY;
+  }
+
+  #createBudget(max: number): Budget {
+    const budget = new Budget(max);
+    if (this.#awaited.size > 0) budget.ceiling = 0;
+    return budget;
   }
 
   *#waitedFor(): Iterable<Budget> {
@@ -202,7 +217,12 @@ export class SlotLedger {
   #sourceOf({ sourceId, accountId, max, servers }: SlotUse): SlotSource {
     let source = this.#sources.get(sourceId);
     if (source === undefined) {
-      source = { sourceId, accountId, servers, budgets: [new Budget(max), ...this.#budgetsOf(servers)] };
+      source = {
+        sourceId,
+        accountId,
+        servers,
+        budgets: [this.#createBudget(max), ...this.#budgetsOf(servers)],
+      };
       this.#sources.set(sourceId, source);
     }
     const [own] = source.budgets as [Budget, ...Budget[]];
@@ -221,7 +241,7 @@ export class SlotLedger {
     return [...new Set(servers)].flatMap((server) => {
       const max = this.#options.servers.get(server);
       if (max === undefined) return [];
-      const budget = this.#servers.get(server) ?? new Budget(max);
+      const budget = this.#servers.get(server) ?? this.#createBudget(max);
       this.#servers.set(server, budget);
       return [budget];
     });
@@ -252,7 +272,7 @@ export class SlotLedger {
   }
 
   #settle(budgets: Iterable<Budget>): void {
-    if (this.isWaiting) return;
+    if (!this.#options.mayGrant()) return;
     for (const budget of budgets) {
       this.#serve(budget);
       this.#recall(budget);
@@ -279,7 +299,7 @@ export class SlotLedger {
       if (victim === undefined) return;
       this.#recallFrom(victim);
     }
-    while (budget.isFull && budget.recalled < budget.held - budget.max + budget.wanted) {
+    while (budget.isFull && budget.recalled < budget.held - budget.limit + budget.wanted) {
       const needy = budget.neediest(({ due, wanted }) => due < wanted);
       if (needy === undefined) return;
       const victim = budget.largest(needy);

@@ -154,6 +154,28 @@ test('a known executor that does not report is awaited for one lease', () => {
   expect(of('e1', 'a1')).toBe(10);
 });
 
+test('while a known executor is missing, the others share what they have reported, and no more', () => {
+  const { use, join, want, giveBack, pass, of, count } = setup({
+    known: ['e1', 'e2', 'gone'],
+    servers: { 'db:1': 20 },
+  });
+  join('e1', [use('a1', { held: 6 })]);
+  join('e2');
+  want('e2', 'a1', 4);
+  expect(of('e2', 'a1')).toBe(0);
+  giveBack('e1', 'a1', count('e1 a1 returns'), 4);
+  expect([of('e1', 'a1'), of('e2', 'a1')]).toEqual([3, 3]);
+  // An executor that comes back with what it had adds nothing.
+  join('e2', [use('a1', { held: 3, wanted: 4 })]);
+  // Nobody reported anything of this source of the same server.
+  want('e2', 'a2', 1);
+  pass(59_000, ['e1', 'e2']);
+  expect([of('e1', 'a1'), of('e2', 'a1'), of('e2', 'a2')]).toEqual([3, 3, 0]);
+  pass(2_000, ['e1', 'e2']);
+  expect(of('e1', 'a1') + of('e2', 'a1')).toBe(10);
+  expect(of('e2', 'a2')).toBe(1);
+});
+
 test('a pause of the catalog does not count as silence of the executors', () => {
   const { join, want, pass, sleep, of } = setup();
   join('e1');
