@@ -222,6 +222,9 @@ function checkPem(check: Checker, name: string, given: string | undefined): stri
   const value = given && pemOf(given);
   if (value === undefined || value === '') return undefined;
   if (!value.includes('-----BEGIN ')) check.fault(settingPath(name), 'must be PEM');
+  // Certificates are shown and exported. Some tools keep a certificate and its key in one file.
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(given ?? ''))
+    check.fault(settingPath(name), 'contains a private key, which is a secret; send it as tls.key');
   return check.text(settingPath(name), value, sourceLimits.pemLength);
 }
 
