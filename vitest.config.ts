@@ -65,6 +65,7 @@ const once = [
   'python',
   'cli',
   'hub-files',
+  'hub-files-races',
   'signed-in-page',
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);

@@ -1,97 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import mysql from 'mysql2/promise';
-import pg from 'pg';
-import { afterAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { createApi } from '../support/api.ts';
-import { createDatahub } from '../support/datahub.ts';
 import { api, database, engines } from '../support/hub.ts';
+import { atDatabase, bytesOf, copyExample, datahub, suffix, withTable } from '../support/hub-files.ts';
 
 const { url, key, otherKey } = inject('hub');
-const example = fileURLToPath(new URL('../../docs/examples/shop', import.meta.url));
-const suffix = randomBytes(4).toString('hex');
-const datahub = await createDatahub({});
-const closing: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closing.toReversed()) await close();
-  await datahub.close();
-});
-
-/** The example in a directory of its own, for a hub and a table of its own. */
-async function copyExample(name: string, engine: string) {
-  const dir = join(datahub.dir, name);
-  const table = `orders_${name.replaceAll('-', '_')}_${suffix}`;
-  const path = `shop-${name}-${suffix}`;
-  await cp(example, dir, { recursive: true });
-  const change = async (file: string, edit: (text: string) => string) =>
-    writeFile(join(dir, file), edit(await readFile(join(dir, file), 'utf8')));
-  await change('hub.yaml', (text) =>
-    text
-      .replace('hub: shop', `hub: ${path}`)
-      .replace('engine: postgres', `engine: ${engine}`)
-      .replace('Shop tickets', `Tickets ${path}`),
-  );
-  for (const file of await queryFiles(dir))
-    await change(file, (text) =>
-      text
-        .replaceAll(/(FROM|UPDATE) orders/g, `$1 ${table}`)
-        .replace('shop_orders', `shop_${name}_${suffix}`),
-    );
-  const { host, port, user, password, database: db } = database(engine);
-  const env = {
-    ...{ DATAHUB_URL: url, DATAHUB_API_KEY: key, SHOP_DB_HOST: host, SHOP_DB_PORT: String(port) },
-    ...{ SHOP_DB_NAME: db, SHOP_DB_USER: user, SHOP_DB_PASSWORD: password },
-  };
-  const run = (...args: string[]) => datahub.run([args[0] ?? '', dir, ...args.slice(1)], { env });
-  closing.push(async () => {
-    const hubs = (await api.get('/v1/hubs?limit=20')).body as { hubId: string; path?: string }[];
-    for (const hub of hubs.filter((one) => one.path === path))
-      await api.delete(`/v1/hubs/${hub.hubId}?recursive=true`);
-  });
-  return { dir, table, path, env, run, change };
-}
-
-async function queryFiles(dir: string): Promise<string[]> {
-  const entries = await readdir(join(dir, 'queries'), { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(dir.length + 1))
-    .sort();
-}
-
-async function bytesOf(dir: string): Promise<Record<string, string>> {
-  const files = ['hub.yaml', ...(await queryFiles(dir))];
-  return Object.fromEntries(
-    await Promise.all(files.map(async (file) => [file, await readFile(join(dir, file), 'utf8')])),
-  );
-}
-
-const columns =
-  'id bigint PRIMARY KEY, region varchar(20), product varchar(20), quantity int, amount numeric(12, 2)';
-
-/** Runs a statement at the database, as its owner. */
-async function atDatabase(engine: string, statement: string): Promise<void> {
-  const { host, port, user, password, database: db } = database(engine);
-  if (engine === 'postgres') {
-    const client = new pg.Client({ host, port, user, password, database: db });
-    await client.connect();
-    await client.query(statement).finally(() => client.end());
-  } else {
-    const client = await mysql.createConnection({ host, port, user, password, database: db });
-    await client.query(statement).finally(() => client.end());
-  }
-}
-
-const withTable = async (engine: string, table: string) => {
-  await atDatabase(engine, `CREATE TABLE ${table} (${columns})`);
-  closing.push(() => atDatabase(engine, `DROP TABLE IF EXISTS ${table}`));
-  await atDatabase(
-    engine,
-    `INSERT INTO ${table} VALUES (1, 'north', 'tea', 2, 10.50), (2, 'south', 'cocoa', 1, 4.00)`,
-  );
-};
 
 describe.each(['postgres', 'mysql'].filter((one) => engines.includes(one)))(
   'docs/examples/shop on %s',
@@ -151,6 +66,11 @@ describe('hubs as files', () => {
     await cp(join(dir, 'queries/products/revenue.sql'), join(dir, 'queries/products/revenue.mongodb'));
     await writeFile(join(dir, 'queries/Upper.sql'), '-- ---\n-- label: [\n-- ---\nSELECT 1\n');
     await writeFile(join(dir, 'queries/bare.sql'), 'SELECT 1\n');
+    await writeFile(join(dir, 'queries/SHOUTED.SQL'), '-- ---\n-- label: a\n-- ---\nSELECT 1\n');
+    await writeFile(join(dir, 'queries/README.md'), 'Not a query.\n');
+    await symlink('bare.sql', join(dir, 'queries/link.sql'));
+    await change('hub.yaml', (text) => text.replace('  - Reports\n', '  - Reports\n  - Reports\n'));
+    await change('hub.yaml', (text) => text.replace(/( {2}- name: .*)/, '$1\n$1'));
     for (const command of ['plan', 'apply', 'check']) {
       const { code, stderr } = await run(command);
       expect(code).toBe(1);
@@ -166,8 +86,13 @@ describe('hubs as files', () => {
         'queries/Upper.sql:1:1: The path of a file may have',
         'is not YAML',
         'queries/bare.sql:1:1: The file must begin with',
+        'queries/SHOUTED.SQL:1:1: The ending must be .sql instead of .SQL.',
+        'queries/link.sql:1:1: Links are not followed.',
+        'hub.yaml:15:5: Reports is listed twice',
+        `hub.yaml:19:11: Tickets ${path} is listed twice`,
       ])
         expect(stderr).toContain(fault);
+      expect(stderr).not.toContain('README.md');
     }
     expect(JSON.parse(await datahub.ok(['keys', 'list'], { env })).length).toBeGreaterThan(0);
     const hubs = (await api.get('/v1/hubs?limit=20')).body as { path?: string }[];
@@ -274,47 +199,86 @@ describe('hubs as files', () => {
     expect(JSON.parse(await datahub.ok(['run', `${path}/old-query`], { env })).data).toEqual([{ one: 1 }]);
   });
 
-  it('is finished by the next apply after a kill at any point', async () => {
-    const { dir, table, run, env } = await copyExample('killed', engine);
-    await withTable(engine, table);
-    await mkdir(join(dir, 'queries/many'));
-    const text = '-- ---\n-- label: One of many\n-- source: Orders\n-- ---\nSELECT 1 AS one\n';
-    for (let i = 0; i < 30; i++) await writeFile(join(dir, `queries/many/q${i}.sql`), text);
-    let applied = 0;
-    for (let kills = 0; kills < 6; kills++) {
-      // Killed as soon as the hub has a few queries more.
-      const killed = datahub.run(['apply', dir], {
-        env,
-        onStart: (child) => {
-          const timer = setInterval(async () => {
-            const hub = (
-              (await api.get('/v1/hubs?limit=20')).body as { hubId: string; path?: string }[]
-            ).find((one) => one.path === `shop-killed-${suffix}`);
-            const count =
-              hub === undefined ? 0 : (await api.get(`/v1/queries?hubId=${hub.hubId}`)).body.length;
-            if (count <= applied) return;
-            applied = count;
-            child.kill('SIGKILL');
-          }, 5);
-          child.on('close', () => clearInterval(timer));
-        },
+  it('exports neither the key of TLS nor other credentials, and keeps files that say the same', async () => {
+    const { dir, path, run, change, env } = await copyExample('canary', engine);
+    const canary = `canary-${randomBytes(12).toString('hex')}`;
+    const pem = (what: string, text: string) => `-----BEGIN ${what}-----\n${text}\n-----END ${what}-----\n`;
+    const { path: hubPath, hubId } = await api.ok(api.post('/v1/hubs', { label: path, path }));
+    const connectionSettings = {
+      ...{
+        host: '127.0.0.1',
+        port: 1,
+        database: 'd',
+        user: `${canary}-user`,
+        password: `${canary}-password`,
+      },
+      tls: {
+        mode: 'verify-full',
+        ca: pem('CERTIFICATE', 'AUTHORITY'),
+        cert: pem('CERTIFICATE', 'CERT'),
+        key: pem('PRIVATE KEY', `${canary}-key`),
+      },
+    };
+    const body = { hubId, label: 'Sealed', engine, connectionSettings };
+    const { sourceId } = await api.ok(api.post('/v1/sources', body));
+    // A file with a certificate and its key is a certificate that everybody with sources:read would see.
+    for (const name of ['ca', 'cert'] as const) {
+      const { tls } = connectionSettings;
+      const both = { ...tls, [name]: tls[name] + pem('RSA PRIVATE KEY', canary) };
+      const refused = await api.post('/v1/sources', {
+        ...body,
+        connectionSettings: { ...connectionSettings, tls: both },
       });
-      await killed;
+      expect([refused.status, refused.body.errors]).toEqual([
+        400,
+        [
+          {
+            pointer: `/connectionSettings/tls/${name}`,
+            detail: expect.stringContaining('contains a private key'),
+          },
+        ],
+      ]);
+      expect(refused.text).not.toContain(canary);
     }
-    expect(applied).toBeGreaterThan(0);
-    expect((await run('apply')).code).toBe(0);
-    expect(await run('plan', '--prune')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+    const query = { hubId, sourceId, label: 'One', path: 'one', query: 'SELECT 1' };
+    await api.ok(api.post('/v1/queries', query));
+    for (const args of [[], ['--classifiers', '--json'], ['--adopt', '--prune']]) {
+      const { code, stdout, stderr } = await datahub.run(['export', dir, '--hub', hubPath, ...args], { env });
+      expect(code, stderr).toBe(0);
+      const bytes = JSON.stringify([await bytesOf(dir), stdout, stderr]);
+      expect(bytes).not.toContain(canary);
+      expect(bytes).toContain('_SEALED_TLS_KEY}');
+      expect(bytes).toContain('AUTHORITY');
+    }
+
+    // A comment, another order and other quotes stay if nothing else changed.
+    await change('queries/one.sql', (text) => text.replace('-- label: One', '-- # Why.\n-- label: "One"'));
+    await change('hub.yaml', (text) => text.replace('label: Sealed', 'label: Sealed # Why.'));
+    const before = await bytesOf(dir);
+    await datahub.ok(['export', dir], { env });
+    expect(await bytesOf(dir)).toEqual(before);
+    await change('queries/one.sql', (text) => text.replace('"One"', 'Two'));
+    expect(await run('export')).toMatchObject({ code: 0 });
+    expect((await bytesOf(dir))['queries/one.sql']).toMatch(/^-- ---\n-- label: One\n/);
   });
 
-  it('lets one of two applies at once win, and the other say so', async () => {
-    const { table, run } = await copyExample('twice', engine);
+  it('creates folders in the order of the file, and exports them in this order', async () => {
+    const { dir, table, run, change } = await copyExample('order', engine);
     await withTable(engine, table);
-    const both = await Promise.all([run('apply'), run('apply')]);
-    const lost = both.filter(({ code }) => code !== 0);
-    for (const { code, stderr } of lost)
-      expect([code, stderr]).toEqual([5, expect.stringContaining('un this again')]);
-    expect(lost.length).toBeLessThan(2);
     expect((await run('apply')).code).toBe(0);
+    // New folders come last in the tree, wherever the file has them. It has no line for Archive.
+    const folders = '  - Archive/2024\n  - New\n  - Reports/Products\n  - Reports\n';
+    await change('hub.yaml', (text) => text.replace(/( {2}- Reports.*\n)+/, folders));
+    const before = await bytesOf(dir);
+    expect(before['hub.yaml']).toContain(folders);
+    expect(JSON.parse((await run('plan', '--json')).stdout).changes).toMatchObject([
+      { kind: 'folder', name: 'Archive' },
+      { kind: 'folder', name: 'Archive/2024' },
+      { kind: 'folder', name: 'New' },
+    ]);
+    expect((await run('apply')).code).toBe(0);
+    expect((await run('export')).code).toBe(0);
+    expect(await bytesOf(dir)).toEqual(before);
     expect(await run('plan', '--prune')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
   });
 });

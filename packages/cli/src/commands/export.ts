@@ -4,6 +4,7 @@ import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { writeDirectory } from '../files/directory.ts';
 import { type HubFile, hubFileName, readHubFile, toFileSettings } from '../files/hub-file.ts';
+import { folderKey, type HubModel } from '../files/model.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import { readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
 import { findHub, type Hub } from '../hub.ts';
@@ -45,6 +46,7 @@ export const exportHub: Command = {
       const old = before?.model.sources.find(({ label }) => label === source.label)?.connectionSettings;
       return { ...source, connectionSettings: toFileSettings(source, { hub: model.path, before: old }) };
     });
+    if (before !== undefined) keepOrder(model, before.model);
     const engines = new Map(model.sources.map(({ label, engine }) => [label, engine]));
     const written = await writeDirectory(dir, {
       hub: model,
@@ -71,6 +73,28 @@ export const exportHub: Command = {
       );
   },
 };
+
+/**
+ * A hub has its folders and sources in the order in which they were created, and a file can have them in any. What the
+ * file does not have comes last.
+ */
+function keepOrder(model: HubModel, before: HubFile['model']): void {
+  const byFile = <T>(all: readonly T[], [old, keyOf]: [readonly T[], (one: T) => string]): T[] => {
+    const places = new Map(old.map((one, i) => [keyOf(one), i]));
+    const placeOf = (one: T) => places.get(keyOf(one)) ?? old.length;
+    return all.toSorted((one, other) => placeOf(one) - placeOf(other));
+  };
+  const listed = new Set(before.folders.map(folderKey));
+  const used = new Set(model.queries.map(({ folder }) => folderKey(folder)));
+  const parents = new Set(
+    before.folders.flatMap((labels) => labels.map((_, i) => folderKey(labels.slice(0, i)))),
+  );
+  // A file need not list the folders above those that it lists.
+  const isImplied = (key: string) => parents.has(key) && !listed.has(key) && !used.has(key);
+  const folders = model.folders.filter((labels) => !isImplied(folderKey(labels)));
+  model.folders = byFile(folders, [before.folders, folderKey]);
+  model.sources = byFile(model.sources, [before.sources, ({ label }) => label]);
+}
 
 async function readBefore(dir: string): Promise<HubFile | undefined> {
   const text = await readFile(join(dir, hubFileName), 'utf8').catch(() => undefined);

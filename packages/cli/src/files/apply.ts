@@ -6,12 +6,14 @@
 import { ProblemError } from '@datahub/client';
 import { CommandError, exitCodes } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
+import { changedMembers } from './compare.ts';
 import { hubFileName } from './hub-file.ts';
+import { keepFirst } from './keep-first.ts';
 import { type Fault, folderKey, type QueryModel, toLine } from './model.ts';
-import { changedMembers, type Plan, type QueryUpdate, type Step } from './plan.ts';
+import type { Plan, QueryUpdate, Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
-import { findFolder, type RemoteHub, readFolders, readRemote, toModel } from './remote.ts';
+import { findFolder, type RemoteHub, readClassifiers, readFolders, readRemote, toModel } from './remote.ts';
 
 export interface ApplyOptions {
   hub: Hub;
@@ -68,12 +70,21 @@ async function readETag(
 
 async function applyClassifier(hub: Hub, step: Extract<Step, { kind: 'classifier' }>): Promise<void> {
   const { name } = step;
-  if (step.action === 'create') await hub.call('POST /v1/classifiers', { body: { name } });
-  else
-    await hub.call('PUT /v1/classifiers/{classifierId}', {
-      path: { classifierId: step.classifierId },
-      body: { name },
-    });
+  if (step.action === 'rename') {
+    const { classifierId } = step;
+    await hub.call('PUT /v1/classifiers/{classifierId}', { path: { classifierId }, body: { name } });
+    return;
+  }
+  const { id: classifierId } = await hub.call('POST /v1/classifiers', { body: { name } });
+  await keepFirst({
+    what: `classifier ${name}`,
+    id: classifierId,
+    twins: async () => {
+      const all = await readClassifiers(hub);
+      return all.filter((one) => one.name === name).map((one) => one.classifierId);
+    },
+    remove: () => hub.call('DELETE /v1/classifiers/{classifierId}', { path: { classifierId } }),
+  });
 }
 
 async function applyInHub(
@@ -91,31 +102,25 @@ async function applyInHub(
   else await deleteQuery(hub, { step, remote });
 }
 
-const besides = (what: string) =>
-  new CommandError(`Another apply created the ${what} at the same time. Run this again.`, exitCodes.conflict);
-
-/**
- * Labels of folders and sources are not unique, so two applies could create the same one. The one that was created
- * later is removed.
- */
 async function createFolder(
   hub: Hub,
   { labels, remote }: { labels: string[]; remote: RemoteHub },
 ): Promise<void> {
-  const { hubId } = remote;
+  const path = { hubId: remote.hubId };
   const parentNodeId = findFolder(remote, labels.slice(0, -1));
-  const { nodeId } = await hub.call('POST /v1/hubs/{hubId}/folders', {
-    path: { hubId },
-    body: { label: labels.at(-1) ?? '', parentNodeId },
+  const body = { label: labels.at(-1) ?? '', parentNodeId };
+  const { nodeId } = await hub.call('POST /v1/hubs/{hubId}/folders', { path, body });
+  const key = folderKey(labels);
+  await keepFirst({
+    what: `folder ${labels.join('/')}`,
+    id: nodeId,
+    twins: async () => {
+      const tree: unknown = await hub.call('GET /v1/hubs/{hubId}/contents', { path });
+      const { folders } = readFolders(tree as never);
+      return folders.filter((one) => folderKey(one.labels) === key).map((one) => one.nodeId);
+    },
+    remove: () => hub.call('DELETE /v1/folders/{nodeId}', { path: { nodeId } }),
   });
-  const tree: unknown = await hub.call('GET /v1/hubs/{hubId}/contents', { path: { hubId } });
-  const twins = readFolders(tree as never).folders.filter(
-    (one) => folderKey(one.labels) === folderKey(labels),
-  );
-  if (twins[0]?.nodeId !== nodeId) {
-    await hub.call('DELETE /v1/folders/{nodeId}', { path: { nodeId } });
-    throw besides(`folder ${labels.join('/')}`);
-  }
   remote.folders.push({ nodeId, labels });
 }
 
@@ -128,11 +133,15 @@ async function createSource(
   const { hubId } = remote;
   const body = { hubId, ...source } as never;
   const { sourceId } = await hub.call('POST /v1/sources', { body });
-  const sources = await listAll<{ sourceId: string; label: string }>(hub, 'GET /v1/sources', { hubId });
-  if (sources.find(({ label }) => label === source.label)?.sourceId !== sourceId) {
-    await hub.call('DELETE /v1/sources/{sourceId}', { path: { sourceId } });
-    throw besides(`source ${source.label}`);
-  }
+  await keepFirst({
+    what: `source ${source.label}`,
+    id: sourceId,
+    twins: async () => {
+      const sources = await listAll<{ sourceId: string; label: string }>(hub, 'GET /v1/sources', { hubId });
+      return sources.filter(({ label }) => label === source.label).map((one) => one.sourceId);
+    },
+    remove: () => hub.call('DELETE /v1/sources/{sourceId}', { path: { sourceId } }),
+  });
   remote.sources.push({ ...source, sourceId });
 }
 

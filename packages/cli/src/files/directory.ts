@@ -3,8 +3,9 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
+import { changedMembers } from './compare.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { type Fault, folderKey, type HubModel, toLine } from './model.ts';
+import { type Fault, folderKey, type HubModel, type QueryModel, toLine } from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
 
 /** By the ending: whether the text is SQL. */
@@ -40,7 +41,10 @@ export async function readDirectory(dir: string): Promise<Directory> {
   });
   const hub = readHubFile(text, { file: hubFileName, faults });
   const queries: QueryFile[] = [];
-  for (const file of await listQueryFiles(dir)) {
+  const listed = await listFiles(dir);
+  faults.push(...listed.flatMap(faultOfName));
+  for (const { file, isLink } of listed) {
+    if (isLink || !isQueryFile(file)) continue;
     const path = file.slice(folderName.length + 1, -extname(file).length);
     const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
     if (!queryPath.test(path) || path.length > 200) faults.push({ file, line: 1, column: 1, detail });
@@ -77,14 +81,37 @@ function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault
   });
 }
 
-async function listQueryFiles(dir: string): Promise<string[]> {
-  const entries = await readdir(join(dir, folderName), { recursive: true, withFileTypes: true }).catch(
-    () => [],
-  );
+const isQueryFile = (file: string) => Object.hasOwn(endings, extname(file));
+
+/** What is meant as a query must not be left out without a word. Other files, such as README.md, may be there. */
+function faultOfName({ file, isLink }: Listed): Fault[] {
+  const ending = extname(file);
+  const isMisspelt = !isQueryFile(file) && isQueryFile(file.toLowerCase());
+  const details = [
+    ...(isLink ? ['Links are not followed. Put the file itself here.'] : []),
+    ...(isMisspelt ? [`The ending must be ${ending.toLowerCase()} instead of ${ending}.`] : []),
+  ];
+  return details.map((detail) => ({ file, line: 1, column: 1, detail }));
+}
+
+interface Listed {
+  file: string;
+  isLink: boolean;
+}
+
+async function listFiles(dir: string): Promise<Listed[]> {
+  const place = join(dir, folderName);
+  const entries = await readdir(place, { recursive: true, withFileTypes: true }).catch((cause) => {
+    if (cause.code === 'ENOENT') return [];
+    throw new CommandError(`${place} cannot be read: ${cause.code}`, undefined, { cause });
+  });
   return entries
-    .filter((entry) => entry.isFile() && Object.hasOwn(endings, extname(entry.name)))
-    .map((entry) => relative(dir, join(entry.parentPath, entry.name)).split(sep).join('/'))
-    .sort();
+    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    .map((entry) => ({
+      file: relative(dir, join(entry.parentPath, entry.name)).split(sep).join('/'),
+      isLink: entry.isSymbolicLink(),
+    }))
+    .sort((one, other) => (one.file < other.file ? -1 : 1));
 }
 
 export interface Written {
@@ -99,20 +126,35 @@ export async function writeDirectory(
   dir: string,
   { hub, isMongodb, prune }: { hub: HubModel; isMongodb(source: string): boolean; prune: boolean },
 ): Promise<Written> {
-  const contents = new Map([[hubFileName, writeHubFile(hub)]]);
+  const contents = new Map([
+    [hubFileName, { text: writeHubFile(hub), says: (before: string) => saysHub(before, hub) }],
+  ]);
   for (const query of hub.queries)
-    contents.set(
-      `${folderName}/${query.path}${isMongodb(query.source) ? '.mongodb' : '.sql'}`,
-      writeQueryFile(query),
-    );
-  const before = await listQueryFiles(dir);
-  for (const [file, text] of contents) {
+    contents.set(`${folderName}/${query.path}${isMongodb(query.source) ? '.mongodb' : '.sql'}`, {
+      text: writeQueryFile(query),
+      says: (before) => saysQuery(before, { query, isSql: !isMongodb(query.source) }),
+    });
+  const before = (await listFiles(dir)).map(({ file }) => file).filter(isQueryFile);
+  for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });
-    const same = await readFile(path, 'utf8').catch(() => undefined);
-    if (same !== text) await writeFile(path, text);
+    const present = await readFile(path, 'utf8').catch(() => undefined);
+    if (present === undefined || !says(present)) await writeFile(path, text);
   }
   const others = before.filter((file) => !contents.has(file));
   if (prune) for (const file of others) await rm(join(dir, file));
   return { files: [...contents.keys()], removed: prune ? others : [], others: prune ? [] : others };
+}
+
+/** A file that says the same in other words stays, with its comments. */
+function saysHub(text: string, hub: HubModel): boolean {
+  const faults: Fault[] = [];
+  const file = readHubFile(text, { file: hubFileName, faults });
+  return file !== undefined && faults.length === 0 && writeHubFile(file.model) === writeHubFile(hub);
+}
+
+function saysQuery(text: string, { query, isSql }: { query: QueryModel; isSql: boolean }): boolean {
+  const faults: Fault[] = [];
+  const file = readQueryFile(text, { file: '', path: query.path, isSql, faults });
+  return file !== undefined && faults.length === 0 && changedMembers(file.model, query).length === 0;
 }

@@ -3,7 +3,7 @@
 import { engines } from '@datahub/contract/engines';
 import { passwordProviders } from '@datahub/contract/password-from';
 import { serverSettingNames, serverSettings, tlsModes } from '@datahub/contract/source-settings';
-import { type Fault, type HubModel, type SourceModel, toPath } from './model.ts';
+import { type Fault, folderKey, type HubModel, type SourceModel, toPath } from './model.ts';
 import { envName, type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 export const hubFileName = 'hub.yaml';
@@ -107,10 +107,19 @@ export function readHubFile(
     if (!isPath) report(['folders', i], 'must be a text such as Reports/Monthly, or a list of labels');
     return isPath ? labels : [];
   });
+  reportTwice(read.map(folderKey), (i) => report(['folders', i], `${read[i]?.join('/')} is listed twice`));
+  const names = (classifiers ?? []).map(({ name }) => name);
+  reportTwice(names, (i) => report(['classifiers', i, 'name'], `${names[i]} is listed twice`));
   return {
     model: { path, label, sources: sources ?? [], folders: read, classifiers: classifiers ?? [] },
     place,
   };
+}
+
+function reportTwice(keys: readonly string[], report: (index: number) => void): void {
+  keys.forEach((key, i) => {
+    if (keys.indexOf(key) < i) report(i);
+  });
 }
 
 export function writeHubFile({

@@ -2,11 +2,11 @@
 
 import { ProblemError } from '@datahub/client';
 import type { Environment } from '../access.ts';
-import { writeExact } from '../exact-numbers.ts';
 import type { Hub } from '../hub.ts';
+import { changedMembers, writeCanonical } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
-import { type Fault, folderKey, type QueryModel, type SourceModel } from './model.ts';
+import { type Fault, folderKey, type SourceModel } from './model.ts';
 import { inParallel } from './parallel.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
@@ -218,30 +218,6 @@ const isDefault = (value: unknown): boolean =>
   value === 0 ||
   (Array.isArray(value) && value.length === 0) ||
   (isObject(value) && Object.values(value).every(isDefault));
-
-/** The same for objects whose members are in another order. */
-const writeCanonical = (value: unknown): string => writeExact(sorted(value) ?? null);
-
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isObject(value) || 'digits' in value) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((name) => [name, sorted(value[name])]),
-  );
-};
-
-const comparedMembers = [
-  ...['label', 'source', 'folder', 'command', 'context', 'notNull', 'cache', 'tool', 'presentation', 'text'],
-] as (keyof QueryModel)[];
-
-export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =>
-  comparedMembers.filter(
-    (name) =>
-      !(name === 'command' && mine.command === undefined) &&
-      writeCanonical(mine[name]) !== writeCanonical(theirs[name]),
-  );
 
 function querySteps(
   { queries }: Directory,

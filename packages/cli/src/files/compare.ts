@@ -1,0 +1,29 @@
+/** Whether two settings or queries say the same. */
+
+import { writeExact } from '../exact-numbers.ts';
+import { isObject } from './hub-file.ts';
+import type { QueryModel } from './model.ts';
+
+/** The same for objects whose members are in another order. */
+export const writeCanonical = (value: unknown): string => writeExact(sorted(value) ?? null);
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value) || 'digits' in value) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((name) => [name, sorted(value[name])]),
+  );
+};
+
+const comparedMembers = [
+  ...['label', 'source', 'folder', 'command', 'context', 'notNull', 'cache', 'tool', 'presentation', 'text'],
+] as (keyof QueryModel)[];
+
+export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =>
+  comparedMembers.filter(
+    (name) =>
+      !(name === 'command' && mine.command === undefined) &&
+      writeCanonical(mine[name]) !== writeCanonical(theirs[name]),
+  );
