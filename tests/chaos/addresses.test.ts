@@ -137,15 +137,16 @@ describe('addresses that sources may not be at', () => {
           const [refused = 0, filtered = 0] = Object.values(took).map(
             (times) => times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)],
           );
-          return Math.abs(refused - filtered);
+          return refused - filtered;
         };
         await measure(5);
-        // What is no signal but the machine's own business does not come three times.
-        const spreads = [];
+        // A signal has the same sign each time. Noise of a busy machine does not.
+        const spreads: number[] = [];
+        const isSignal = () => Math.min(...spreads) > 5 || Math.max(...spreads) < -5;
         do spreads.push(await measure(scaled(40, 200)));
-        while (spreads.length < 3 && Math.min(...spreads) > 5);
+        while (spreads.length < 8 && isSignal());
         console.log(`closed port and policy differ by ${spreads.map((ms) => ms.toFixed(2)).join(', ')} ms`);
-        expect(Math.min(...spreads)).toBeLessThanOrEqual(5);
+        expect(isSignal()).toBe(false);
         expect(texts.size).toBe(1);
         expect(new Set(dials.attempts)).toEqual(new Set(['127.0.0.1']));
       } finally {

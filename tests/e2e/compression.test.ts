@@ -172,11 +172,10 @@ describe('compression', () => {
   it.runIf(engine === 'postgres').each(Object.keys(decoders))(
     'with %s sends the first rows at once',
     async (coding) => {
-      // PostgreSQL sends rows once they fill 8 KiB.
+      // PostgreSQL sends rows once they fill 8 KiB, and this statement does not end before it is cancelled.
       const slow = await store(
-        'SELECT n, repeat(md5(n::text), 500) || pg_sleep(0.1)::text AS slept FROM generate_series(1, 30) AS s(n)',
+        'SELECT n, repeat(md5(n::text), 500) || pg_sleep(CASE WHEN n > 3 THEN 600 ELSE 0 END)::text AS slept FROM generate_series(1, 30) AS s(n)',
       );
-      const startedAt = performance.now();
       const response = await ask(`/v1/queries/${slow}/data`, coding);
       expect(response.headers['server-timing']).toMatch(
         /^queue;dur=.*, connect;dur=.*, first-row;dur=[\d.]+$/,
@@ -184,7 +183,6 @@ describe('compression', () => {
       const decoded = response.pipe((decoders[coding] as () => Transform)());
       const [first] = await decoded.take(1).toArray();
       expect(String(first)).toContain('{"data":[{"n":1,');
-      expect(performance.now() - startedAt).toBeLessThan(2_000);
       response.destroy();
     },
   );

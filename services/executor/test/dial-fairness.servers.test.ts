@@ -1,10 +1,11 @@
-/** Measures the executions of one account while the host names of another account's sources do not resolve. */
+/** The executions of one account do not wait while the host names of another account's sources never resolve. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { Format } from '@datahub/proto/executor/v1/executor';
+import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { readSettings } from '@datahub/service-kit/process/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
@@ -22,6 +23,12 @@ import { type NameServer, startNameServer } from './network/name-server.ts';
 import { unlimitedLogins } from './unlimited-logins.ts';
 
 const url = process.env.POSTGRES_URL;
+/** An execution that waited for a name of the other account would wait longer than the test may take. */
+const longWaits = {
+  DATAHUB_CONNECT_TIMEOUT_MS: '60000',
+  DATAHUB_POOL_WAIT_MS: '300000',
+  DATAHUB_STATEMENT_TIMEOUT_MS: '300000',
+};
 const server = new URL(url ?? 'postgres://none');
 
 /** Returns the definition of a query whose id is `<account>/<host>/<number of the source>`. */
@@ -78,10 +85,15 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
       addressesOf: (host: string) => (host === 'inthefile' ? ['127.0.0.1'] : []),
       fullNamesOf: (host: string) => (host.includes('.') ? [host] : [`${host}.shop.example`, host]),
     };
-    const querySystem = async (host: string) =>
-      host.startsWith('hangs') ? new Promise<never>(() => {}) : ['127.0.0.1'];
+    const queryNameServers = createNameServerQuery([names.at]);
+    const never = new Promise<never>(() => {});
+    const aborted = (signal: CallSignal) =>
+      new Promise<never>((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+      );
+    const querySystem = async (host: string) => (host.startsWith('hangs') ? never : ['127.0.0.1']);
     service = openExecutor(
-      readSettings({}, (reader) => readExecutorConfig(reader, { embedded: true })),
+      readSettings(longWaits, (reader) => readExecutorConfig(reader, { embedded: true })),
       {
         logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
         catalog,
@@ -93,7 +105,8 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
         createWriter: createResponseWriter,
         resolve: createResolve({
           localNames,
-          queryNameServers: createNameServerQuery([names.at]),
+          queryNameServers: (host, signal) =>
+            host.startsWith('slow') ? aborted(signal) : queryNameServers(host, signal),
           querySystem,
         }),
       },
@@ -106,7 +119,7 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
 
   const run = async (accountId: string, host: string, signal?: AbortSignal): Promise<void> => {
     const principal = { accountId, keyId: accountId, scopes: ['*'], limits: undefined };
-    const ctx = createCallContext({ timeoutMs: 20_000, principal });
+    const ctx = createCallContext({ timeoutMs: 600_000, principal });
     const request = {
       queryId: `${accountId}/${host}/${sources++}`,
       contextJson: '{}',
@@ -116,43 +129,25 @@ describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () =
     await service.executor.execute(request, signal ? { ...ctx, signal } : ctx, reply);
   };
 
-  /** The 99th percentile of executions, each of which needs a new connection. */
-  const p99 = async (host: string): Promise<number> => {
-    const took: number[] = [];
-    const count = scaled(30, 100);
-    for (let i = 0; i < count; i++) {
-      const began = performance.now();
-      await run('victim', host);
-      took.push(performance.now() - began);
-    }
-    return took.toSorted((a, b) => a - b)[Math.ceil(count * 0.99) - 1] as number;
-  };
-
-  test('200 hanging names of one account do not slow down another account, also with compression', async () => {
-    const hosts = ['db', 'inthefile', 'onlythesystemknows', '127.0.0.1'];
-    for (const host of hosts) await run('victim', host);
+  test('200 hanging names of one account do not hold up another account, also with compression', async () => {
     const leaving = new AbortController();
-    const keepOn = async (work: () => Promise<unknown>) => {
-      while (!leaving.signal.aborted) {
-        await work();
-        await sleep(20);
-      }
-    };
     const compressed = Buffer.alloc(200_000, 'a row of an answer, ');
-    const compressing = keepOn(() => promisify(gzip)(compressed));
-    const alone: number[] = [];
-    for (const host of hosts) alone.push(await p99(host));
+    const compressing = (async () => {
+      for (; !leaving.signal.aborted; await sleep(20)) await promisify(gzip)(compressed);
+    })();
+    let over = 0;
     const hanging = Array.from({ length: 200 }, (_, i) => {
       const host = i % 2 === 0 ? `slow${i}.example` : `hangs${i}.example`;
-      return keepOn(() => run('attacker', host, leaving.signal).catch(() => {}));
+      return run('attacker', host, leaving.signal).then(
+        () => over++,
+        () => over++,
+      );
     });
-    const beside: number[] = [];
-    for (const host of hosts) beside.push(await p99(host));
+    // Each execution needs a new connection.
+    for (const host of ['db', 'inthefile', 'onlythesystemknows', '127.0.0.1'])
+      for (let i = 0; i < scaled(30, 100); i++) await run('victim', host);
+    expect(over).toBe(0);
     leaving.abort();
     await Promise.all([compressing, ...hanging]);
-    // A busy machine can need this long. Without fair scheduling, each would take the connect timeout of 4.5 s.
-    const floorMs = scaled(1_000, 300);
-    for (const [i, ms] of beside.entries())
-      expect(ms, hosts[i]).toBeLessThan(Math.max(2 * (alone[i] as number), floorMs));
-  }, 60_000);
+  });
 });

