@@ -15,7 +15,6 @@ import {
   privates,
 } from '../../services/executor/test/cases/addresses.ts';
 import { type Api, createApi } from '../support/api.ts';
-import { scaled } from '../support/scale.ts';
 
 const key = `test-key-${randomBytes(24).toString('hex')}`;
 
@@ -123,30 +122,20 @@ describe('addresses that sources may not be at', () => {
       const dials = watchDials(closedPort);
       try {
         const texts = new Set<string>();
-        /** By how much the medians differ. */
-        const measure = async (rounds: number): Promise<number> => {
-          const took: Record<string, number[]> = { '127.0.0.1': [], '127.0.0.2': [] };
-          for (let i = 0; i < rounds; i++) {
-            for (const host of i % 2 === 0 ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.2', '127.0.0.1']) {
-              const { text, tookMs, status } = await ask(engine, host, closedPort);
-              expect(status).toBe(502);
-              texts.add(text);
-              took[host]?.push(tookMs);
-            }
+        // The fastest of many, which other programs did not hold up.
+        const fastestMs: Record<string, number> = { '127.0.0.1': Infinity, '127.0.0.2': Infinity };
+        const differenceMs = () =>
+          Math.abs((fastestMs['127.0.0.1'] as number) - (fastestMs['127.0.0.2'] as number));
+        for (let i = 0; i < 20 || (i < 400 && differenceMs() > 5); i++) {
+          for (const host of i % 2 === 0 ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.2', '127.0.0.1']) {
+            const { text, tookMs, status } = await ask(engine, host, closedPort);
+            expect(status).toBe(502);
+            texts.add(text);
+            fastestMs[host] = Math.min(fastestMs[host] as number, tookMs);
           }
-          const [refused = 0, filtered = 0] = Object.values(took).map(
-            (times) => times.toSorted((a, b) => a - b)[Math.floor(rounds / 2)],
-          );
-          return refused - filtered;
-        };
-        await measure(5);
-        // A signal has the same sign each time. Noise of a busy machine does not.
-        const spreads: number[] = [];
-        const isSignal = () => Math.min(...spreads) > 5 || Math.max(...spreads) < -5;
-        do spreads.push(await measure(scaled(40, 200)));
-        while (spreads.length < 8 && isSignal());
-        console.log(`closed port and policy differ by ${spreads.map((ms) => ms.toFixed(2)).join(', ')} ms`);
-        expect(isSignal()).toBe(false);
+        }
+        console.log(`closed port and policy differ by ${differenceMs().toFixed(2)} ms`);
+        expect(differenceMs()).toBeLessThanOrEqual(5);
         expect(texts.size).toBe(1);
         expect(new Set(dials.attempts)).toEqual(new Set(['127.0.0.1']));
       } finally {
@@ -154,6 +143,5 @@ describe('addresses that sources may not be at', () => {
         await close();
       }
     },
-    60_000,
   );
 });
