@@ -66,6 +66,7 @@ const once = [
   'cli',
   'hub-files',
   'hub-files-races',
+  'ci-workflows',
   'signed-in-page',
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);

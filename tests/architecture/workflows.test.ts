@@ -33,6 +33,12 @@ describe.each(names)('%s', (name) => {
   it('runs what .ci/run runs', () => expect(read(name)).toMatch(/^ +- run: \.ci\/run$/m));
 });
 
+it.skipIf(actionlint === undefined)('the workflow of docs/ci.md passes actionlint', () => {
+  const page = readFileSync(join(root, 'docs/ci.md'), 'utf8');
+  const [, workflow = ''] = /## GitHub\n+```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+  execFileSync(actionlint as string, ['-'], { cwd: root, input: workflow, encoding: 'utf8' });
+});
+
 it('the release builds every target of the Dockerfile', () => {
   expect(parse(read('release.yml')).jobs.images.strategy.matrix.target).toEqual([...targets]);
 });
