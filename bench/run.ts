@@ -55,6 +55,10 @@ const args = process.argv.slice(2);
 const firstOption = args.findIndex((arg) => arg.startsWith('--'));
 const asked = firstOption < 0 ? args : args.slice(0, firstOption);
 const options = firstOption < 0 ? [] : args.slice(firstOption);
+if (options.includes('--help')) {
+  process.stdout.write(`npm run bench [-- name … [--option …]]\n\nThe benches: ${all.join(', ')}.\n`);
+  process.exit();
+}
 const unknown = asked.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${all.join(', ')}.\n`);

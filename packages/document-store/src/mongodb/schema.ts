@@ -66,16 +66,18 @@ async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): P
 const notImplemented = 238;
 
 /**
+ * Begins with the account, because a unique index of a sharded collection must begin with the shard key.
  * Documents that an older hub writes have no such field, and the partial index leaves them out. FerretDB 1 has no partial
  * indexes; several hubs cannot share it, so no older hub writes there.
  */
 async function createPartialUnique(kept: Collection<MongodbDocument>, field: string): Promise<void> {
+  const keys = { accountId: 1, [field]: 1 } as const;
   const partialFilterExpression = { [field]: { $type: 'string' } };
   try {
-    await kept.createIndex({ [field]: 1 }, { unique: true, partialFilterExpression });
+    await kept.createIndex(keys, { unique: true, partialFilterExpression });
   } catch (err) {
     if (!(err instanceof MongoServerError) || err.code !== notImplemented) throw err;
-    await kept.createIndex({ [field]: 1 }, { unique: true });
+    await kept.createIndex(keys, { unique: true });
   }
 }
 
