@@ -1,5 +1,6 @@
 import { RecordBatchReader, type Table, tableFromIPC } from 'apache-arrow';
 import { expect, it } from 'vitest';
+import { createRandom } from '../../../../tests/support/random.ts';
 import type { ColumnKind } from '../../src/ports/column-kind.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 
@@ -113,20 +114,66 @@ it.each(['2026-11-2x', '2026-1x-20', '2026x11x20', '1926-11-00', '2026-11-20 24'
   },
 );
 
+it.each(['13:04:0', '1a:04:05', '/3:04:05', '13;04:05', '13:04.05', '13:04:0:', '25:00:00', '13:04:05,5'])(
+  'refuses a time %s of a valid date',
+  (time) => {
+    const rows = [['2026-11-20 13:04:05+00'], [`2026-11-20 ${time}+00`]];
+    expect(() => streamOf(rows, { kinds: [timestamp] })).toThrow('has a value that Arrow’s type');
+  },
+);
+
+it('reads doubles as JavaScript does', () => {
+  const random = createRandom(35);
+  const bytes = new DataView(new ArrayBuffer(8));
+  const anyDouble = () => {
+    bytes.setUint32(0, random() * 2 ** 32);
+    bytes.setUint32(4, random() * 2 ** 32);
+    return bytes.getFloat64(0);
+  };
+  const texts = [
+    '0',
+    '-0',
+    '0.5',
+    '-0.000001',
+    '0.10',
+    '100',
+    '123456789012345',
+    '0.123456789012345',
+    '1234567890123456',
+    '0.30000000000000004',
+    '1e-7',
+    '1.5e+300',
+    '-2.5e22',
+    '5e-324',
+    'Infinity',
+    '-Infinity',
+    ...Array.from({ length: 300 }, anyDouble).filter(Number.isFinite).map(String),
+    ...Array.from({ length: 300 }, () => (random() * 1_000_000).toFixed(random() * 12)),
+  ];
+  const kind: ColumnKind = { is: 'float', bits: 64, bytes: 'digits' };
+  const table = tableFromIPC(
+    streamOf(
+      texts.map((one) => [one]),
+      { kinds: [kind] },
+    ),
+  );
+  expect(columnOf(table)).toEqual(texts.map(Number));
+});
+
 const many = (count: number) =>
   Array.from({ length: count }, (_, i) => [String(i), i % 3 === 0 ? null : `t${i}`]);
 
-it('sends many rows in batches of at most 65,536 rows', () => {
-  const stream = streamOf(many(140_000));
+it('sends many rows in batches of at most 16,384 rows', () => {
+  const stream = streamOf(many(40_000));
   const sizes = [...RecordBatchReader.from(stream)].map(({ numRows }) => numRows);
-  expect(sizes).toEqual([65_536, 65_536, 8_928]);
+  expect(sizes).toEqual([16_384, 16_384, 7_232]);
   const table = tableFromIPC(stream);
-  expect(table.getChildAt(0)?.get(139_999)).toBe(139_999n);
-  expect(columnOf(table, 1)).toEqual(many(140_000).map(([, value]) => value));
+  expect(table.getChildAt(0)?.get(39_999)).toBe(39_999n);
+  expect(columnOf(table, 1)).toEqual(many(40_000).map(([, value]) => value));
 });
 
-it('sends wide rows in batches of about 4 MiB', () => {
-  const rows = Array.from({ length: 10 }, () => ['1', 'x'.repeat(1_048_576)]);
+it('sends wide rows in batches of about 1 MiB', () => {
+  const rows = Array.from({ length: 10 }, () => ['1', 'x'.repeat(262_144)]);
   const sizes = [...RecordBatchReader.from(streamOf(rows))].map(({ numRows }) => numRows);
   expect(sizes).toEqual([4, 4, 2]);
 });
@@ -150,6 +197,6 @@ it('ends inside a message if the rows break off', () => {
   expect(() => tableFromIPC(Buffer.concat(chunks))).toThrow('metadata bytes');
 });
 
-it.each([0, 65_536])('is complete with %i rows', (count) => {
+it.each([0, 16_384])('is complete with %i rows', (count) => {
   expect(tableFromIPC(streamOf(many(count))).numRows).toBe(count);
 });

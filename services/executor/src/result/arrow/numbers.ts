@@ -147,24 +147,27 @@ function negate(words: Int32Array): void {
  */
 export function readDouble(source: Buffer, start: number, end: number): number {
   const isNegative = source[start] === minus;
+  const first = isNegative ? start + 1 : start;
   let value = 0;
-  let digits = 0;
-  let fraction = 0;
-  let isFraction = false;
-  let i = isNegative ? start + 1 : start;
+  let i = first;
   for (; i < end; i++) {
-    const byte = source[i] as number;
-    if (byte === point) {
-      isFraction = true;
-      continue;
-    }
-    if (byte < zero || byte > nine) break;
-    value = value * 10 + byte - zero;
-    if (value > 0) digits++;
-    if (isFraction) fraction++;
+    const digit = (source[i] as number) - zero;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
   }
-  // Not `-fraction`, because an index of -0 makes V8 compile this again and again.
-  let exponent = 0 - fraction;
+  // A first zero is none of the digits that count.
+  let digits = source[first] === zero ? i - first - 1 : i - first;
+  let exponent = 0;
+  if (i < end && source[i] === point) {
+    const fraction = ++i;
+    for (; i < end; i++) {
+      const digit = (source[i] as number) - zero;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+    }
+    digits += i - fraction;
+    exponent = fraction - i;
+  }
   if (i < end) {
     if (source[i] !== letterE || end - i > 5) return Number(source.toString('latin1', start, end));
     const isBelow = source[i + 1] === minus;
