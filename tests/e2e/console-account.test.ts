@@ -66,7 +66,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.reload();
     await button('New key').click();
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByLabel('Query', { exact: true }).selectOption({ label });
+    await page.getByLabel('Queries it may run').selectOption({ label });
     await page.getByLabel(/^Calls also need the token/).check();
     await page.getByLabel('Issuer', { exact: true }).fill('https://id.example');
     await page.getByLabel('Audience', { exact: true }).fill('shop');
@@ -97,16 +97,28 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     });
     const second = (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: `also ${label}`, query })))
       .config.query.queryId;
+    const id = unique();
+    const other = await api.ok(api.post('/v1/hubs', { label: `other hub ${id}` }));
+    const elsewhere = {
+      hubId: other.hubId,
+      sourceId: await createSource(other.hubId),
+      label: 'elsewhere',
+      query,
+    };
+    const third = (await api.ok(api.post('/v1/queries', elsewhere))).config.query.queryId;
     await page.reload();
     await act(`Actions for ${name}`, 'Change');
-    await page.getByLabel('Query', { exact: true }).selectOption(second);
+    await page.getByLabel('Queries it may run').selectOption(second);
+    await page.getByLabel('Hubs it may use').selectOption(other.hubId);
+    await page.getByLabel('Queries it may run').selectOption({ label: `other hub ${id}: elsewhere` });
     await page.getByLabel('Requests per minute', { exact: true }).fill('30');
     await button('Save the key').click();
     await page.locator('dialog').waitFor({ state: 'detached' });
     const changed = (await api.get('/v1/keys')).body.find((one: any) => one.name === name);
     expect(changed.limits).toEqual({
       ...made.limits,
-      queryIds: [config.query.queryId, second],
+      hubIds: [hubId, other.hubId],
+      queryIds: [config.query.queryId, second, third],
       ratePerMinute: 30,
     });
   });

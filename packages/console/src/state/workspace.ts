@@ -67,6 +67,9 @@ export function* walk(
   }
 }
 
+export const queriesIn = (root: TreeNode | undefined): TreeNode[] =>
+  [...walk(root)].map(({ node }) => node).filter(({ nodeType }) => nodeType === 'query');
+
 export function findNode(nodeId: string | undefined): { node: TreeNode; path: TreeNode[] } | undefined {
   for (const found of walk(tree.value)) if (found.node.nodeId === nodeId) return found;
   return undefined;

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../../state/permissions.ts';
 import { hasRun } from '../../state/query-work.ts';
 import { linkTo } from '../../state/route.ts';
-import { category, hub, hubId, hubs, sources, tree, treeProblem, walk } from '../../state/workspace.ts';
+import { category, hub, hubId, hubs, queriesIn, sources, tree, treeProblem } from '../../state/workspace.ts';
 import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
@@ -15,12 +15,10 @@ import { Later } from '../lazy.tsx';
 export function HubPage() {
   if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
   if (tree.value === undefined || tree.value.nodeId !== hubId.value) return <Loading what="the hub" />;
-  const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
+  const queries = queriesIn(category('queries'));
   const id = hubId.value ?? '';
-  const ran = queries.some(({ node }) => hasRun(node.nodeId));
-  const steps = (
-    <Steps sources={sources.value.length} queries={queries.map(({ node }) => nodeLink(node))} ran={ran} />
-  );
+  const ran = queries.some(({ nodeId }) => hasRun(nodeId));
+  const steps = <Steps sources={sources.value.length} queries={queries.map(nodeLink)} ran={ran} />;
   return (
     <div class="page">
       <PageHead

@@ -1,10 +1,11 @@
 /** The part of the form of a key that limits what its scopes allow. */
 
 import { workOf } from '../../state/query-work.ts';
-import { category, findNode, hubs, walk } from '../../state/workspace.ts';
+import { hubs } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
-import { Choice, Field } from '../../ui/field.tsx';
-import { Icon } from '../../ui/icons.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Chosen } from './chosen.tsx';
+import { ChosenQueries } from './chosen-queries.tsx';
 import { hasWrongNumber, type KeyForm } from './key-form.ts';
 import { Pairs } from './pairs.tsx';
 import { SignedInUsers } from './signed-in-users.tsx';
@@ -20,20 +21,18 @@ interface KeyLimitsProps extends PartProps {
 }
 
 export function KeyLimits({ form, set, end }: KeyLimitsProps) {
-  const [hubChoice] = form.hubIds;
   return (
     <>
       <div class="columns-2">
-        <Choice
-          label="Hub"
-          value={hubChoice ?? ''}
-          options={[
-            ['', 'Every hub'],
-            ...(hubs.value ?? []).map(({ hubId: id, label }) => [id, label] as const),
-          ]}
-          onChange={(id) => set({ hubIds: id === '' ? [] : [id] })}
+        <Chosen
+          label="Hubs it may use"
+          everything="Every hub"
+          add="Add a hub …"
+          ids={form.hubIds}
+          options={(hubs.value ?? []).map(({ hubId: id, label }) => [id, label] as const)}
+          onChange={(hubIds) => set({ hubIds })}
         />
-        <Queries form={form} set={set} />
+        <ChosenQueries form={form} set={set} />
       </div>
       <Chips
         label="Origins"
@@ -61,40 +60,6 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
       </div>
       {hasWrongNumber(form) && <p class="banner">Write numbers with digits only, such as 1000.</p>}
     </>
-  );
-}
-
-/** The chosen queries, and a list that adds one. */
-function Queries({ form: { queryIds }, set }: PartProps) {
-  const queries = [...walk(category('queries'))].filter(({ node }) => node.nodeType === 'query');
-  const others = queries.filter(({ node }) => !queryIds.includes(node.nodeId));
-  return (
-    <div>
-      <Choice
-        label="Query"
-        value=""
-        options={[
-          ['', queryIds.length === 0 ? 'Every query of the hub' : 'Add a query …'],
-          ...others.map(({ node }) => [node.nodeId, node.label] as const),
-        ]}
-        onChange={(id) => id !== '' && set({ queryIds: [...queryIds, id] })}
-      />
-      {queryIds.map((id) => {
-        const label = findNode(id)?.node.label ?? id;
-        return (
-          <span class="chip" key={id}>
-            {label}
-            <button
-              type="button"
-              aria-label={`Remove ${label}`}
-              onClick={() => set({ queryIds: queryIds.filter((one) => one !== id) })}
-            >
-              <Icon name="close" />
-            </button>
-          </span>
-        );
-      })}
-    </div>
   );
 }
 

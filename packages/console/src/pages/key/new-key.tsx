@@ -10,7 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { webPage } from '../query/use/snippets.ts';
+import { webPage, withoutSecrets } from '../query/use/snippets.ts';
 import { bodyOf, emptyKey, hasWrongNumber, type KeyForm, scopeGroups } from './key-form.ts';
 import { KeyLimits, type PartProps } from './key-limits.tsx';
 
@@ -129,8 +129,9 @@ function Scopes({ form, set }: PartProps) {
 function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onClose(): void }) {
   const [queryId] = form.queryIds;
   const pinned = new Set(form.pinned.map(([name]) => name));
-  const members =
-    queryId === undefined ? [] : workOf(queryId).sent.value.members.filter(([name]) => !pinned.has(name));
+  const work = queryId === undefined ? undefined : workOf(queryId);
+  const members = work?.sent.value.members.filter(([name]) => !pinned.has(name)) ?? [];
+  const secrets = work?.fields.value.filter(({ secret }) => secret).map(({ key }) => key) ?? [];
   return (
     <Dialog title="The key, shown only now" onClose={onClose} wide>
       <p>
@@ -142,14 +143,19 @@ function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onC
         <>
           <h3>In a page of {form.origins.join(', ')}</h3>
           <CopyBlock
-            text={webPage({
-              url: addressOf(''),
-              queryId,
-              label: findNode(queryId)?.node.label ?? '',
-              members,
-              columns: [],
-              key: secret,
-            })}
+            text={webPage(
+              withoutSecrets(
+                {
+                  url: addressOf(''),
+                  queryId,
+                  label: findNode(queryId)?.node.label ?? '',
+                  members,
+                  columns: [],
+                  key: secret,
+                },
+                secrets,
+              ),
+            )}
             label="Web page"
           />
         </>

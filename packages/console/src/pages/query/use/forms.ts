@@ -13,6 +13,7 @@ import {
   typescript,
   webPage,
   whyNoLink,
+  withoutSecrets,
 } from './snippets.ts';
 
 export const formNames = ['Link', 'curl', 'TypeScript', 'Python', 'Web page', 'Agent'] as const;
@@ -38,7 +39,7 @@ export interface Form {
 
 export interface FormOptions {
   query: Query;
-  /** Names of variables that never get into an address and have a value. */
+  /** Names of secret variables that have a value: Try sends it, and no text shows it. */
   secrets: string[];
 }
 
@@ -46,7 +47,7 @@ export function formOf(name: FormName, call: Call, options: FormOptions): Form {
   if (name === 'Link') return linkForm(call, options);
   if (name === 'Agent') return agentForm(call, options);
   const write = { curl, TypeScript: typescript, Python: python, 'Web page': webPage }[name];
-  return { text: write(call), ...executeRequest(call, options.query) };
+  return { text: write(withoutSecrets(call, options.secrets)), ...executeRequest(call, options.query) };
 }
 
 const json = 'application/json';

@@ -20,6 +20,18 @@ export const addressOfCall = ({ url }: Call): string => `${url}v1/queries/execut
 export const bodyText = ({ queryId, members }: Call): string =>
   `{"queryId":${JSON.stringify(queryId)},"context":${objectOf(members)}}`;
 
+/** The text that stands for the value of a secret variable in code. */
+export const placeholderFor = (name: string): string => `your ${name}`;
+
+/** The call as it is shown and copied: without the values of the variables that are `secrets`. */
+export const withoutSecrets = (call: Call, secrets: readonly string[]): Call => ({
+  ...call,
+  members: call.members.map(([name, json]) => [
+    name,
+    secrets.includes(name) ? JSON.stringify(placeholderFor(name)) : json,
+  ]),
+});
+
 const postOf = (call: Call): Post => ({ address: addressOfCall(call), body: bodyText(call), key: call.key });
 
 export const curl = (call: Call): string => postCurl(postOf(call));

@@ -15,7 +15,7 @@ import { focusFault, VariableInputs } from '../variables-panel.tsx';
 import { type Answer, AnswerView, tryCall } from './answer.tsx';
 import { type FormName, formNames, formOf } from './forms.ts';
 import { KeyLine, type MadeKey, MakeKey } from './make-key.tsx';
-import type { Call } from './snippets.ts';
+import { type Call, placeholderFor } from './snippets.ts';
 import { ToolForm } from './tool-form.tsx';
 
 const tabs = formNames.map((name) => [name, name] as const);
@@ -78,6 +78,7 @@ export function UseView({ work }: { work: QueryWork }) {
         {form.reason !== undefined && <p class="banner">{form.reason}</p>}
         {name === 'Agent' && <ToolForm key={query.config.tool?.name} work={work} />}
         {form.text !== undefined && <CopyBlock key={name} text={form.text} label={`${name} to copy`} />}
+        {form.text !== undefined && name !== 'Agent' && <SecretNote names={secrets.map(({ key }) => key)} />}
         <p class="hint">{hintOf(name, work)}</p>
         <Facts work={work} />
       </div>
@@ -91,6 +92,16 @@ export function UseView({ work }: { work: QueryWork }) {
         />
       )}
     </div>
+  );
+}
+
+function SecretNote({ names }: { names: string[] }) {
+  if (names.length === 0) return null;
+  const list = names.map((key) => `“${placeholderFor(key)}”`).join(' and ');
+  return (
+    <p class="hint">
+      Replace {list}: secret values are not shown. Try sends {names.length === 1 ? 'the one' : 'those'} above.
+    </p>
   );
 }
 

@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest';
-import { formOf, toolNameOf } from '../../../../src/pages/query/use/forms.ts';
+import { formNames, formOf, toolNameOf } from '../../../../src/pages/query/use/forms.ts';
 import { type Call, link, typescript, webPage, whyNoLink } from '../../../../src/pages/query/use/snippets.ts';
 
 const call: Call = { url: 'https://shop.example/', queryId: 'q', label: 'Sales', members: [], columns: [] };
+const query = (command: string, engine = 'postgres') => ({
+  meta: { engine, hubId: 'h', label: 'Sales' },
+  config: { command, context: null, query: { queryId: 'q', query: '' }, source: { sourceId: 's', engine } },
+});
 
 it('gives the rows of TypeScript the types of the answer, not those of the database', () => {
   const text = typescript({
@@ -50,10 +54,6 @@ it('lets no text of a query end the script of a page', () => {
 });
 
 it('tries a write as a dry run, and says why something has no link', () => {
-  const query = (command: string, engine = 'postgres') => ({
-    meta: { engine, hubId: 'h', label: 'Sales' },
-    config: { command, context: null, query: { queryId: 'q', query: '' }, source: { sourceId: 's', engine } },
-  });
   const write = formOf('curl', call, { query: query('UPDATE'), secrets: [] });
   expect(write).toMatchObject({ isDryRun: true });
   expect(write.request?.body).toBe('{"queryId":"q","context":{},"options":{"dryRun":true}}');
@@ -66,4 +66,20 @@ it('tries a write as a dry run, and says why something has no link', () => {
 it('makes the name of a tool from the name of a query', () => {
   expect(toolNameOf('Größe: Sales of a region!')).toBe('gro_e_sales_of_a_region');
   expect(toolNameOf('売上')).toBe('query');
+});
+
+it('puts placeholders for secret values into all texts, and sends the values with Try', () => {
+  const members: [string, string][] = [
+    ['token', '"s3cr3t"'],
+    ['region', '"north"'],
+  ];
+  const options = { query: query('SELECT'), secrets: ['token'] };
+  for (const name of formNames) {
+    const { text, request } = formOf(name, { ...call, members }, options);
+    expect(text ?? '').not.toContain('s3cr3t');
+    if (name === 'Link' || name === 'Agent') continue;
+    expect(text).toContain('your token');
+    expect(text).toContain('north');
+    expect(request?.body).toContain('"token":"s3cr3t"');
+  }
 });
