@@ -135,6 +135,30 @@ describe.skipIf(executablePath === undefined)('typing in the console (needs Chro
     expect(await textOf(page)).toBe('TABLE sales');
   });
 
+  it('keeps working if the list of completions has the focus while it is replaced', async () => {
+    await prepare();
+    const { page } = shared;
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('SELECT c');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'count' }).first().waitFor();
+    // Runs in the page: the next letter comes while the list has the focus, as a late answer of the source does.
+    const hadFocus = await page.evaluate(`(() => {
+      const root = document.querySelector('.editor-host').shadowRoot;
+      const list = root.querySelector('.cm-tooltip-autocomplete ul');
+      list.focus();
+      const options = { data: 'o', inputType: 'insertText', bubbles: true, cancelable: true, composed: true };
+      const hadFocus = root.activeElement === list;
+      root.querySelector('.cm-content').dispatchEvent(new InputEvent('beforeinput', options));
+      return hadFocus;
+    })()`);
+    expect(hadFocus).toBe(true);
+    await page.locator('.cm-content:focus').waitFor();
+    await page.keyboard.type('unt');
+    await expect.poll(() => textOf(page)).toBe('SELECT count');
+  });
+
   it('loses no key while the editor loads', async () => {
     await prepare('SELECT 0');
     const { page } = shared;

@@ -36,6 +36,7 @@ import {
 import { quotedName } from '../../state/schema/names.ts';
 import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
+import { popupFocus } from './popup-focus.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
@@ -191,6 +192,7 @@ export function openEditor(options: EditorOptions): EditorHandle {
         isChosen,
         keysOf(options),
         typing,
+        popupFocus,
         lineNumbers(),
         lintGutter(),
         highlightSpecialChars(),
