@@ -10,6 +10,8 @@ const tables = Array.from({ length: 20_000 }, (_, n) => ({
   name: `${areas[n % areas.length]}_${things[n % things.length]}_${n}`,
   kind: 'table',
   columns: ['id', 'created_at'].map((name) => ({ name, type: 'bigint', nullable: false })),
+  primaryKey: [],
+  foreignKeys: [],
 }));
 const words = [
   'sales_orders_1200',
@@ -49,11 +51,11 @@ describe.skipIf(executablePath === undefined)('completion in the console (needs 
       await change('INSERT', `INSERT INTO ${name} VALUES (41, NULL)`);
       const body = { hubId, sourceId, label: 'lines', query: 'select id from sales where id = :id' };
       const { config } = await api.ok(api.post('/v1/queries', body));
-      const related = page.waitForResponse(/queries\/try$/);
+      const described = page.waitForResponse(/\/schema$/);
       await goTo('query', config.query.queryId);
       await page.locator('.code').click();
       await page.locator('.editor[data-state=open]').waitFor();
-      await related;
+      await described;
       await page.getByRole('button', { name: 'Format' }).click();
       await page.locator('.cm-line', { hasText: 'SELECT' }).waitFor();
       await page.locator('.cm-variable', { hasText: ':id' }).waitFor();
@@ -73,6 +75,7 @@ describe.skipIf(executablePath === undefined)('completion in the console (needs 
       await page.getByRole('button', { name: 'Tables', exact: true }).click();
       await page.getByLabel('Search tables and columns').fill(name);
       await page.getByText('primary key').first().waitFor({ state: 'attached' });
+      await page.getByRole('button', { name: 'references sales.id' }).waitFor();
       await page.getByRole('button', { name: 'Show ten rows' }).click();
       await page.locator('.preview .grid-cell', { hasText: '41' }).waitFor();
       const height = () => page.locator('.work').evaluate((work) => (work as any).offsetHeight as number);

@@ -566,6 +566,17 @@ export interface Routes {
           name: string;
           type: string;
           nullable?: boolean | undefined;
+          comment?: string | undefined;
+        })[];
+        comment?: string | undefined;
+        /** Of the database; absent if it has none. */
+        rowEstimate?: number | undefined;
+        primaryKey: string[];
+        foreignKeys: ({
+          columns: string[];
+          schema: string;
+          table: string;
+          referencedColumns: string[];
         })[];
       })[];
       truncated?: true | undefined;

@@ -60,7 +60,7 @@ function createLineEngine(seen: ConnectSettings[], learnt: (SourceFacts | undefi
           parameters: [],
         }),
         readSchema: async () => ({
-          tables: [{ schema: 'public', name: 't', kind: 'table' as const, columns: [] }],
+          tables: [{ schema: 'public', name: 't', kind: 'table' as const, ...noColumns }],
         }),
         close: () => void socket.destroy(),
       };
@@ -68,6 +68,8 @@ function createLineEngine(seen: ConnectSettings[], learnt: (SourceFacts | undefi
     },
   };
 }
+
+const noColumns = { columns: [], primaryKey: [], foreignKeys: [] };
 
 const principal: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const ctx = () => createCallContext({ timeoutMs: 5_000, principal });
@@ -274,7 +276,7 @@ test('the version and the tables of a source can be read', async () => {
     serverVersion: '15.0',
   });
   expect(await service.executor.readSchema({ sourceId: 's' }, ctx())).toEqual({
-    tables: [{ schema: 'public', name: 't', kind: 'table', columns: [] }],
+    tables: [{ schema: 'public', name: 't', kind: 'table', ...noColumns }],
   });
 });
 

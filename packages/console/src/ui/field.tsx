@@ -8,6 +8,8 @@ interface FieldProps {
   value: string;
   onInput(value: string): void;
   hint?: ComponentChildren;
+  /** What is wrong with the value. */
+  fault?: string | undefined;
   type?: 'text' | 'password';
   required?: boolean;
   placeholder?: string | undefined;
@@ -19,7 +21,8 @@ interface FieldProps {
 }
 
 export function Field(props: FieldProps) {
-  const { label, value, onInput, hint, rows, autofocus, mono, suggestions, type = 'text', ...rest } = props;
+  const { label, value, onInput, hint, fault, rows, autofocus, mono, suggestions, ...others } = props;
+  const { type = 'text', ...rest } = others;
   const id = useId();
   const common = {
     id,
@@ -28,7 +31,8 @@ export function Field(props: FieldProps) {
     list: suggestions === undefined ? undefined : `${id}-suggestions`,
     autocomplete: 'off',
     spellcheck: false,
-    'aria-describedby': hint === undefined ? undefined : `${id}-hint`,
+    'aria-invalid': fault === undefined ? undefined : true,
+    'aria-describedby': describedBy(id, hint, fault),
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
     // The dialog or page that shows the field decides where the work begins.
     ref: (element: HTMLElement | null) => {
@@ -56,6 +60,11 @@ export function Field(props: FieldProps) {
           ))}
         </datalist>
       )}
+      {fault !== undefined && (
+        <p class="fault" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`}>
           {hint}
@@ -65,26 +74,47 @@ export function Field(props: FieldProps) {
   );
 }
 
+/** The ids of the elements that describe the field. */
+function describedBy(id: string, hint: ComponentChildren, fault: string | undefined): string | undefined {
+  const ids = [
+    ...(fault === undefined ? [] : [`${id}-fault`]),
+    ...(hint === undefined ? [] : [`${id}-hint`]),
+  ];
+  return ids.join(' ') || undefined;
+}
+
 interface ChoiceProps {
   label: string;
   value: string;
   options: readonly (readonly [string, string])[];
   onChange(value: string): void;
   hint?: string;
+  fault?: string | undefined;
 }
 
-export function Choice({ label, value, options, onChange, hint }: ChoiceProps) {
+export function Choice({ label, value, options, onChange, hint, fault }: ChoiceProps) {
   const id = useId();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+      <select
+        id={id}
+        value={value}
+        aria-invalid={fault === undefined ? undefined : true}
+        aria-describedby={describedBy(id, undefined, fault)}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      >
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}
           </option>
         ))}
       </select>
+      {fault !== undefined && (
+        <p class="fault" id={`${id}-fault`}>
+          {fault}
+        </p>
+      )}
       {hint !== undefined && <p class="hint">{hint}</p>}
     </div>
   );

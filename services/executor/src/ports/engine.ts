@@ -158,6 +158,8 @@ export interface ColumnInfo {
   name: string;
   type: string;
   nullable?: boolean;
+  /** Of a column of a table. */
+  comment?: string | undefined;
 }
 
 export interface DescribedColumn extends ColumnInfo {
@@ -188,6 +190,20 @@ export interface SchemaTable {
   name: string;
   kind: 'table' | 'view';
   columns: ColumnInfo[];
+  comment?: string | undefined;
+  /** Absent if the database has no estimate. */
+  rowEstimate?: number | undefined;
+  primaryKey: string[];
+  foreignKeys: ForeignKey[];
+}
+
+export interface ForeignKey {
+  columns: string[];
+  /** Of the table that it references. */
+  schema: string;
+  table: string;
+  /** In the order of `columns`. */
+  referencedColumns: string[];
 }
 
 /**

@@ -111,8 +111,24 @@ export const sourceTest = answer(
   ['suggestedPooling'],
 );
 
-const column = answer({ name: text, type: text, nullable: { type: 'boolean' } }, ['nullable']);
-const table = answer({ schema: text, name: text, kind: text, columns: list(column) });
+const column = answer({ name: text, type: text, nullable: { type: 'boolean' }, comment: text }, [
+  'nullable',
+  'comment',
+]);
+const foreignKey = answer({ columns: list(text), schema: text, table: text, referencedColumns: list(text) });
+const table = answer(
+  {
+    schema: text,
+    name: text,
+    kind: text,
+    columns: list(column),
+    comment: text,
+    rowEstimate: { ...count, description: 'Of the database; absent if it has none.' },
+    primaryKey: list(text),
+    foreignKeys: list(foreignKey),
+  },
+  ['comment', 'rowEstimate'],
+);
 export const sourceSchema = answer({ tables: list(table), truncated: { const: true } }, ['truncated']);
 
 type CreateSourceBody = FromSchema<typeof createSourceBody>;

@@ -48,6 +48,12 @@ export interface KeyForm {
   days: string;
 }
 
+/** What a part of the form shows and changes. */
+export interface PartProps {
+  form: KeyForm;
+  set(change: Partial<KeyForm>): void;
+}
+
 /** `limits.user`. */
 export interface UserForm {
   issuer: string;

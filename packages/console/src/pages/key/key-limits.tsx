@@ -6,14 +6,9 @@ import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Chosen } from './chosen.tsx';
 import { ChosenQueries } from './chosen-queries.tsx';
-import { hasWrongNumber, type KeyForm } from './key-form.ts';
+import { hasWrongNumber, type PartProps } from './key-form.ts';
 import { Pairs } from './pairs.tsx';
 import { SignedInUsers } from './signed-in-users.tsx';
-
-export interface PartProps {
-  form: KeyForm;
-  set(change: Partial<KeyForm>): void;
-}
 
 interface KeyLimitsProps extends PartProps {
   /** When a key without days ends. */

@@ -11,8 +11,8 @@ import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage, withoutSecrets } from '../query/use/snippets.ts';
-import { bodyOf, emptyKey, hasWrongNumber, type KeyForm, scopeGroups } from './key-form.ts';
-import { KeyLimits, type PartProps } from './key-limits.tsx';
+import { bodyOf, emptyKey, hasWrongNumber, type KeyForm, type PartProps, scopeGroups } from './key-form.ts';
+import { KeyLimits } from './key-limits.tsx';
 
 interface NewKeyProps {
   /** Set for a browser key of one query. */

@@ -10,15 +10,23 @@ import { duration } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
 import { PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { createSource, createTested, emptyForm } from './settings.ts';
-import { SourceFields } from './source-form.tsx';
+import { type FormFaults, faultsOfForm, faultsOfProblem, unchanged } from './form-faults.ts';
+import { createSource, createTested, emptyForm, type SourceForm } from './settings.ts';
+import { focusFirstFault, SourceFields } from './source-form.tsx';
 
 export function NewSource() {
   const [form, setForm] = useState(emptyForm);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
+  const [faults, setFaults] = useState<FormFaults>({});
   const hub = hubId.value ?? '';
-  const attempt = async (work: () => Promise<string>) => {
+  const attempt = async (shown: HTMLFormElement, work: () => Promise<string>) => {
+    const seen = faultsOfForm(form);
+    setFaults(seen);
+    if (Object.keys(seen).length > 0) {
+      focusFirstFault(shown);
+      return;
+    }
     setBusy(true);
     setProblem(undefined);
     try {
@@ -26,25 +34,30 @@ export function NewSource() {
       await loadTree();
       go('hub', hub, 'source', sourceId);
     } catch (err) {
-      setProblem(problemOf(err));
+      const failed = problemOf(err);
+      setProblem(failed);
+      setFaults(faultsOfProblem(failed, form));
       setBusy(false);
     }
   };
-  const submit = (event: Event) => {
+  const change = (next: SourceForm) => {
+    setForm(next);
+    setFaults(unchanged(faults, form, next));
+  };
+  const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
-    void attempt(async () => {
+    void attempt(event.currentTarget, async () => {
       const { sourceId, tested } = await createTested(hub, form);
       notify(`Connected in ${duration(tested.latencyMs)}: ${tested.serverVersion}.`);
       return sourceId;
     });
   };
-  const missing = form.host.trim() === '' || form.database.trim() === '';
   const reached = problem !== undefined && /^SOURCE_/.test(problem.code ?? '');
   return (
     <div class="page narrow">
       <PageHead title="New source" />
       <form class="form card" onSubmit={submit}>
-        <SourceFields form={form} onChange={setForm}>
+        <SourceFields form={form} faults={faults} onChange={change}>
           {problem !== undefined && (
             <ProblemBox problem={problem}>
               {reached && <p>The source was not saved. Correct the settings and test again.</p>}
@@ -55,21 +68,19 @@ export function NewSource() {
               <button
                 type="button"
                 disabled={busy}
-                onClick={() => void attempt(() => createSource(hub, form))}
+                onClick={({ currentTarget }) =>
+                  currentTarget.form && void attempt(currentTarget.form, () => createSource(hub, form))
+                }
               >
                 Save without a connection
               </button>
             )}
-            <button type="submit" class="primary" {...needs('sources:write', busy || missing)}>
+            <button type="submit" class="primary" {...needs('sources:write', busy)}>
               {busy ? 'Connecting …' : 'Test and save'}
             </button>
           </div>
         </SourceFields>
       </form>
-      <p class="hint">
-        The hub encrypts the password before it stores it, and no answer contains it. Give the source a
-        database user with only the permissions that its queries need.
-      </p>
     </div>
   );
 }

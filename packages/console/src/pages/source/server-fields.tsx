@@ -10,10 +10,12 @@ import {
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
+import type { FormFaults } from './form-faults.ts';
 import { defaultPorts, type SourceForm } from './settings.ts';
 
 interface ServerFieldsProps {
   form: SourceForm;
+  faults?: FormFaults;
   onChange(form: SourceForm): void;
 }
 
@@ -21,7 +23,7 @@ interface ServerFieldsProps {
 const withDefault = (values: readonly string[]): [string, string][] =>
   values.map((value, i) => (i === 0 ? ['', `${value} (default)`] : [value, value]));
 
-export function ServerFields({ form, onChange }: ServerFieldsProps) {
+export function ServerFields({ form, faults = {}, onChange }: ServerFieldsProps) {
   const has = (name: ServerSetting) => hasServerSetting(form.engine, name);
   const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
   const choice = (name: 'pooling' | 'targetSessionAttrs' | 'readPreference', values: readonly string[]) => ({
@@ -35,6 +37,7 @@ export function ServerFields({ form, onChange }: ServerFieldsProps) {
         <Field
           label="Further servers of the same database"
           value={form.hosts}
+          fault={faults.hosts}
           onInput={set('hosts')}
           rows={2}
           placeholder={`db2.example.com:${isEngine(form.engine) ? defaultPorts[form.engine] : ''}`}
@@ -53,7 +56,13 @@ export function ServerFields({ form, onChange }: ServerFieldsProps) {
       )}
       {has('replicaSet') && (
         <div class="columns-2">
-          <Field label="Replica set" value={form.replicaSet} onInput={set('replicaSet')} placeholder="rs0" />
+          <Field
+            label="Replica set"
+            value={form.replicaSet}
+            fault={faults.replicaSet}
+            onInput={set('replicaSet')}
+            placeholder="rs0"
+          />
           <Choice label="Reads go to" {...choice('readPreference', readPreferences)} />
         </div>
       )}

@@ -2,14 +2,17 @@
 
 import { isEngine } from '@datahub/contract/engines';
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { Choice, Field } from '../../ui/field.tsx';
 import { engineNames } from '../../ui/format.ts';
 import { formOfAddress } from './address.ts';
+import type { FormFaults } from './form-faults.ts';
 import { ServerFields, SrvTick } from './server-fields.tsx';
 import { defaultPorts, type SourceForm } from './settings.ts';
 
 interface SourceFieldsProps {
   form: SourceForm;
+  faults: FormFaults;
   onChange(form: SourceForm): void;
   existing?: boolean;
   children?: ComponentChildren;
@@ -22,7 +25,108 @@ const tlsModes = [
   ['disable', 'Disable: clear text'],
 ] as const;
 
-export function SourceFields({ form, onChange, existing = false, children }: SourceFieldsProps) {
+/** Shows the first field that has a fault. */
+export function focusFirstFault(form: HTMLFormElement): void {
+  // Once the faults are drawn.
+  requestAnimationFrame(() => {
+    const field = form.querySelector<HTMLElement>('[aria-invalid=true]');
+    const folded = field?.closest('details');
+    if (folded != null) folded.open = true;
+    field?.focus();
+  });
+}
+
+export function SourceFields({ form, faults, onChange, existing = false, children }: SourceFieldsProps) {
+  const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
+  const field = (
+    name: keyof SourceForm & ('label' | 'host' | 'port' | 'database' | 'user' | 'password'),
+  ) => ({
+    value: form[name],
+    fault: faults[name],
+    onInput: set(name),
+  });
+  return (
+    <>
+      {!existing && <Address form={form} onChange={onChange} />}
+      <Field label="Name" {...field('label')} placeholder="orders" hint={existing ? undefined : nameHint} />
+      <Servers form={form} faults={faults} onChange={onChange} />
+      <fieldset class="group">
+        <legend>Log-in</legend>
+        <div class="columns-2">
+          <Field label="User" {...field('user')} />
+          <Field label="Password" type="password" {...field('password')} />
+        </div>
+        <p class="hint">
+          {existing
+            ? 'The mask keeps the stored value.'
+            : 'A user with only the permissions that the queries need. The hub encrypts the password before it stores it, and no answer contains it.'}
+        </p>
+      </fieldset>
+      <Security form={form} faults={faults} set={set} />
+      <details class="more">
+        <summary>More settings</summary>
+        <div class="columns-2">
+          <Field
+            label="Maximum connections"
+            value={form.poolMax}
+            fault={faults.poolMax}
+            onInput={set('poolMax')}
+            placeholder="default of the hub"
+          />
+          <Field
+            label="Statement time limit, ms"
+            value={form.statementTimeoutMs}
+            fault={faults.statementTimeoutMs}
+            onInput={set('statementTimeoutMs')}
+            placeholder="default of the hub"
+          />
+        </div>
+        <ServerFields form={form} faults={faults} onChange={onChange} />
+      </details>
+      {children}
+    </>
+  );
+}
+
+const nameHint = 'How people find it. Without one it has the name of the database.';
+
+/** An address such as most services show it. It is taken apart at once and not kept, because it may have a password. */
+function Address({ form, onChange }: Pick<SourceFieldsProps, 'form' | 'onChange'>) {
+  const [text, setText] = useState('');
+  const [filled, setFilled] = useState<string>();
+  const read = (typed: string) => {
+    const read = formOfAddress(typed, form);
+    if (read === undefined) {
+      setText(typed);
+      return;
+    }
+    setText('');
+    setFilled(`Filled from the address of ${read.host}.`);
+    onChange(read);
+  };
+  const isWrong = text.trim() !== '';
+  return (
+    <div class="address">
+      <Field
+        label="Paste an address"
+        value={text}
+        onInput={read}
+        mono
+        autofocus
+        placeholder="postgres://user:password@db.example.com:5432/orders"
+        fault={
+          isWrong ? 'An address begins with postgres://, mysql://, mariadb:// or mongodb://.' : undefined
+        }
+        hint="It fills the form. Or write the fields yourself."
+      />
+      <p class="hint good-text" role="status">
+        {!isWrong && filled}
+      </p>
+    </div>
+  );
+}
+
+function Servers({ form, faults, onChange }: Pick<SourceFieldsProps, 'form' | 'faults' | 'onChange'>) {
   const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
   const setHost = (text: string) => onChange(formOfAddress(text, form) ?? { ...form, host: text });
   const setEngine = (engine: string) => {
@@ -30,93 +134,78 @@ export function SourceFields({ form, onChange, existing = false, children }: Sou
     onChange({ ...form, engine, port: isDefault && isEngine(engine) ? defaultPorts[engine] : form.port });
   };
   return (
-    <>
+    <fieldset class="group">
+      <legend>Server</legend>
       <div class="columns-2">
-        <Field
-          label="Name"
-          value={form.label}
-          onInput={set('label')}
-          placeholder="orders"
-          autofocus={!existing}
-        />
         <Choice
           label="Engine"
           value={form.engine}
+          fault={faults.engine}
           options={Object.entries(engineNames)}
           onChange={setEngine}
         />
+        <Field label="Database" value={form.database} fault={faults.database} onInput={set('database')} />
       </div>
       <div class="columns-host">
         <Field
           label="Host"
           value={form.host}
+          fault={faults.host}
           onInput={setHost}
-          required
           placeholder="db.example.com"
-          hint="As seen from the hub, not from your browser. A pasted postgres:// or mysql:// address fills the form."
+          hint="As seen from the hub, not from your browser."
         />
-        <Field label="Port" value={form.port} onInput={set('port')} required />
+        <Field label="Port" value={form.port} fault={faults.port} onInput={set('port')} />
       </div>
       <SrvTick form={form} onChange={onChange} />
-      <Field label="Database" value={form.database} onInput={set('database')} required />
-      <div class="columns-2">
-        <Field
-          label="User"
-          value={form.user}
-          onInput={set('user')}
-          hint={
-            existing
-              ? 'The mask keeps the stored value.'
-              : 'A user with only the permissions that the queries need.'
-          }
-        />
-        <Field label="Password" type="password" value={form.password} onInput={set('password')} />
-      </div>
-      <Choice label="TLS" value={form.tlsMode} options={tlsModes} onChange={set('tlsMode')} />
-      <MoreSettings form={form} set={set}>
-        <ServerFields form={form} onChange={onChange} />
-      </MoreSettings>
-      {children}
-    </>
+    </fieldset>
   );
 }
 
-function MoreSettings({
-  form,
-  set,
-  children,
-}: {
-  form: SourceForm;
+interface SecurityProps extends Pick<SourceFieldsProps, 'form' | 'faults'> {
   set(name: keyof SourceForm): (value: string) => void;
-  children: ComponentChildren;
-}) {
+}
+
+function Security({ form, faults, set }: SecurityProps) {
+  const hasCertificates = [form.ca, form.cert, form.clientKey].some((text) => text !== '');
   return (
-    <details class="more">
-      <summary>More settings</summary>
+    <fieldset class="group">
+      <legend>Encryption</legend>
+      <Choice
+        label="TLS"
+        value={form.tlsMode}
+        fault={faults.tlsMode}
+        options={tlsModes}
+        onChange={set('tlsMode')}
+      />
       {form.tlsMode !== 'disable' && (
-        <>
-          <Field label="Certificate authority (PEM)" value={form.ca} onInput={set('ca')} rows={2} />
+        <details class="more" open={hasCertificates}>
+          <summary>Certificates</summary>
+          <Field
+            label="Certificate authority (PEM)"
+            value={form.ca}
+            fault={faults.ca}
+            onInput={set('ca')}
+            rows={2}
+          />
           <div class="columns-2">
-            <Field label="Client certificate (PEM)" value={form.cert} onInput={set('cert')} rows={2} />
-            <Field label="Client key (PEM)" value={form.clientKey} onInput={set('clientKey')} rows={2} />
+            <Field
+              label="Client certificate (PEM)"
+              value={form.cert}
+              fault={faults.cert}
+              onInput={set('cert')}
+              rows={2}
+            />
+            <Field
+              label="Client key (PEM)"
+              value={form.clientKey}
+              fault={faults.clientKey}
+              onInput={set('clientKey')}
+              rows={2}
+            />
           </div>
-        </>
+        </details>
       )}
-      <div class="columns-2">
-        <Field
-          label="Maximum connections"
-          value={form.poolMax}
-          onInput={set('poolMax')}
-          placeholder="default of the hub"
-        />
-        <Field
-          label="Statement time limit, ms"
-          value={form.statementTimeoutMs}
-          onInput={set('statementTimeoutMs')}
-          placeholder="default of the hub"
-        />
-      </div>
-      {children}
-    </details>
+    </fieldset>
   );
 }

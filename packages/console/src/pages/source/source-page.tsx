@@ -15,9 +15,10 @@ import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
+import { type FormFaults, faultsOfForm, faultsOfProblem, unchanged } from './form-faults.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
-import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
-import { SourceFields } from './source-form.tsx';
+import { formOf, type SourceForm, setPooling, type Tested, testSource, updateSource } from './settings.ts';
+import { focusFirstFault, SourceFields } from './source-form.tsx';
 
 const tabs = [
   ['schema', 'Schema'],
@@ -133,9 +134,20 @@ function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }
   const [form, setForm] = useState(() => formOf(source));
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
+  const [faults, setFaults] = useState<FormFaults>({});
   const dirty = JSON.stringify(form) !== JSON.stringify(formOf(source));
-  const submit = async (event: Event) => {
+  const change = (next: SourceForm) => {
+    setForm(next);
+    setFaults(unchanged(faults, form, next));
+  };
+  const submit = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
+    const seen = faultsOfForm(form);
+    setFaults(seen);
+    if (Object.keys(seen).length > 0) {
+      focusFirstFault(event.currentTarget);
+      return;
+    }
     setBusy(true);
     setProblem(undefined);
     try {
@@ -144,14 +156,16 @@ function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }
       onSaved();
       await loadTree();
     } catch (err) {
-      setProblem(problemOf(err));
+      const failed = problemOf(err);
+      setProblem(failed);
+      setFaults(faultsOfProblem(failed, form));
     }
     setBusy(false);
   };
   return (
     <form class="form card narrow" onSubmit={submit}>
       <fieldset class="bare" disabled={!may('sources:write')}>
-        <SourceFields form={form} onChange={setForm} existing>
+        <SourceFields form={form} faults={faults} onChange={change} existing>
           <p class="hint">
             Another engine, server, TLS mode or authentication mechanism needs user and password again: they
             are encrypted for one address.

@@ -1,6 +1,6 @@
 /** Joins that the foreign keys of a source allow. */
 
-import type { Completion, Relation } from './protocol.ts';
+import type { Completion, TableJson } from './protocol.ts';
 
 interface Mentioned {
   table: { schema: string; name: string };
@@ -21,6 +21,26 @@ export function aliasFor(name: string, taken: ReadonlySet<string>): string {
   return alias;
 }
 
+interface Side {
+  schema: string;
+  table: string;
+  columns: string[];
+}
+
+/** A foreign key. */
+export interface Relation {
+  from: Side;
+  to: Side;
+}
+
+export const relationsOf = (tables: readonly TableJson[]): Relation[] =>
+  tables.flatMap(({ schema, name, foreignKeys }) =>
+    foreignKeys.map((key) => ({
+      from: { schema, table: name, columns: key.columns },
+      to: { schema: key.schema, table: key.table, columns: key.referencedColumns },
+    })),
+  );
+
 /** Offers each table that a foreign key connects with a table of the statement, with its condition. */
 export function joinsOf(mentioned: readonly Mentioned[], relations: readonly Relation[]): Completion[] {
   const taken = new Set(mentioned.map(({ alias }) => alias));
@@ -32,7 +52,10 @@ export function joinsOf(mentioned: readonly Mentioned[], relations: readonly Rel
       if (!isFrom && !isTo) return [];
       const [own, other] = isFrom ? [from, to] : [to, from];
       const short = aliasFor(other.table, taken);
-      const text = `${other.table} ${short} ON ${short}.${other.column} = ${alias}.${own.column}`;
+      const conditions = other.columns.map(
+        (column, i) => `${short}.${column} = ${alias}.${own.columns[i] ?? ''}`,
+      );
+      const text = `${other.table} ${short} ON ${conditions.join(' AND ')}`;
       return [{ label: text, kind: 'join', detail: 'foreign key', insert: text }];
     }),
   );

@@ -5,12 +5,31 @@ export interface TableHit {
   schema: string;
   name: string;
   kind: string;
+  comment?: string | undefined;
+  /** Absent if the database has no estimate. */
+  rowEstimate?: number | undefined;
 }
 
 export interface ColumnHit {
   name: string;
   type: string;
   nullable: boolean;
+  comment?: string;
+}
+
+export interface ForeignKey {
+  columns: string[];
+  /** Of the table that it references. */
+  schema: string;
+  table: string;
+  referencedColumns: string[];
+}
+
+/** A table as the hub describes it. */
+export interface TableJson extends Omit<TableHit, 'sourceId'> {
+  columns: ColumnHit[];
+  primaryKey: string[];
+  foreignKeys: ForeignKey[];
 }
 
 export interface Completion {
@@ -19,12 +38,6 @@ export interface Completion {
   detail: string;
   /** What is inserted, if it is not the name. */
   insert?: string;
-}
-
-/** A foreign key of one column. */
-export interface Relation {
-  from: { schema: string; table: string; column: string };
-  to: { schema: string; table: string; column: string };
 }
 
 export interface CompletionAnswer {
@@ -38,14 +51,13 @@ export interface CompletionAnswer {
 export type SchemaRequest =
   | { op: 'load'; sourceId: string; text: string }
   | { op: 'search'; sourceId?: string; text: string; max: number }
-  | { op: 'relations'; sourceId: string; relations: Relation[] }
-  | { op: 'columns'; sourceId: string; schema: string; table: string }
+  | { op: 'table'; sourceId: string; schema: string; name: string }
   | { op: 'complete'; sourceId: string; text: string; at: number };
 
 export interface Answers {
   load: { tables: number };
   search: { tables: TableHit[]; total: number };
-  relations: null;
-  columns: ColumnHit[];
+  /** Undefined if it is not in the schema. */
+  table: TableJson | undefined;
   complete: CompletionAnswer;
 }

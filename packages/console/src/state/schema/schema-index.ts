@@ -1,7 +1,6 @@
 /** Schemas of sources, read once for a tab and kept in a worker. */
 
 import { addressOf, call, part } from '../../api/client.ts';
-import { readRelations } from './details.ts';
 import type { Answers, SchemaRequest, TableHit } from './protocol.ts';
 
 export type { TableHit } from './protocol.ts';
@@ -54,21 +53,11 @@ export function loadSchema(sourceId: string, { again = false } = {}): Promise<nu
   return loading;
 }
 
-const related = new Set<string>();
-
-/** Reads the foreign keys of a source once, for the completion of joins. */
-export async function loadRelations(sourceId: string, engine: string): Promise<void> {
-  if (related.has(sourceId)) return;
-  related.add(sourceId);
-  const [relations] = await Promise.all([readRelations(sourceId, engine), loadSchema(sourceId)]);
-  await ask({ op: 'relations', sourceId, relations });
-}
-
 export const searchTables = (sourceId: string, text: string, max: number) =>
   ask({ op: 'search', sourceId, text, max });
 
-export const columnsOf = (sourceId: string, schema: string, table: string) =>
-  ask({ op: 'columns', sourceId, schema, table });
+export const readTable = (sourceId: string, schema: string, name: string) =>
+  ask({ op: 'table', sourceId, schema, name });
 
 /** Tables of every schema that this tab has read. */
 export async function searchLoaded(text: string): Promise<TableHit[]> {

@@ -15,10 +15,6 @@ const scope = globalThis as unknown as {
 
 function answer(asked: SchemaRequest): Answers[keyof Answers] {
   if (asked.op === 'load') return load(asked.sourceId, asked.text);
-  if (asked.op === 'relations') {
-    indexes.get(asked.sourceId)?.setRelations(asked.relations);
-    return null;
-  }
   if (asked.op === 'search') {
     const searched = asked.sourceId === undefined ? [...indexes.values()] : [indexes.get(asked.sourceId)];
     const results = searched.map((index) => index?.search(asked.text, asked.max));
@@ -28,7 +24,7 @@ function answer(asked: SchemaRequest): Answers[keyof Answers] {
     };
   }
   const index = indexes.get(asked.sourceId);
-  if (asked.op === 'columns') return index?.columns(asked.schema, asked.table) ?? [];
+  if (asked.op === 'table') return index?.table(asked.schema, asked.name);
   return index?.complete(asked.text, asked.at) ?? { from: asked.at, options: [], cut: false };
 }
 

@@ -5,7 +5,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../api/client.ts';
-import { complete, loadRelations, loadSchema } from '../../state/schema/schema-index.ts';
+import { complete, loadSchema } from '../../state/schema/schema-index.ts';
 import { pieces } from './highlight.ts';
 import type { EditorHandle, EditorModule, Fault } from './protocol.ts';
 
@@ -48,7 +48,6 @@ function useEditor(props: CodeEditorProps) {
     setState('loading');
     // The schema is for completion. The editor works without it.
     loadSchema(sourceId).catch(() => undefined);
-    loadRelations(sourceId, engine).catch(() => undefined);
     try {
       const { openEditor } = await loadEditor();
       await compositionEnd(field.current);

@@ -37,3 +37,28 @@ it('leaves host names and other addresses alone', () => {
   for (const text of ['db.example.com', 'postgres', 'postgres://', 'redis://db', ''])
     expect(formOfAddress(text, emptyForm)).toBeUndefined();
 });
+
+it('reads addresses of several servers, and those of MongoDB', () => {
+  expect(formOfAddress('postgres://db1:6000,db2,[::1]:7000/shop', emptyForm)).toMatchObject({
+    host: 'db1',
+    port: '6000',
+    hosts: 'db2\n[::1]:7000',
+    database: 'shop',
+  });
+  const address =
+    'mongodb+srv://reader:a:b@shop.example/orders?authSource=admin&replicaSet=rs0&readPreference=SECONDARY';
+  expect(formOfAddress(address, emptyForm)).toMatchObject({
+    engine: 'mongodb',
+    srv: true,
+    host: 'shop.example',
+    port: '27017',
+    database: 'orders',
+    user: 'reader',
+    password: 'a:b',
+    tlsMode: 'verify-full',
+    authSource: 'admin',
+    replicaSet: 'rs0',
+    readPreference: 'secondary',
+  });
+  expect(formOfAddress('mongodb://db/orders?ssl=false', emptyForm)).toMatchObject({ tlsMode: 'disable' });
+});

@@ -1,24 +1,29 @@
 import { expect, it } from 'vitest';
 import { ctesIn } from '../../../src/state/schema/ctes.ts';
 import { aliasFor } from '../../../src/state/schema/joins.ts';
+import type { ForeignKey } from '../../../src/state/schema/protocol.ts';
 import { TableIndex } from '../../../src/state/schema/table-index.ts';
 
-const table = (name: string, columns: string[], schema = 'public') => ({
+const table = (name: string, columns: string[], foreignKeys: ForeignKey[] = [], schema = 'public') => ({
   schema,
   name,
   kind: 'table',
   columns: columns.map((column) => ({ name: column, type: 'text', nullable: true })),
+  primaryKey: [],
+  foreignKeys,
+});
+const references = (columns: string[], name: string, referencedColumns: string[]): ForeignKey => ({
+  columns,
+  schema: 'public',
+  table: name,
+  referencedColumns,
 });
 const index = new TableIndex('s', [
-  table('orders', ['id', 'customer_id']),
+  table('orders', ['id', 'customer_id'], [references(['customer_id'], 'customers', ['id'])]),
   table('customers', ['id', 'name']),
-  table('ledger', ['amount'], 'books'),
-]);
-index.setRelations([
-  {
-    from: { schema: 'public', table: 'orders', column: 'customer_id' },
-    to: { schema: 'public', table: 'customers', column: 'id' },
-  },
+  table('units', ['area', 'no'], [references(['area', 'no'], 'zones', ['code', 'number'])]),
+  table('zones', ['code', 'number']),
+  table('ledger', ['amount'], [], 'books'),
 ]);
 const at = (marked: string): string[] => {
   const cursor = marked.indexOf('|');
@@ -29,6 +34,7 @@ it('offers joins by foreign keys, from both sides', () => {
   expect(at('SELECT * FROM orders o JOIN |')[0]).toBe('customers c ON c.id = o.customer_id');
   expect(at('SELECT * FROM customers c JOIN or|')[0]).toBe('orders o ON o.customer_id = c.id');
   expect(at('SELECT * FROM orders c JOIN |')[0]).toBe('customers c2 ON c2.id = c.customer_id');
+  expect(at('SELECT * FROM units u JOIN |')[0]).toBe('zones z ON z.code = u.area AND z.number = u.no');
   expect(at('SELECT * FROM ledger l JOIN c|')).toEqual(['customers']);
 });
 

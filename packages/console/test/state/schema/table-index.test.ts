@@ -7,6 +7,8 @@ const table = (name: string, columns: string[], schema = 'public') => ({
   name,
   kind: 'table',
   columns: columns.map((one) => column(one)),
+  primaryKey: [],
+  foreignKeys: [],
 });
 const index = new TableIndex('s', [
   table('orders', ['id', 'region', 'placed_at']),

@@ -337,7 +337,11 @@ export interface Column {
     | boolean
     | undefined;
   /** The JSON type of the values, apart from null; only for described queries. */
-  jsonType?: string | undefined;
+  jsonType?:
+    | string
+    | undefined;
+  /** Only for columns of tables that have one. */
+  comment?: string | undefined;
 }
 
 export interface SchemaTable {
@@ -346,6 +350,24 @@ export interface SchemaTable {
   /** table or view. */
   kind: string;
   columns: Column[];
+  comment?:
+    | string
+    | undefined;
+  /** Absent if the database has no estimate. */
+  rowEstimate?:
+    | number
+    | undefined;
+  /** The names of the columns. */
+  primaryKey: string[];
+  foreignKeys: ForeignKey[];
+}
+
+export interface ForeignKey {
+  /** The names of the columns, in the order of `referenced_columns`. */
+  columns: string[];
+  schema: string;
+  table: string;
+  referencedColumns: string[];
 }
 
 export interface ReadSchemaRequest {
@@ -2154,7 +2176,7 @@ export const TestSourceResponse: MessageFns<TestSourceResponse> = {
 };
 
 function createBaseColumn(): Column {
-  return { name: "", type: "", nullable: undefined, jsonType: undefined };
+  return { name: "", type: "", nullable: undefined, jsonType: undefined, comment: undefined };
 }
 
 export const Column: MessageFns<Column> = {
@@ -2170,6 +2192,9 @@ export const Column: MessageFns<Column> = {
     }
     if (message.jsonType !== undefined) {
       writer.uint32(34).string(message.jsonType);
+    }
+    if (message.comment !== undefined) {
+      writer.uint32(42).string(message.comment);
     }
     return writer;
   },
@@ -2219,6 +2244,14 @@ export const Column: MessageFns<Column> = {
             message.jsonType = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.comment = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2233,7 +2266,16 @@ export const Column: MessageFns<Column> = {
 };
 
 function createBaseSchemaTable(): SchemaTable {
-  return { schema: "", name: "", kind: "", columns: [] };
+  return {
+    schema: "",
+    name: "",
+    kind: "",
+    columns: [],
+    comment: undefined,
+    rowEstimate: undefined,
+    primaryKey: [],
+    foreignKeys: [],
+  };
 }
 
 export const SchemaTable: MessageFns<SchemaTable> = {
@@ -2249,6 +2291,18 @@ export const SchemaTable: MessageFns<SchemaTable> = {
     }
     for (const v of message.columns) {
       Column.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.comment !== undefined) {
+      writer.uint32(42).string(message.comment);
+    }
+    if (message.rowEstimate !== undefined) {
+      writer.uint32(48).uint64(message.rowEstimate);
+    }
+    for (const v of message.primaryKey) {
+      writer.uint32(58).string(v!);
+    }
+    for (const v of message.foreignKeys) {
+      ForeignKey.encode(v!, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -2296,6 +2350,117 @@ export const SchemaTable: MessageFns<SchemaTable> = {
             }
 
             message.columns.push(Column.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.comment = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.rowEstimate = longToNumber(reader.uint64());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.primaryKey.push(reader.string());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.foreignKeys.push(ForeignKey.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForeignKey(): ForeignKey {
+  return { columns: [], schema: "", table: "", referencedColumns: [] };
+}
+
+export const ForeignKey: MessageFns<ForeignKey> = {
+  encode(message: ForeignKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.columns) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.schema !== "") {
+      writer.uint32(18).string(message.schema);
+    }
+    if (message.table !== "") {
+      writer.uint32(26).string(message.table);
+    }
+    for (const v of message.referencedColumns) {
+      writer.uint32(34).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForeignKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForeignKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.columns.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.schema = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.table = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.referencedColumns.push(reader.string());
             continue;
           }
         }

@@ -27,6 +27,8 @@ export async function readSchema(database: string, ask: Ask): Promise<Schema> {
       name,
       kind: type === 'view' ? 'view' : 'table',
       columns: columnsOf(sampled.cursor.firstBatch),
+      primaryKey: [],
+      foreignKeys: [],
     });
   }
   tables.sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -7,7 +7,12 @@ import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { createResponseWriter } from '../../result/response-writer.ts';
-import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
+import {
+  commentLengthMax,
+  schemaColumnsMax,
+  schemaKeyColumnsMax,
+  toSchema,
+} from '../shared/schema-tables.ts';
 import { brokenError } from './errors.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
@@ -15,14 +20,30 @@ import type { Prepared } from './statements.ts';
 import { literal, wordsOf } from './text.ts';
 import { kindOf, typeName } from './values.ts';
 
-const text = `
-  SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES'
+const isShown = (
+  of: string,
+) => `${of}.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
+    AND (DATABASE() IS NULL OR ${of}.TABLE_SCHEMA = DATABASE())`;
+
+const comment = (text: string) => `LEFT(${text}, ${commentLengthMax})`;
+
+/** The comment of a view is VIEW, and says nothing. */
+const columnsText = `
+  SELECT c.TABLE_SCHEMA, c.TABLE_NAME, t.TABLE_TYPE LIKE '%VIEW%', c.COLUMN_NAME, c.COLUMN_TYPE, c.IS_NULLABLE = 'YES',
+    ${comment('c.COLUMN_COMMENT')}, IF(t.TABLE_TYPE LIKE '%VIEW%', '', ${comment('t.TABLE_COMMENT')}), t.TABLE_ROWS
   FROM information_schema.COLUMNS c
   JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
-  WHERE c.TABLE_SCHEMA NOT IN ('information_schema', 'mysql', 'performance_schema', 'sys')
-    AND (DATABASE() IS NULL OR c.TABLE_SCHEMA = DATABASE())
+  WHERE ${isShown('c')}
   ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION
   LIMIT ${schemaColumnsMax + 1}`;
+
+const keysText = `
+  SELECT k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_SCHEMA,
+    k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME
+  FROM information_schema.KEY_COLUMN_USAGE k
+  WHERE ${isShown('k')} AND (k.CONSTRAINT_NAME = 'PRIMARY' OR k.REFERENCED_TABLE_NAME IS NOT NULL)
+  ORDER BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION
+  LIMIT ${schemaKeyColumnsMax}`;
 
 const timeoutMs = 30_000;
 /** Far more than the selected columns need. */
@@ -33,6 +54,39 @@ interface Runner {
 }
 
 export async function readSchema(connection: Runner): Promise<Schema> {
+  const columns = await readRows(connection, 'hub schema', columnsText);
+  const keys = await readRows(connection, 'hub keys', keysText);
+  return toSchema(
+    columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
+      schema: String(schema),
+      name: String(name),
+      kind: isView === 1 ? 'view' : 'table',
+      column: {
+        name: String(column),
+        type: String(type),
+        nullable: nullable === 1,
+        comment: textOf(comment),
+      },
+      comment: textOf(tableComment),
+      rowEstimate: rows === null ? undefined : Number(rows),
+    })),
+    keys.map(([schema, name, key, column, referencedSchema, table, referencedColumn]) => ({
+      schema: String(schema),
+      name: String(name),
+      key: String(key),
+      column: String(column),
+      referenced:
+        table === null
+          ? undefined
+          : { schema: String(referencedSchema), table: String(table), column: String(referencedColumn) },
+    })),
+  );
+}
+
+const textOf = (value: unknown): string | undefined => (value ? String(value) : undefined);
+
+/** The connection keeps the statement prepared under the key. */
+async function readRows(connection: Runner, key: string, text: string): Promise<unknown[][]> {
   const chunks: Buffer[] = [];
   let bytesLeft = schemaBytesMax;
   const reply = {
@@ -44,22 +98,12 @@ export async function readSchema(connection: Runner): Promise<Schema> {
     onDrain: () => {},
   };
   const answer = createResponseWriter({ format: 'json', numbers: 'auto', meta: false, reply });
-  const statement: Statement = { key: 'hub schema', text, params: [], kind: 'read' };
+  const statement: Statement = { key, text, params: [], kind: 'read' };
   const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
   if (bytesLeft < 0) throw brokenError(new RangeError('The response to a query of the hub is too long.'));
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
-  return toSchema(
-    data.map((row) => {
-      const [schema, name, isView, column, type, nullable] = Object.values(row);
-      return {
-        schema: String(schema),
-        name: String(name),
-        kind: isView === 1 ? 'view' : 'table',
-        column: { name: String(column), type: String(type), nullable: nullable === 1 },
-      };
-    }),
-  );
+  return data.map((row) => Object.values(row));
 }
 
 type RunQuery = (query: string) => Promise<TextRow[]>;

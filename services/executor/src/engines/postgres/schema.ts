@@ -1,31 +1,74 @@
 /** Reads the tables that the source's user may see, and describes the columns of a statement before it runs. */
 
 import type { Schema, Signature, Statement } from '../../ports/engine.ts';
-import { schemaColumnsMax, toSchema } from '../shared/schema-tables.ts';
+import {
+  commentLengthMax,
+  schemaColumnsMax,
+  schemaKeyColumnsMax,
+  toSchema,
+} from '../shared/schema-tables.ts';
 import type { FieldDescription } from './protocol.ts';
 import type { Statements } from './statements.ts';
 import { kindOf, typeName } from './values.ts';
 
-const text = `
-  SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull
+const isShown = `n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_toast%'
+    AND has_table_privilege(c.oid, 'SELECT')`;
+
+const comment = (text: string) => `left(${text}, ${commentLengthMax})`;
+
+/** Before the first ANALYZE, `reltuples` is -1, or 0 up to version 13. */
+const columnsText = `
+  SELECT n.nspname, c.relname, c.relkind IN ('v', 'm'), a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+    ${comment('d.description')}, ${comment("obj_description(c.oid, 'pg_class')")},
+    CASE WHEN c.reltuples > 0 THEN CAST(c.reltuples AS bigint) WHEN c.reltuples = 0 AND c.relpages > 0 THEN 0 END
   FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-    AND n.nspname NOT LIKE 'pg_toast%' AND has_table_privilege(c.oid, 'SELECT')
+  LEFT JOIN pg_description d ON d.classoid = CAST('pg_class' AS regclass) AND d.objoid = c.oid AND d.objsubid = a.attnum
+  WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND ${isShown}
   ORDER BY 1, 2, a.attnum
   LIMIT ${schemaColumnsMax + 1}`;
+
+const keysText = `
+  SELECT n.nspname, c.relname, k.conname, a.attname, fn.nspname, f.relname, fa.attname
+  FROM pg_constraint k
+  JOIN pg_class c ON c.oid = k.conrelid
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  CROSS JOIN LATERAL generate_subscripts(k.conkey, 1) AS place
+  JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[place]
+  LEFT JOIN pg_class f ON f.oid = k.confrelid
+  LEFT JOIN pg_namespace fn ON fn.oid = f.relnamespace
+  LEFT JOIN pg_attribute fa ON fa.attrelid = f.oid AND fa.attnum = k.confkey[place]
+  WHERE k.contype IN ('p', 'f') AND ${isShown}
+  ORDER BY 1, 2, 3, place
+  LIMIT ${schemaKeyColumnsMax}`;
 
 export async function readSchema(connection: {
   rows(text: string): Promise<(string | null)[][]>;
 }): Promise<Schema> {
-  const rows = await connection.rows(text);
+  const columns = await connection.rows(columnsText);
+  const keys = await connection.rows(keysText);
   return toSchema(
-    rows.map(([schema, name, isView, column, type, nullable]) => ({
+    columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
       schema: schema ?? '',
       name: name ?? '',
       kind: isView === 't' ? 'view' : 'table',
-      column: { name: column ?? '', type: type ?? '', nullable: nullable === 't' },
+      column: {
+        name: column ?? '',
+        type: type ?? '',
+        nullable: nullable === 't',
+        comment: comment || undefined,
+      },
+      comment: tableComment || undefined,
+      rowEstimate: rows == null ? undefined : Number(rows),
+    })),
+    keys.map(([schema, name, key, column, foreignSchema, table, foreignColumn]) => ({
+      schema: schema ?? '',
+      name: name ?? '',
+      key: key ?? '',
+      column: column ?? '',
+      referenced:
+        table == null ? undefined : { schema: foreignSchema ?? '', table, column: foreignColumn ?? '' },
     })),
   );
 }

@@ -1,27 +1,72 @@
-/** Groups the rows of an engine's column catalog by table, up to a limit. */
+/** Groups the rows of an engine's catalogs of columns and keys by table, up to a limit. */
 
-import type { ColumnInfo, Schema, SchemaTable } from '../../ports/engine.ts';
+import type { ColumnInfo, ForeignKey, Schema, SchemaTable } from '../../ports/engine.ts';
 
 /** Engines query one more column, to detect that some are left out. */
 export const schemaColumnsMax = 50_000;
+/** The columns of all keys. Keys beyond it are left out, because they only help people. */
+export const schemaKeyColumnsMax = 50_000;
+/** Engines cut longer comments, so that the schema stays small. */
+export const commentLengthMax = 200;
 
-export interface SchemaColumn extends Pick<SchemaTable, 'schema' | 'name' | 'kind'> {
+export interface SchemaColumn
+  extends Pick<SchemaTable, 'schema' | 'name' | 'kind' | 'comment' | 'rowEstimate'> {
   column: ColumnInfo;
 }
 
-/** `columns` must be ordered by table. Leaves out a table whose columns are incomplete, unless it is the only one. */
-export function toSchema(columns: SchemaColumn[]): Schema {
+/** A column of a primary key, or of a foreign key. */
+export interface KeyColumn extends Pick<SchemaTable, 'schema' | 'name'> {
+  /** Unique among the keys of the table. */
+  key: string;
+  column: string;
+  /** What a foreign key references; undefined in a primary key. */
+  referenced: { schema: string; table: string; column: string } | undefined;
+}
+
+/**
+ * `columns` must be ordered by table, and `keys` by key. Leaves out a table whose columns are incomplete, unless it is the
+ * only one.
+ */
+export function toSchema(columns: SchemaColumn[], keys: KeyColumn[]): Schema {
   const tables: SchemaTable[] = [];
   for (const { column, ...table } of columns.slice(0, schemaColumnsMax)) {
-    if (!isOf(table, tables.at(-1))) tables.push({ ...table, columns: [] });
+    if (!isOf(table, tables.at(-1))) tables.push({ ...table, columns: [], primaryKey: [], foreignKeys: [] });
     tables.at(-1)?.columns.push(column);
   }
+  addKeys(tables, keys);
   const next = columns[schemaColumnsMax];
   if (next === undefined) return { tables };
   if (tables.length > 1 && isOf(next, tables.at(-1))) tables.pop();
   return { tables, truncated: true };
 }
 
-function isOf(one: Pick<SchemaTable, 'schema' | 'name'>, table: SchemaTable | undefined): boolean {
+function addKeys(tables: SchemaTable[], keys: KeyColumn[]): void {
+  const byName = new Map(tables.map((table) => [idOf(table), table]));
+  const foreignKeys = new Map<string, ForeignKey>();
+  for (const { key, column, referenced, ...table } of keys) {
+    const owner = byName.get(idOf(table));
+    if (owner === undefined) continue;
+    if (referenced === undefined) {
+      owner.primaryKey.push(column);
+      continue;
+    }
+    const id = JSON.stringify([table.schema, table.name, key]);
+    let foreignKey = foreignKeys.get(id);
+    if (foreignKey === undefined) {
+      const { schema, table } = referenced;
+      foreignKey = { columns: [], schema, table, referencedColumns: [] };
+      foreignKeys.set(id, foreignKey);
+      owner.foreignKeys.push(foreignKey);
+    }
+    foreignKey.columns.push(column);
+    foreignKey.referencedColumns.push(referenced.column);
+  }
+}
+
+type Named = Pick<SchemaTable, 'schema' | 'name'>;
+
+const idOf = ({ schema, name }: Named): string => JSON.stringify([schema, name]);
+
+function isOf(one: Named, table: SchemaTable | undefined): boolean {
   return one.schema === table?.schema && one.name === table.name;
 }

@@ -119,6 +119,8 @@ describe.skipIf(MONGODB_URL === undefined)('mongodb (needs MONGODB_URL)', () => 
         { name: 'a', type: 'int | string', nullable: false },
         { name: 'b', type: 'null', nullable: true },
       ],
+      primaryKey: [],
+      foreignKeys: [],
     });
   });
 

@@ -9,7 +9,7 @@ const columnsOf = (name: string, count: number) =>
     column: { name: `c${i}`, type: 'integer' },
   }));
 const shapeOf = (columns: ReturnType<typeof columnsOf>) => {
-  const { tables, truncated } = toSchema(columns);
+  const { tables, truncated } = toSchema(columns, []);
   return [tables.map(({ name, columns }) => `${name} ${columns.length}`), truncated];
 };
 
@@ -22,4 +22,31 @@ it('says when there are more columns than one answer holds, and shows whole tabl
     true,
   ]);
   expect(shapeOf(columnsOf('a', schemaColumnsMax + 1))).toEqual([[`a ${schemaColumnsMax}`], true]);
+});
+
+it('groups the columns of keys, and leaves out those of tables that are not shown', () => {
+  const at = (name: string, key: string, column: string) => ({ schema: 's', name, key, column });
+  const to = (table: string, column: string) => ({ schema: 's', table, column });
+  const { tables } = toSchema(
+    [...columnsOf('a', 2), ...columnsOf('b', 1)],
+    [
+      { ...at('a', 'first', 'c0'), referenced: to('x', 'i') },
+      { ...at('a', 'first', 'c1'), referenced: to('x', 'j') },
+      { ...at('a', 'second', 'c1'), referenced: to('b', 'c0') },
+      { ...at('a', 'a_pkey', 'c1'), referenced: undefined },
+      { ...at('a', 'a_pkey', 'c0'), referenced: undefined },
+      { ...at('hidden', 'h_pkey', 'c0'), referenced: undefined },
+      { ...at('hidden', 'first', 'c0'), referenced: to('b', 'c0') },
+    ],
+  );
+  expect(tables).toMatchObject([
+    {
+      primaryKey: ['c1', 'c0'],
+      foreignKeys: [
+        { columns: ['c0', 'c1'], schema: 's', table: 'x', referencedColumns: ['i', 'j'] },
+        { columns: ['c1'], schema: 's', table: 'b', referencedColumns: ['c0'] },
+      ],
+    },
+    { primaryKey: [], foreignKeys: [] },
+  ]);
 });

@@ -35,10 +35,10 @@ export function UseView({ work }: { work: QueryWork }) {
   const isForPages = name === 'Web page';
   const made = keys[isForPages ? 'pages' : 'programs'];
   const call = callOf(work, made);
-  const secrets = work.fields.value.filter(
-    ({ key, secret }) => secret && work.values.value[key] !== undefined,
-  );
-  const form = formOf(name, call, { query, secrets: secrets.map(({ key }) => key) });
+  const secrets = work.fields.value
+    .filter(({ key, secret }) => secret && work.values.value[key] !== undefined)
+    .map(({ key }) => key);
+  const form = formOf(name, call, { query, secrets });
   const { request } = form;
   const attempt = async () => {
     setTried(true);
@@ -77,8 +77,7 @@ export function UseView({ work }: { work: QueryWork }) {
         <KeyLine made={made} isForPages={isForPages} onMake={() => setMaking(true)} />
         {form.reason !== undefined && <p class="banner">{form.reason}</p>}
         {name === 'Agent' && <ToolForm key={query.config.tool?.name} work={work} />}
-        {form.text !== undefined && <CopyBlock key={name} text={form.text} label={`${name} to copy`} />}
-        {form.text !== undefined && name !== 'Agent' && <SecretNote names={secrets.map(({ key }) => key)} />}
+        {form.text !== undefined && <Code name={name} text={form.text} secrets={secrets} />}
         <p class="hint">{hintOf(name, work)}</p>
         <Facts work={work} />
       </div>
@@ -95,13 +94,19 @@ export function UseView({ work }: { work: QueryWork }) {
   );
 }
 
-function SecretNote({ names }: { names: string[] }) {
-  if (names.length === 0) return null;
-  const list = names.map((key) => `“${placeholderFor(key)}”`).join(' and ');
+/** The text to copy. The file for an agent has no values. */
+function Code({ name, text, secrets }: { name: FormName; text: string; secrets: string[] }) {
+  const list = secrets.map((key) => `“${placeholderFor(key)}”`).join(' and ');
   return (
-    <p class="hint">
-      Replace {list}: secret values are not shown. Try sends {names.length === 1 ? 'the one' : 'those'} above.
-    </p>
+    <>
+      <CopyBlock key={name} text={text} label={`${name} to copy`} />
+      {secrets.length > 0 && name !== 'Agent' && (
+        <p class="hint">
+          Replace {list}: secret values are not shown. Try sends {secrets.length === 1 ? 'the one' : 'those'}{' '}
+          above.
+        </p>
+      )}
+    </>
   );
 }
 

@@ -1,0 +1,161 @@
+/** A table of a schema: its columns with keys and comments, its first rows, and a query to begin with. */
+
+import { useState } from 'preact/hooks';
+import { problemOf } from '../../api/client.ts';
+import type { Problem } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
+import { linkTo } from '../../state/route.ts';
+import { RowStore } from '../../state/rows/row-store.ts';
+import { mayPreview, readFirstRows } from '../../state/schema/preview.ts';
+import type { ColumnHit, TableHit, TableJson } from '../../state/schema/protocol.ts';
+import { readTable } from '../../state/schema/schema-index.ts';
+import { hubId } from '../../state/workspace.ts';
+import { counted } from '../../ui/format.ts';
+import { GridView } from '../../ui/grid/grid-view.tsx';
+import { Icon } from '../../ui/icons.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { firstQuery } from '../query/first-query.ts';
+
+interface TableRowProps {
+  table: TableHit;
+  engine: string;
+  open: boolean;
+  isBeside: boolean;
+  /** Shows the tables with this text. */
+  onSearch(text: string): void;
+}
+
+export function TableRow({ table, engine, open, isBeside, onSearch }: TableRowProps) {
+  const { sourceId, schema, name, kind, comment = '', rowEstimate } = table;
+  const [whole, setWhole] = useState<TableJson>();
+  const load = () => {
+    if (whole === undefined) void readTable(sourceId, schema, name).then(setWhole);
+  };
+  return (
+    <details class="table" open={open} onToggle={({ currentTarget }) => currentTarget.open && load()}>
+      <summary>
+        <Icon name="chevron" />
+        <span class="table-name">{name}</span>
+        <span class="note">
+          {schema}
+          {kind !== 'table' && ` · ${kind}`}
+        </span>
+        <span class="table-comment" title={comment}>
+          {comment}
+        </span>
+        {rowEstimate !== undefined && (
+          <span class="note table-rows" title="The estimate of the database">
+            ≈ {counted(rowEstimate, 'row')}
+          </span>
+        )}
+      </summary>
+      {whole !== undefined && (
+        <div class="table-columns">
+          <ul aria-label={`Columns of ${name}`}>
+            {whole.columns.map((column) => (
+              <ColumnItem key={column.name} column={column} table={whole} onSearch={onSearch} />
+            ))}
+          </ul>
+          <div class="actions start">
+            {mayPreview(engine) && <Preview table={table} engine={engine} />}
+            {!isBeside && may('queries:write') && (
+              <a
+                class="button"
+                href={linkTo('hub', hubId.value ?? '', 'new-query', 'table', sourceId, schema, name)}
+              >
+                Query this table
+              </a>
+            )}
+          </div>
+        </div>
+      )}
+    </details>
+  );
+}
+
+interface ColumnItemProps {
+  column: ColumnHit;
+  table: TableJson;
+  onSearch(text: string): void;
+}
+
+function ColumnItem({ column, table, onSearch }: ColumnItemProps) {
+  const { name, type, nullable, comment = '' } = column;
+  const references = table.foreignKeys.flatMap((key) => {
+    const at = key.columns.indexOf(name);
+    return at < 0 ? [] : [{ table: key.table, column: key.referencedColumns[at] ?? '' }];
+  });
+  return (
+    <li>
+      <span class="column-name">
+        {name}
+        {table.primaryKey.includes(name) && (
+          <span class="key-mark" title="Primary key">
+            <Icon name="key" />
+            <span class="sr-only">, primary key</span>
+          </span>
+        )}
+      </span>
+      <span class="note">
+        {type}
+        {nullable ? '' : ' · not null'}
+      </span>
+      {(references.length > 0 || comment !== '') && (
+        <span class="column-note">
+          {references.map((to) => (
+            <button
+              key={`${to.table}.${to.column}`}
+              type="button"
+              class="reference"
+              title={`Show ${to.table}`}
+              onClick={() => onSearch(to.table)}
+            >
+              <span class="sr-only">references </span>
+              <span aria-hidden="true">→ </span>
+              {to.table}.{to.column}
+            </button>
+          ))}
+          {comment}
+        </span>
+      )}
+    </li>
+  );
+}
+
+function Preview({ table, engine }: { table: TableHit; engine: string }) {
+  const { sourceId, schema, name } = table;
+  const [store, setStore] = useState<RowStore>();
+  const [problem, setProblem] = useState<Problem>();
+  const read = async () => {
+    setProblem(undefined);
+    try {
+      const rows = await readFirstRows(sourceId, firstQuery(engine, { schema, name }));
+      const shown = new RowStore([]);
+      shown.add(rows.map((row) => JSON.stringify(row)));
+      setStore(shown);
+    } catch (err) {
+      setProblem(problemOf(err));
+    }
+  };
+  return (
+    <>
+      <button type="button" onClick={read}>
+        Show ten rows
+      </button>
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      {store !== undefined && store.length === 0 && <p class="hint">It has no rows.</p>}
+      {store !== undefined && store.length > 0 && (
+        <div class="preview" ref={(shown) => shown?.style.setProperty('--rows', String(store.length))}>
+          <GridView
+            store={store}
+            rows={store.length}
+            isTyped={false}
+            filter=""
+            label={`Ten rows of ${name}`}
+            onShown={() => undefined}
+          />
+        </div>
+      )}
+    </>
+  );
+}
