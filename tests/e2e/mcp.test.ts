@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource, database } from '../support/hub.ts';
+import { api, createSource, database, engines } from '../support/hub.ts';
 
 const { url } = inject('hub');
 /** FerretDB reads whole collections to find a document, so creating 1,000 queries there takes minutes. */
@@ -21,6 +22,21 @@ const open = async (key: string, mode: 'legacy' | 'auto' = 'auto', header = 'x-s
 };
 const createKey = async (body: object): Promise<string> =>
   (await api.ok(api.post('/v1/keys', { name: 'agent', ...body }))).key;
+
+/** The statements that run at the database and contain the mark. */
+async function countRunning(engine: string, mark: string): Promise<number> {
+  const { host, port, user, password, database: name } = database(engine);
+  if (engine === 'postgres') {
+    const text = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${mark}%' AND pid <> pg_backend_pid()`;
+    const db = new pg.Client({ host, port, user, password, database: name });
+    await db.connect();
+    return (await db.query(text).finally(() => db.end())).rows[0].n;
+  }
+  const text = `SELECT count(*) AS n FROM information_schema.processlist WHERE command IN ('Query', 'Execute') AND info LIKE '%${mark}%' AND id <> connection_id()`;
+  const db = await mysql.createConnection({ host, port, user, password, database: name });
+  const [found] = await db.query(text).finally(() => db.end());
+  return (found as [{ n: number }])[0].n;
+}
 
 describe('POST /mcp', () => {
   let hubId: string;
@@ -181,42 +197,53 @@ describe('POST /mcp', () => {
     expect((await client.listTools()).tools).toEqual([]);
   });
 
-  it('answers at most 100 rows and 16 kB of a million rows, and ends the statement', async () => {
-    const mark = `agent_${suffix}`;
-    const [rows, bytes] = [
-      await create({ path: `rows-${suffix}`, query: 'SELECT n FROM generate_series(1, 1000000) n' }),
-      await create({
-        path: `bytes-${suffix}`,
-        query: `SELECT n AS ${mark}, repeat('"', :wide::int) AS t FROM generate_series(1, 1000000) n`,
+  describe.each(engines)('of a million rows on %s', (engine) => {
+    const digits = Array.from({ length: 10 }, (_, i) => `SELECT ${i} AS d`).join(' UNION ALL ');
+    const places = [1, 10, 100, 1_000, 10_000, 100_000];
+    const n = places.map((place, i) => `${place} * p${i}.d`).join(' + ');
+    const million = `${places.map((_, i) => `(${digits}) p${i}`).join(', ')}`;
+    const repeat = engine === 'postgres' ? `repeat('"', :wide::int)` : `repeat('"', :wide)`;
+    /** A comment that the list of running statements shows. */
+    const mark = `agent_${engine}_${suffix}`;
+    let rows: string;
+    let bytes: string;
+    let client: Client;
+
+    beforeAll(async () => {
+      const own = await createSource(hubId, engine);
+      rows = await create({
+        path: `rows-${engine}-${suffix}`,
+        sourceId: own,
+        query: `SELECT ${n} AS n FROM ${million}`,
+      });
+      bytes = await create({
+        path: `bytes-${engine}-${suffix}`,
+        sourceId: own,
+        query: `SELECT ${n} AS ${mark}, ${repeat} AS t FROM ${million}`,
         context: [{ key: 'wide', type: 'integer' }],
-      }),
-    ];
-    const client = await agent([rows, bytes]);
-    const many = await call(client, `rows-${suffix}`);
-    expect(many.body.data).toHaveLength(100);
-    expect(many.body.truncated).toBe(true);
-    expect(new URL(many.body.whole).pathname).toBe(`/v1/queries/${rows}/data`);
-    for (const wide of [1_000, 1_000_000]) {
-      const { body, result } = await call(client, `bytes-${suffix}`, { wide });
+      });
+      client = await agent([rows, bytes]);
+    });
+
+    it('answers at most 100 rows', async () => {
+      const many = await call(client, `rows-${engine}-${suffix}`);
+      expect(many.body.data).toHaveLength(100);
+      expect(many.body.truncated).toBe(true);
+      expect(new URL(many.body.whole).pathname).toBe(`/v1/queries/${rows}/data`);
+    });
+
+    it.each([
+      [1_000, 3],
+      [1_000_000, 0],
+    ])('answers at most 16 kB of rows of %i characters, and ends the statement', async (wide, fit) => {
+      const { body, result } = await call(client, `bytes-${engine}-${suffix}`, { wide });
       expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(16_384);
       expect(body.truncated).toBe(true);
-      expect(body.data.length).toBe(wide === 1_000 ? 3 : 0);
+      expect(body.data.length).toBe(fit);
       const { pathname, search } = new URL(body.whole);
       expect(pathname + search).toBe(`/v1/queries/${bytes}/data?wide=${wide}`);
-    }
-    const { host, port, user, password, database: name } = database('postgres');
-    const db = new pg.Client({ host, port, user, password, database: name });
-    await db.connect();
-    try {
-      await expect
-        .poll(async () => {
-          const text = `SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%${mark}%' AND pid <> pg_backend_pid()`;
-          return (await db.query(text)).rows[0].n;
-        })
-        .toBe(0);
-    } finally {
-      await db.end();
-    }
+      await expect.poll(() => countRunning(engine, mark)).toBe(0);
+    });
   });
 
   it('keeps hostile text in rows as data', async () => {
