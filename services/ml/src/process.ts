@@ -44,7 +44,7 @@ export async function startMlProcess(env: Environment): Promise<RunningStoredSer
     ports: (find) => [
       {
         address: `${grpc.host}:${grpc.port}`,
-        services: [lateService(MlServiceService, () => find()?.calls)],
+        services: [lateService(MlServiceService, () => find()?.grpcHandlers)],
         reflect: grpc.reflection ? ['datahub.ml.v1.MlService'] : [],
         connectionAgeMs: 60_000,
       },

@@ -14,6 +14,7 @@ import { createLearners } from './classifiers/model/online-learner.ts';
 import type { MlConfig } from './config.ts';
 import { JobList } from './jobs/job-list.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
+import { encodedInSlices } from './rpc/encoded-predictions.ts';
 import { createJobCalls } from './rpc/jobs.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
 import { createFairLock } from './scheduling/fair-lock.ts';
@@ -26,6 +27,8 @@ import type { Summarizer } from './summaries/summarizer.ts';
 
 export interface MlService {
   calls: Calls<typeof MlServiceService>;
+  /** The same for callers over gRPC: handlers may encode their responses. */
+  grpcHandlers: object;
   health(): Promise<void>;
   close(): Promise<void>;
 }
@@ -76,21 +79,15 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
       .catch((err) => logger.warn({ event: 'jobs.unswept', err }, 'expired jobs could not be deleted'));
   }, sweepEveryMs);
   sweeping.unref();
+  const nowMs = Date.now;
+  const calls = {
+    ...createClassifierCalls({ store, cache, quota, slices, budget, createId, namespace, nowMs }),
+    ...createJobCalls({ store, jobs, cache, budget, createId, namespace, leaseMs, nowMs }),
+    ...createSummaryCalls(summarizer, budget),
+  };
   return {
-    calls: {
-      ...createClassifierCalls({
-        store,
-        cache,
-        quota,
-        slices,
-        budget,
-        createId,
-        namespace,
-        nowMs: Date.now,
-      }),
-      ...createJobCalls({ store, jobs, cache, budget, createId, namespace, leaseMs, nowMs: Date.now }),
-      ...createSummaryCalls(summarizer, budget),
-    },
+    calls,
+    grpcHandlers: { ...calls, predict: encodedInSlices(calls.predict, slices) },
     health: () => store.health(),
     close: async () => {
       clearInterval(sweeping);

@@ -28,6 +28,7 @@ import type { RpcMetrics } from '../telemetry/metrics.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
 import { flowControlWindowBytes, messageBytesMax } from './client.ts';
 import { keepalive } from './connections.ts';
+import { withEncodedMessages } from './encoded-message.ts';
 import { toStatus } from './error-status.ts';
 import { fromMetadata } from './metadata.ts';
 import { addReflection } from './reflection.ts';
@@ -112,7 +113,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
   const calls = { inFlight: 0 };
   for (const { definition, handlers } of options.services) {
     server.addService(
-      definition as ServiceDefinition,
+      withEncodedMessages(definition) as ServiceDefinition,
       adapt(definition, handlers, { ...options, onFailure, calls }),
     );
   }

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
-import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { describe, expect, it, vi } from 'vitest';
 import { createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient } from '../../src/grpc/client.ts';
+import { EncodedMessage } from '../../src/grpc/encoded-message.ts';
 import { startGrpcServer } from '../../src/grpc/server.ts';
 
 it('has the log hear of a store that is away once a second, and of what nobody foresaw each time', async () => {
@@ -26,6 +27,22 @@ it('has the log hear of a store that is away once a second, and of what nobody f
     await server.close(0);
   }
   expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken]);
+});
+
+it('sends a response that its handler has encoded', async () => {
+  const bytes = Buffer.from(ListClassifiersResponse.encode({ classifiers: [], total: 7 }).finish());
+  const handlers = new Proxy({}, { get: () => async () => new EncodedMessage(bytes) });
+  const services = [{ definition: MlServiceService, handlers }];
+  const server = await startGrpcServer({ address: '127.0.0.1:0', services });
+  const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  try {
+    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const answer = await client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+    expect(answer).toEqual({ classifiers: [], total: 7 });
+  } finally {
+    client.close();
+    await server.close(0);
+  }
 });
 
 describe('a call of a stranger', () => {

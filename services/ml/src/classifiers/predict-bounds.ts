@@ -4,7 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 
 /** Contexts times classes: a score is computed for each class of each context. */
 export const scoresComputedMax = 1_000_000;
-/** Contexts times returned scores: a response is encoded without a pause, one microsecond per score. */
+/** Contexts times returned scores. The gateway turns them into JSON without a pause. */
 export const scoresReturnedMax = 20_000;
 /** Bytes of all labels in one response. */
 export const labelBytesMax = 8 * 1024 * 1024;
