@@ -25,7 +25,7 @@ const limits = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
   retry: process.env.CI ? 1 : 0,
-  expect: { poll: { timeout: 20_000 } },
+  expect: { poll: { timeout: 60_000 } },
 };
 
 /**

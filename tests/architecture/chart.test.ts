@@ -158,7 +158,7 @@ describe.skipIf(helm === '')('the chart', () => {
   });
 
   describe.skipIf(!validator).each(['1.30', '1.33', '1.37'])('in Kubernetes %s', (version) => {
-    it.each(forms)('is valid with %s', { timeout: 30_000 }, (name, values) => {
+    it.each(forms)('is valid with %s', { timeout: 60_000 }, (name, values) => {
       const file = join(dir, `${version}-${name.replace(' ', '-')}.yaml`);
       // A PodMonitor is described by its operator, not by Kubernetes.
       writeFileSync(file, render(values, ['podMonitor.enabled=false']));

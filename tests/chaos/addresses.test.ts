@@ -81,35 +81,32 @@ describe('addresses that sources may not be at', () => {
   });
   afterAll(() => void server.close());
 
-  it.each(['postgres', 'mongodb'])(
-    'are dialled in none of their forms by %s',
-    async (engine) => {
-      await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
-      const dials = watchDials(port);
-      try {
-        const forms = [
-          ...new Set([...never, ...loopback, ...privates, ...oddForms, ...noHosts, 'localhost']),
-        ];
-        expect(forms.length).toBeGreaterThanOrEqual(120);
-        const answers = await Promise.all(
-          forms.map(async (host) => ({ host, ...(await ask(engine, host)) })),
-        );
-        const saved = answers.filter(({ status }) => status !== 400);
-        expect(new Set(saved.map(({ status, code }) => `${status} ${code}`))).toEqual(
-          new Set(['502 SOURCE_UNREACHABLE']),
-        );
-        expect(new Set(saved.map(({ text }) => text)).size).toBe(1);
-        // What is no host at all may be refused when it is saved, and nothing else.
-        const refused = answers.filter(({ status }) => status === 400).map(({ host }) => host);
-        expect(refused.filter((host) => !noHosts.includes(host))).toEqual([]);
-        expect([dials.attempts, accepted]).toEqual([[], 0]);
-      } finally {
-        dials.stop();
-        await close();
-      }
-    },
-    60_000,
-  );
+  it.each(['postgres', 'mongodb'])('are dialled in none of their forms by %s', async (engine) => {
+    await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
+    const dials = watchDials(port);
+    try {
+      const forms = [...new Set([...never, ...loopback, ...privates, ...oddForms, ...noHosts, 'localhost'])];
+      expect(forms.length).toBeGreaterThanOrEqual(120);
+      const answers: (Awaited<ReturnType<typeof ask>> & { host: string })[] = [];
+      const left = forms.values();
+      const askThem = async () => {
+        for (const host of left) answers.push({ host, ...(await ask(engine, host)) });
+      };
+      await Promise.all([askThem(), askThem(), askThem(), askThem()]);
+      const saved = answers.filter(({ status }) => status !== 400);
+      expect(new Set(saved.map(({ status, code }) => `${status} ${code}`))).toEqual(
+        new Set(['502 SOURCE_UNREACHABLE']),
+      );
+      expect(new Set(saved.map(({ text }) => text)).size).toBe(1);
+      // What is no host at all may be refused when it is saved, and nothing else.
+      const refused = answers.filter(({ status }) => status === 400).map(({ host }) => host);
+      expect(refused.filter((host) => !noHosts.includes(host))).toEqual([]);
+      expect([dials.attempts, accepted]).toEqual([[], 0]);
+    } finally {
+      dials.stop();
+      await close();
+    }
+  });
 
   it.each(['postgres', 'mongodb'])(
     'look from outside like a closed port, in every word and in time, to %s',

@@ -214,7 +214,7 @@ describe('the documented commands', () => {
     printed.push(answer);
     const [start = '', ask = ''] = stepsOf('docs/classifiers.md', 4);
     expect(await type(start)).toMatch(/^\{"jobId":"dh\.job\./);
-    await expect.poll(() => type(ask), { timeout: 20_000, interval: 500 }).toContain('"state":"done"');
+    await expect.poll(() => type(ask), { timeout: 60_000, interval: 500 }).toContain('"state":"done"');
   });
 
   it('install the client, and write the types of a hub', async () => {

@@ -172,7 +172,7 @@ describe('the sign-in link', () => {
       fetch(`http://127.0.0.1:${port}/v1/${path}`, { method, headers: { 'x-service-api-key': body.key } });
     expect((await call('GET', 'hubs')).status).toBe(200);
     expect((await call('DELETE', `keys/${body.keyId}`)).status).toBe(200);
-    await expect.poll(async () => (await call('GET', 'hubs')).status, { timeout: 10_000 }).toBe(401);
+    await expect.poll(async () => (await call('GET', 'hubs')).status, { timeout: 60_000 }).toBe(401);
     const preflight = await fetch(`http://127.0.0.1:${port}/console/sign-in`, {
       method: 'OPTIONS',
       headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
@@ -196,7 +196,7 @@ describe('the sign-in link', () => {
       closing.push(() => browser.close());
       const page = await browser.newPage();
       await page.goto(`http://127.0.0.1:${port}/#sign-in=${codeIn(hub.text.err)}`);
-      await page.locator('.frame').waitFor({ timeout: 20_000 });
+      await page.locator('.frame').waitFor({ timeout: 60_000 });
       expect(page.url()).not.toContain('sign-in');
       const key = await page.evaluate(() => globalThis.sessionStorage.getItem('datahub.key') ?? '');
       const status = async () => {
@@ -205,10 +205,10 @@ describe('the sign-in link', () => {
       };
       expect([key === (await readKey()), await status()]).toEqual([false, 200]);
       await page.reload();
-      await page.locator('.frame').waitFor({ timeout: 20_000 });
+      await page.locator('.frame').waitFor({ timeout: 60_000 });
       await page.getByRole('button', { name: 'Sign out' }).click();
-      await page.getByLabel('API key').waitFor({ timeout: 20_000 });
-      await expect.poll(status, { timeout: 10_000 }).toBe(401);
+      await page.getByLabel('API key').waitFor({ timeout: 60_000 });
+      await expect.poll(status, { timeout: 60_000 }).toBe(401);
       expect(await page.evaluate(() => globalThis.sessionStorage.length)).toBe(0);
     },
   );

@@ -69,7 +69,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
 
   it('because its executor was killed has an unknown outcome if it writes, and is retryable if it reads', async () => {
     const answers = Promise.all([...queries.reads, queries.write].map(execute));
-    await expect.poll(() => watcher.running(mark), { timeout: 8_000, interval: 50 }).toBe(4);
+    await expect.poll(() => watcher.running(mark), { timeout: 60_000, interval: 50 }).toBe(4);
     const restarted = hub.restart('executor', 0, 'SIGKILL');
     expect(await answers).toEqual([
       ...queries.reads.map(() => ({ status: 502, code: 'SOURCE_BROKEN', retryable: true })),
@@ -78,7 +78,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     await watcher.kill(mark);
     await restarted;
     const serves = async () => (await api.post(`/v1/sources/${sourceId}/test`)).status;
-    await expect.poll(serves, { timeout: 10_000, interval: 100 }).toBe(200);
+    await expect.poll(serves, { timeout: 60_000, interval: 100 }).toBe(200);
   });
 
   it('before the deadline has an unknown outcome if it writes', async () => {

@@ -97,7 +97,7 @@ describe.skipIf(POSTGRES_URL === undefined || !isLinux)(
       await hub.restart('catalog', 0);
       await hub.restart('gateway', 0);
       const works = async () => (await api.post('/v1/queries/execute', { queryId })).status;
-      await expect.poll(works, { timeout: 10_000, interval: 100 }).toBe(200);
+      await expect.poll(works, { timeout: 60_000, interval: 100 }).toBe(200);
       for (let i = 0; i < 50; i++) await api.ok(api.post('/v1/queries/execute', { queryId }));
       await api.ok(api.get(`/v1/sources/${sourceId}`));
       await api.ok(api.post(`/v1/sources/${sourceId}/test`));

@@ -198,7 +198,7 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
 /** Of services that start together, the executor may look for the catalog before it is there, and then waits a second. */
 const untilExecuting = (api: Api, queryId: string | undefined) =>
   expect
-    .poll(async () => (await api.post('/v1/queries/execute', { queryId })).status, { timeout: 10_000 })
+    .poll(async () => (await api.post('/v1/queries/execute', { queryId })).status, { timeout: 60_000 })
     .toBe(200);
 
 interface Wanted {

@@ -68,7 +68,7 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
   const untilFull = (times = 20) => {
     const from = sessions.seen.looks;
     const isFull = () => sessions.seen.looks - from >= times && sessions.seen.now === poolMax;
-    return expect.poll(isFull, { timeout: 30_000, interval: 5 }).toBe(true);
+    return expect.poll(isFull, { timeout: 60_000, interval: 5 }).toBe(true);
   };
 
   beforeAll(async () => {
@@ -140,7 +140,7 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
   it('holds when the catalog is killed, and executions go on meanwhile', async () => {
     const before = answers.get('ok') ?? 0;
     const restarted = hub.restart('catalog', 0, 'SIGKILL');
-    await expect.poll(() => answers.get('ok') ?? 0, { timeout: 20_000 }).toBeGreaterThan(before + 100);
+    await expect.poll(() => answers.get('ok') ?? 0, { timeout: 60_000 }).toBeGreaterThan(before + 100);
     await restarted;
     await untilFull();
     expect(sessions.seen.most).toBe(poolMax);

@@ -92,7 +92,7 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
 
   it('waits, says what is missing, and ends at once when it is told to', async () => {
     await start();
-    await expect.poll(readiness, { timeout: 20_000 }).toEqual(notReady);
+    await expect.poll(readiness, { timeout: 60_000 }).toEqual(notReady);
     const probe = createHealthProbe({ address: `127.0.0.1:${ports.grpc}` });
     expect(await probe.serving(20_000)).toBe(false);
     probe.close();
@@ -107,9 +107,9 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
 
   it.skipIf(serverUrl === undefined)('serves when the store has come', async () => {
     await start();
-    await expect.poll(readiness, { timeout: 20_000 }).toEqual(notReady);
+    await expect.poll(readiness, { timeout: 60_000 }).toEqual(notReady);
     const gate = await openGate(ports.store);
-    await expect.poll(readiness, { timeout: 20_000 }).toEqual([200, { status: 'ready' }]);
+    await expect.poll(readiness, { timeout: 60_000 }).toEqual([200, { status: 'ready' }]);
     const probe = createHealthProbe({ address: `127.0.0.1:${ports.grpc}` });
     expect(await probe.serving(20_000)).toBe(true);
     probe.close();

@@ -64,7 +64,7 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
         expect(spans.length).toBeGreaterThanOrEqual(count);
         return Object.fromEntries(spans.map((span) => [span.name, span]));
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     );
 
   it('show one execution through gateway, executor, catalog and database', async () => {
@@ -117,7 +117,7 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
     const queryId = await store('SELECT 1 AS own');
     const before = collector.spans.length;
     expect((await api.post('/v1/queries/execute', { queryId })).status).toBe(200);
-    await vi.waitFor(() => expect(collector.spans.length).toBeGreaterThan(before), { timeout: 20_000 });
+    await vi.waitFor(() => expect(collector.spans.length).toBeGreaterThan(before), { timeout: 60_000 });
     const unsampled = traceIdOf();
     expect((await run(queryId, unsampled, {}, '00')).status).toBe(200);
     await new Promise((resolve) => setTimeout(resolve, 1_000));

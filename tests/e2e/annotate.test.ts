@@ -223,7 +223,7 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
       call.on('close', () => left());
       call.end(body);
     });
-    await expect.poll(() => watcher.running(mark), { timeout: 5_000, interval: 50 }).toBe(0);
+    await expect.poll(() => watcher.running(mark), { timeout: 60_000, interval: 50 }).toBe(0);
     await watcher.close();
   });
 });

@@ -83,7 +83,7 @@ describe('the audit', () => {
         expect([sum('count'), sum('failed')]).toEqual([9, failed]);
         expect(entries.length).toBeLessThanOrEqual(2);
       },
-      { timeout: 15_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     );
   });
 
@@ -106,7 +106,7 @@ describe('the audit', () => {
           { count: 1, failed: 1 },
         ]);
       },
-      { timeout: 15_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     );
   });
 
@@ -123,7 +123,7 @@ describe('the audit', () => {
           'classifier.train',
         ]);
       },
-      { timeout: 15_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     );
   });
 

@@ -91,7 +91,7 @@ describe('keys', () => {
     expect(await api.ok(api.delete(`/v1/keys/${made.keyId}`))).toEqual({});
     await expect
       .poll(async () => (await api.get('/v1/hubs', { key: made.key })).status, {
-        timeout: 5_000,
+        timeout: 60_000,
         interval: 100,
       })
       .toBe(401);
@@ -232,7 +232,7 @@ describe('keys', () => {
     expect((await api.get('/v1/hubs', { key: next.key })).status).toBe(200);
     await expect
       .poll(async () => (await api.get('/v1/hubs', { key: old.key })).status, {
-        timeout: 5_000,
+        timeout: 60_000,
         interval: 100,
       })
       .toBe(401);

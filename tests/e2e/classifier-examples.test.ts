@@ -129,7 +129,7 @@ describe('the examples of a classifier', () => {
         confidence,
       ]);
     };
-    await expect.poll(() => scores(path), { timeout: 5_000 }).toEqual(await scores(`/v1/classifiers/${id}`));
+    await expect.poll(() => scores(path), { timeout: 60_000 }).toEqual(await scores(`/v1/classifiers/${id}`));
     for (const gone of [third, { exampleId: '1.0' }]) {
       expect((await api.put(at(gone), { label: 'x' })).status).toBe(404);
       expect((await api.delete(at(gone))).status).toBe(404);

@@ -192,7 +192,7 @@ describe('a classifier', () => {
     expect(after.examples).toBeLessThanOrEqual(1_002);
     const lastExamples = async () =>
       (await api.ok(api.get(`${path}/evaluation`))).curve.at(-1)?.examples ?? 0;
-    await expect.poll(lastExamples, { timeout: 10_000 }).toBe(1_001);
+    await expect.poll(lastExamples, { timeout: 60_000 }).toBe(1_001);
     for (const figures of [after, after.recent]) {
       for (const found of [figures.classes, figures.confusion.classes]) {
         expect(found.map(({ label }: { label: string }) => label).toSorted()).toEqual(['banana', 'cherry']);

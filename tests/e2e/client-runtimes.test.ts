@@ -141,7 +141,7 @@ describe.runIf(engines.includes('postgres'))('the client', () => {
       },
     });
     // Both streams that it left would run for 30 seconds.
-    await expect.poll(() => watcher.running(mark), { timeout: 2_000, interval: 20 }).toBe(0);
+    await expect.poll(() => watcher.running(mark), { timeout: 15_000, interval: 20 }).toBe(0);
   };
 
   /** Programs outside of browsers can send any origin. */

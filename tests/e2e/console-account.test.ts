@@ -140,7 +140,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     };
     await page.locator('input[type=file]').setInputFiles(file);
     await button('Train with mail.csv').click();
-    await page.getByText('1,200 examples learned').waitFor({ timeout: 20_000 });
+    await page.getByText('1,200 examples learned').waitFor({ timeout: 60_000 });
     await page.getByRole('tab', { name: 'Predict' }).click();
     // The page that trains also has a field for the text.
     await button('Predict').waitFor();
@@ -190,7 +190,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     // The hub itself waits for the source for a second at most.
     const described = async () =>
       (await api.ok(api.get(`/v1/queries/${stored.config.query.queryId}?signature=1`))).signature;
-    await expect.poll(described, { timeout: 20_000 }).toBeTruthy();
+    await expect.poll(described, { timeout: 60_000 }).toBeTruthy();
     await button('Ask again').click();
     // Not the text field that stands there until the answer has come.
     await page.locator('select').and(page.getByLabel('Column of the texts')).selectOption('body');

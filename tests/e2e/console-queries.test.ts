@@ -64,7 +64,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     const link = page.getByRole('link', { name: 'Query this table' });
     const open = 'document.querySelector("details.table").open = true';
     await expect
-      .poll(async () => (await page.evaluate(open)) && link.count(), { timeout: 20_000 })
+      .poll(async () => (await page.evaluate(open)) && link.count(), { timeout: 60_000 })
       .toBeGreaterThan(0);
     await page.getByRole('link', { name: 'Query this table' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('By region');
@@ -239,7 +239,7 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('As', { exact: true }).selectOption('bars');
     await page.getByLabel('Across', { exact: true }).selectOption('x');
     await page.locator('.chart canvas').waitFor();
-    await expect.poll(() => page.evaluate(barsOnCanvas), { timeout: 20_000 }).toHaveLength(3);
+    await expect.poll(() => page.evaluate(barsOnCanvas), { timeout: 60_000 }).toHaveLength(3);
     const bars = (await page.evaluate(barsOnCanvas)) as { width: number; height: number }[];
     const [low, high, middle] = bars.map(({ height }) => height) as [number, number, number];
     expect(high / low).toBeCloseTo(3, 0);
@@ -274,13 +274,13 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     const [, target = ''] = folders;
     const before = await parentOf();
     await page.getByRole('treeitem', { name: label }).dragTo(page.getByRole('treeitem', { name: target }));
-    await expect.poll(parentOf, { timeout: 20_000 }).not.toBe(before);
+    await expect.poll(parentOf, { timeout: 60_000 }).not.toBe(before);
     const inTarget = await parentOf();
     await page.getByRole('treeitem', { name: label }).focus();
     await page.keyboard.press('m');
     await page.getByLabel('To', { exact: true }).selectOption({ label: `Queries / ${folders[0]}` });
     await button('Move').click();
-    await expect.poll(parentOf, { timeout: 20_000 }).not.toBe(inTarget);
+    await expect.poll(parentOf, { timeout: 60_000 }).not.toBe(inTarget);
     await page.locator('dialog').waitFor({ state: 'detached' });
     await page.getByRole('treeitem', { name: label }).focus();
     await page.keyboard.press('F2');

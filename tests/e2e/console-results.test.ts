@@ -92,7 +92,7 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       const { page, queryId } = await open('SELECT 1 AS a');
       await api.ok(api.post('/v1/queries/execute', { queryId }));
       await expect
-        .poll(async () => (await api.get(`/v1/queries/${queryId}/usage`)).body.count, { timeout: 20_000 })
+        .poll(async () => (await api.get(`/v1/queries/${queryId}/usage`)).body.count, { timeout: 60_000 })
         .toBe(1);
       await act('More actions', 'Delete');
       await page

@@ -50,7 +50,7 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
           await button('Refresh').click();
           return rowOf('Callers', 'console');
         },
-        { timeout: 20_000, interval: 500 },
+        { timeout: 60_000, interval: 500 },
       )
       .toEqual(['20', '2 (10 %)', expect.stringMatching(/^[A-Z][a-z]{2} \d+$/)]);
     await page

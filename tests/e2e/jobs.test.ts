@@ -44,7 +44,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
   const ended = async (jobId: string) => {
     const states = ['done', 'failed'];
     await expect
-      .poll(async () => states.includes((await get(jobId)).state), { timeout: 20_000, interval: 100 })
+      .poll(async () => states.includes((await get(jobId)).state), { timeout: 60_000, interval: 100 })
       .toBe(true);
     return get(jobId);
   };
@@ -186,7 +186,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
       `SELECT n AS id, 'topic' AS topic, 'word' || n AS body FROM generate_series(1, 1000000) n`,
     );
     const running = async (jobId: string) =>
-      expect.poll(async () => (await get(jobId)).trained, { timeout: 20_000 }).toBeGreaterThan(0);
+      expect.poll(async () => (await get(jobId)).trained, { timeout: 60_000 }).toBeGreaterThan(0);
 
     const stopped = await newClassifier();
     const { jobId: deleted } = await api.ok(start(stopped, { queryId: slow }));
@@ -241,7 +241,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     );
     const made = await keyWith({ scopes: ['classifiers:train', 'queries:execute'] });
     const { jobId } = await api.ok(start(await newClassifier(), { queryId: slow }, made.key));
-    await expect.poll(async () => (await get(jobId)).state, { timeout: 10_000 }).toBe('running');
+    await expect.poll(async () => (await get(jobId)).state, { timeout: 60_000 }).toBe('running');
     await api.ok(api.delete(`/v1/keys/${made.keyId}`));
     const { rows, trained, skipped } = await ended(jobId);
     expect([rows, skipped]).toEqual([trained, 0]);

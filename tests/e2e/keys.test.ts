@@ -134,7 +134,7 @@ describe('a change of a key', () => {
     const { key, keyId } = await newKey({ scopes: ['hubs:read'] });
     await api.ok(change(keyId, { expiresAt: new Date(Date.now() + 3_000).toISOString() }));
     await expect
-      .poll(async () => (await api.get('/v1/hubs', { key })).body.code, { timeout: 20_000 })
+      .poll(async () => (await api.get('/v1/hubs', { key })).body.code, { timeout: 60_000 })
       .toBe('KEY_EXPIRED');
     // A key that has expired stays so.
     expect((await change(keyId, { expiresAt: null })).body.code).toBe('CONFLICT');

@@ -336,7 +336,7 @@ describe('POST /mcp', () => {
     for (let n = 0; n < 3; n++) await call(client, `counted-${suffix}`);
     await expect
       .poll(async () => (await api.ok(api.get(`/v1/queries/${id}/usage`))).keys[0]?.count, {
-        timeout: 15_000,
+        timeout: 60_000,
       })
       .toBe(3);
   }, 20_000);

@@ -112,7 +112,7 @@ describe('paths', () => {
     const refused = await api.post('/v1/queries/execute', body, { headers: { 'x-service-api-key': key } });
     expect(refused).toMatchObject({ status: 403, body: { code: 'SCOPE_DENIED' } });
     await expect
-      .poll(async () => (await api.ok(api.get(`/v1/queries/${queryId}/usage`))).count, { timeout: 15_000 })
+      .poll(async () => (await api.ok(api.get(`/v1/queries/${queryId}/usage`))).count, { timeout: 60_000 })
       .toBe(1);
   });
 

@@ -31,7 +31,7 @@ const run = async (code: string) => {
     PYTHONIOENCODING: 'utf-8',
     PYTHONDONTWRITEBYTECODE: '1',
   };
-  return (await promisify(execFile)('python3', [join(dir, 'main.py')], { env, timeout: 30_000 })).stdout;
+  return (await promisify(execFile)('python3', [join(dir, 'main.py')], { env, timeout: 60_000 })).stdout;
 };
 
 beforeAll(async () => {

@@ -182,7 +182,7 @@ describe('a key with limits.user', () => {
         const usage = await api.ok(api.get(`/v1/queries/${used}/usage`));
         expect(usage).toMatchObject({ count: 4, users: 3, keys: [{ count: 4, users: 3 }] });
       },
-      { timeout: 15_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     );
   });
 

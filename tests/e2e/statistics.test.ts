@@ -161,7 +161,7 @@ describe('the usage of a query', () => {
         expect(answer).toMatchObject({ count: 7, failed: 1, totalKeys: 2 });
         return answer;
       },
-      { timeout: 15_000, interval: 250 },
+      { timeout: 60_000, interval: 250 },
     );
     expect(Date.parse(used.to) - Date.parse(used.from)).toBe(29 * 86_400_000);
     const [first, second] = used.keys;

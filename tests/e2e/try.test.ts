@@ -167,7 +167,7 @@ describe.each(engines)('a query that is tried on %s', (engine) => {
     const read = async () =>
       (await api.ok(api.get(`/v1/audit?resourceId=${own}&action=query.try`))) as object[];
     await expect
-      .poll(read, { timeout: 15_000 })
+      .poll(read, { timeout: 60_000 })
       .toMatchObject([{ action: 'query.try', count: 3, failed: 1 }]);
     expect(JSON.stringify(await read())).not.toContain('SELECT');
     const stats = await api.ok(api.get(`/v1/sources/${own}/stats`));

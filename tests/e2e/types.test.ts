@@ -194,7 +194,7 @@ it.runIf(hasPython)('datahub types --python writes a module that Python runs', a
     .replaceAll('HUB_URL', url);
   await writeFile(join(dir, 'main.py'), code);
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', PYTHONIOENCODING: 'utf-8' };
-  const ran = await run('python3', [join(dir, 'main.py')], { env, timeout: 30_000 });
+  const ran = await run('python3', [join(dir, 'main.py')], { env, timeout: 60_000 });
   expect(ran.stdout.trim().split('\n')).toEqual([
     "[{'id': 2, 'region': 'south'}]",
     '[1, 2, 3]',

@@ -228,7 +228,7 @@ describe('keys', () => {
     });
     try {
       for (let i = 0; i < 20; i++) await loadKeyFile(join(dir, `keys-${i}`));
-      await vi.waitFor(() => expect(modes.size).toBeGreaterThan(0));
+      await vi.waitFor(() => expect(modes.size).toBeGreaterThan(0), 60_000);
       expect([...modes]).toEqual([0o600]);
     } finally {
       watcher.close();

@@ -150,7 +150,7 @@ test('health checks pass once the catalog was reached', async () => {
   try {
     expect(await probe.serving(1_000)).toBe(false);
     const catalog = await startCatalog(publicKey, reserved.port);
-    await expect.poll(() => probe.serving(1_000), { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => probe.serving(1_000), { timeout: 60_000 }).toBe(true);
     await catalog.server.close(0);
   } finally {
     probe.close();

@@ -230,7 +230,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
       expect(await operator.sessions()).toBeLessThanOrEqual(10);
     };
     // They would run for minutes.
-    await vi.waitFor(left, { timeout: 30_000, interval: 50 });
+    await vi.waitFor(left, { timeout: 60_000, interval: 50 });
     expect(await run('s.one')).toContain('1');
   });
 
@@ -240,7 +240,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     const hanging = callers.map((caller) => run('s.hang', {}, caller.signal).catch((err) => err.code));
     let over = 0;
     for (const one of hanging) one.then(() => over++);
-    await vi.waitFor(async () => expect(await operator.running()).toBeGreaterThan(0), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await operator.running()).toBeGreaterThan(0), { timeout: 60_000 });
     for (let i = 0; i < 100; i++) await run('t.one');
     // They did not have to end first.
     expect(over).toBe(0);
@@ -280,7 +280,7 @@ describe.each(servers.filter(({ url }) => url !== undefined))('the pipeline over
     expect(paused.retryAfterMs).toBeGreaterThan(50_000);
     corrected.add(server.engine);
     // The lease of the definition is one second.
-    await vi.waitFor(async () => expect(await run('wrong.one')).toContain('1'), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await run('wrong.one')).toContain('1'), { timeout: 60_000 });
   });
 });
 

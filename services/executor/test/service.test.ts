@@ -229,7 +229,10 @@ test('facts that a connection detects about its server are kept until the settin
     Object.assign(answer.source as object, change);
     catalog.news(['q']);
     for (const socket of sockets.splice(0)) socket.destroy();
-    await vi.waitFor(() => expect(service.metrics()).toContain('datahub_pool_connections{state="idle"} 0'));
+    await vi.waitFor(
+      () => expect(service.metrics()).toContain('datahub_pool_connections{state="idle"} 0'),
+      60_000,
+    );
     await execute();
   };
   await execute();

@@ -31,7 +31,7 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
 
 function watch(page: Page): Tab {
   // A step that waits longer fails, and the error names the step.
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   const tab: Tab = { page, complaints: [], strays: [] };
   page.on('pageerror', (err) => tab.complaints.push(err.stack ?? String(err)));
   page.on('console', (message) => {
@@ -68,7 +68,7 @@ export const choose = (page: Page, label: string) =>
   page.getByRole('treeitem', { name: label }).first().click();
 
 /** Waits until a run has ended with this status. */
-export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled', timeout = 20_000) =>
+export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled', timeout = 60_000) =>
   page.locator(`.figures[data-status=${status}]`).waitFor({ timeout });
 
 /** How the console names the engines. */

@@ -58,7 +58,7 @@ except Exception as err:
 `;
     await writeFile(join(dir, 'main.py'), code);
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', no_proxy: '*' };
-    return (await run('python3', [join(dir, 'main.py')], { env, timeout: 15_000 })).stdout.trim();
+    return (await run('python3', [join(dir, 'main.py')], { env, timeout: 60_000 })).stdout.trim();
   };
 
   it('raises an error for rows that break off between two lines', async () => {

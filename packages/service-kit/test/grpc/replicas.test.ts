@@ -36,10 +36,10 @@ it('opens replicas that come, and closes those that go once they are idle', asyn
   let idle = false;
   const { closed, addresses } = await start(['executor:7002'], options);
   options.ips = ['10.0.0.2'];
-  await vi.waitFor(() => expect(addresses()).toEqual(['10.0.0.2:7002']));
+  await vi.waitFor(() => expect(addresses()).toEqual(['10.0.0.2:7002']), 60_000);
   expect(closed).toEqual([]);
   idle = true;
-  await vi.waitFor(() => expect(closed).toEqual(['executor at 10.0.0.1:7002']));
+  await vi.waitFor(() => expect(closed).toEqual(['executor at 10.0.0.1:7002']), 60_000);
 });
 
 it('keeps its replicas while nothing can be looked up', async () => {

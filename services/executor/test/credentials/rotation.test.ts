@@ -108,7 +108,7 @@ test('resealing runs in the background if there are several keys', async () => {
   expect(source.version).toBe(1);
   const resealing = await start(current.privateKey, old.privateKey);
   // What somebody changed meanwhile, or a catalog that is not there yet, is not left for the next regular run.
-  await vi.waitFor(() => expect([source.version, busy.version]).toEqual([2, 3]), { timeout: 5_000 });
+  await vi.waitFor(() => expect([source.version, busy.version]).toEqual([2, 3]), { timeout: 60_000 });
   await resealing.close();
   expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
 });

@@ -46,7 +46,7 @@ test('lets go, acknowledges, and comes back after a loss', async () => {
   const onLost = vi.fn();
   const listeners = { invalidate, onDeleted, onLost };
   const watch = watchCatalog({ catalog: replica, instanceId: 'e', ...listeners, random: () => 0 });
-  await vi.waitFor(() => expect(replica.opened).toBe(3), 3_000);
+  await vi.waitFor(() => expect(replica.opened).toBe(3), 60_000);
   expect(onDeleted.mock.calls).toEqual([[['h1']]]);
   expect(invalidate.mock.calls).toEqual([[['q1']], [['q2', 's1']], [['h1']]]);
   expect(replica.heard.map(({ acknowledged }) => acknowledged)).toEqual([0, 1, 2, 0, 7, 0]);

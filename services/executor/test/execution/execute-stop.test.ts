@@ -106,7 +106,7 @@ describe('cancelling', () => {
   test('the statement of a caller who leaves is cancelled at the database, and the connection stays in the pool', async () => {
     const { call, caller, connections, stats } = setup({ runs: [hang] });
     const running = call().catch((err) => err);
-    await vi.waitFor(() => expect(stats()).toMatchObject({ busy: 1, connecting: 0 }));
+    await vi.waitFor(() => expect(stats()).toMatchObject({ busy: 1, connecting: 0 }), 60_000);
     caller.abort();
     expect(await running).toMatchObject({ code: 'CANCELLED' });
     expect(connections[0]?.cancelled).toBe(1);
@@ -158,14 +158,14 @@ describe('cancelling', () => {
   test('a connection is not reused before the cancel was delivered', async () => {
     const { call, connections, stats } = setup({ runs: [hang], statementTimeoutMs: 200 });
     const running = call().catch((err) => err);
-    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    await vi.waitFor(() => expect(connections).toHaveLength(1), 60_000);
     const [connection] = connections;
     const delivery = Promise.withResolvers<void>();
     const { cancel } = connection as NonNullable<typeof connection>;
     Object.assign(connection as object, {
       cancel: () => cancel.call(connection).then(() => delivery.promise),
     });
-    await vi.waitFor(() => expect(connection?.cancelled).toBe(1));
+    await vi.waitFor(() => expect(connection?.cancelled).toBe(1), 60_000);
     expect(stats()).toMatchObject({ busy: 1, idle: 0 });
     delivery.resolve();
     expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
@@ -176,7 +176,7 @@ describe('cancelling', () => {
     const { call, connections } = setup({ runs: [deaf], statementTimeoutMs: 200 });
     const startedAt = performance.now();
     const running = call().catch((err) => err);
-    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    await vi.waitFor(() => expect(connections).toHaveLength(1), 60_000);
     Object.assign(connections[0] as object, { cancel: async () => Promise.reject(new Error('refused')) });
     expect(await running).toMatchObject({ code: 'STATEMENT_TIMEOUT' });
     expect(performance.now() - startedAt).toBeLessThan(600);

@@ -98,7 +98,7 @@ it('buffers no progress for a client that does not read', async () => {
     return { done: true };
   };
   const answer = await call();
-  await vi.waitFor(() => expect(buffered).toHaveLength(5));
+  await vi.waitFor(() => expect(buffered).toHaveLength(5), 60_000);
   expect(Math.max(...buffered)).toBeLessThan(1.1 * large.length);
   const lines = await linesOf(answer);
   expect(lines.length).toBeLessThanOrEqual(3);

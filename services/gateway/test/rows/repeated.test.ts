@@ -16,7 +16,7 @@ it('stops waiting when the caller leaves', async () => {
   const call = vi.fn().mockRejectedValue(busy);
   const stop = new CallStop();
   const result = repeated(call, stop);
-  await vi.waitFor(() => expect(call).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(call).toHaveBeenCalledOnce(), 60_000);
   stop.abort('left');
   await expect(result).rejects.toBe(busy);
   expect(call).toHaveBeenCalledOnce();

@@ -183,7 +183,7 @@ describe('the processes of one classifier', () => {
     await a.deleteClass(gone ?? '');
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
     expect(await a.read(({ needsRebuild }) => needsRebuild)).toBe(true);
-    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => a.read(({ needsRebuild }) => needsRebuild), { timeout: 60_000 }).toBe(false);
   });
 
   it('stop learning again when the classifier is deleted meanwhile', async () => {

@@ -40,38 +40,38 @@ describe('cancelling at a server that is slow to cancel', () => {
       });
     connection = await connect();
     outcome = ask(connection, 'SELECT hanging').catch((err) => err) as Promise<never>;
-    await vi.waitFor(() => expect(executed).toHaveBeenCalled());
+    await vi.waitFor(() => expect(executed).toHaveBeenCalled(), 60_000);
   });
 
   afterEach(() => server.close());
 
   test('the session is killed after the answer to the earlier KILL, without another log-in', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(1_000));
-    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7']));
+    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7']), 60_000);
     connection.close();
     expect(await outcome).toMatchObject({ code: 'SOURCE_BROKEN' });
     await sleep(50);
     expect(killed()).toEqual(['KILL QUERY 7']);
     answer();
-    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7', 'KILL CONNECTION 7']));
+    await vi.waitFor(() => expect(killed()).toEqual(['KILL QUERY 7', 'KILL CONNECTION 7']), 60_000);
     expect(kills[1]?.socket).toBe(kills[0]?.socket);
     answer();
     await cancelled;
-    await vi.waitFor(() => expect(server.connections()).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0), 60_000);
   });
 
   test('a statement that goes on is killed again from the same second session', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(1_000));
     for (let count = 1; count <= 3; count++) {
-      await vi.waitFor(() => expect(kills).toHaveLength(count));
+      await vi.waitFor(() => expect(kills).toHaveLength(count), 60_000);
       answer();
     }
     expect(new Set(kills.map(({ socket }) => socket)).size).toBe(1);
     connection.close();
-    await vi.waitFor(() => expect(killed().at(-1)).toBe('KILL CONNECTION 7'));
+    await vi.waitFor(() => expect(killed().at(-1)).toBe('KILL CONNECTION 7'), 60_000);
     answer();
     await cancelled;
-    await vi.waitFor(() => expect(server.connections()).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0), 60_000);
   });
 
   test('statements of one source are cancelled from one session', async () => {
@@ -79,7 +79,7 @@ describe('cancelling at a server that is slow to cancel', () => {
     const failure = ask(other, 'SELECT hanging').catch((err) => err);
     const cancelled = [connection, other].map((one) => one.cancel(AbortSignal.timeout(100)));
     for (let count = 1; count <= 2; count++) {
-      await vi.waitFor(() => expect(kills).toHaveLength(count));
+      await vi.waitFor(() => expect(kills).toHaveLength(count), 60_000);
       answer();
     }
     expect(new Set(kills.map(({ socket }) => socket)).size).toBe(1);
@@ -91,10 +91,10 @@ describe('cancelling at a server that is slow to cancel', () => {
 
   test('the second session is closed after five seconds if the server never answers', async () => {
     const cancelled = connection.cancel(AbortSignal.timeout(100));
-    await vi.waitFor(() => expect(kills).toHaveLength(1));
+    await vi.waitFor(() => expect(kills).toHaveLength(1), 60_000);
     connection.close();
     await expect(cancelled).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
-    await vi.waitFor(() => expect(server.connections()).toBe(0));
+    await vi.waitFor(() => expect(server.connections()).toBe(0), 60_000);
     expect(killed()).toEqual(['KILL QUERY 7']);
   }, 7_000);
 });
