@@ -18,7 +18,12 @@ const recorder = createStatisticsRecorder(statistics);
 
 type Run = Parameters<typeof recorder.executed>[0];
 const runs = Array.from({ length: queriesMax }, (_, i) => {
-  const query = { queryId: `dh.q.${String(i).padStart(30, '0')}`, accountId: 'a', hubId: 'h' };
+  const query = {
+    queryId: `dh.q.${String(i).padStart(30, '0')}`,
+    accountId: 'a',
+    hubId: 'h',
+    versionNumber: 1,
+  };
   const durationMs = 0.1 + (i % 50) / 10;
   const outcome = { rowCount: 1 };
   return { query, outcome, now, startedAt: now(), queueMs: 0.03, durationMs, bytes: 60 } as unknown as Run;

@@ -43,6 +43,24 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     const times = await rowOf('Times of calls', 'Database');
     expect(times).toHaveLength(6);
     for (const time of times) expect(time).toMatch(/^[\d.]+ (µs|ms|s)$/);
+    await page
+      .getByRole('img', { name: /^Calls of the last hour/ })
+      .locator('canvas')
+      .waitFor();
+    await page
+      .getByRole('img', { name: /^Times of the last hour/ })
+      .locator('canvas')
+      .waitFor();
+    await page.getByText('The last hour as a table').click();
+    const windows = await page
+      .getByRole('region', { name: 'Calls in five minutes' })
+      .getByRole('row')
+      .evaluateAll((rows) =>
+        rows.slice(1).map((row) => Number(row.querySelector('td')?.textContent ?? Number.NaN)),
+      );
+    expect(windows.length).toBeGreaterThanOrEqual(12);
+    expect(windows.reduce((sum, calls) => sum + calls)).toBe(20);
+    expect((await rowOf('Calls by version', '1')).slice(0, 2)).toEqual(['20', '2 (10 %)']);
     // The gateway reports executions every few seconds.
     await expect
       .poll(

@@ -67,8 +67,35 @@ describe('the statistics of a query', () => {
     });
   });
 
+  it('are told apart by version, and by windows of the last hour', async () => {
+    const queryId = await store('changed');
+    for (let i = 0; i < 3; i++) await execute(queryId, 2);
+    const query = 'SELECT id, region FROM sales WHERE id <= :n';
+    await api.ok(api.put(`/v1/queries/${queryId}`, { config: { query: { query } } }));
+    await execute(queryId, 2);
+    const { versions, windows } = await stats(queryId);
+    expect(versions).toEqual(
+      [3, 1].map((count, i) => ({
+        version: i + 1,
+        count,
+        failed: 0,
+        cacheHits: 0,
+        databaseMs: expect.any(Object),
+        totalMs: expect.any(Object),
+      })),
+    );
+    // The calls may stand in two windows, and executors may not have begun a window at the same time.
+    expect(windows.length).toBeGreaterThanOrEqual(12);
+    expect(windows.reduce((sum: number, one: { count: number }) => sum + one.count, 0)).toBe(4);
+    for (const { start, count, failed, totalMs } of windows) {
+      expect(Date.parse(start) % 300_000).toBe(0);
+      expect([failed, totalMs === null]).toEqual([0, count === 0]);
+    }
+  });
+
   it('are empty before the first call', async () => {
-    const { sinceStart } = await stats(await store('unused'));
+    const { sinceStart, windows, versions } = await stats(await store('unused'));
+    expect([windows, versions]).toEqual([[], []]);
     expect(sinceStart).toMatchObject({
       count: 0,
       errors: [],

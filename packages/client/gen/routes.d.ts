@@ -1320,6 +1320,32 @@ export interface Routes {
           p99: number;
         } | null;
       };
+      windows: ({
+        start: string;
+        count: number;
+        failed: number;
+        totalMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+      })[];
+      versions: ({
+        version: number;
+        cacheHits: number;
+        databaseMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+        count: number;
+        failed: number;
+        totalMs: {
+          p50: number;
+          p95: number;
+          p99: number;
+        } | null;
+      })[];
       executors: ({
         name: string;
         since: string;

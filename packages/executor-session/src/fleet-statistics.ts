@@ -38,7 +38,29 @@ export function mergeStatistics(
 
 function sumStatistics(queryId: string, parts: readonly QueryStatistics[]): QueryStatistics {
   if (parts.length === 1) return parts[0] as QueryStatistics;
-  return { queryId, sinceStart: sumOf(parts, 'sinceStart'), lastHour: sumOf(parts, 'lastHour') };
+  const windows = parts.flatMap((part) => part.windows);
+  const versions = parts.flatMap((part) => part.versions);
+  return {
+    queryId,
+    sinceStart: sumOf(parts, 'sinceStart'),
+    lastHour: sumOf(parts, 'lastHour'),
+    windows: sumBy(windows, ({ start }) => start).map(([start, figures]) => ({ start, figures })),
+    versions: sumBy(versions, (version) => version.versionNumber).map(([versionNumber, figures]) => ({
+      versionNumber,
+      figures,
+    })),
+  };
+}
+
+/** The sum for each key, in the order of the keys. */
+function sumBy<Part extends { figures?: QueryFigures | undefined }, Key extends string | number>(
+  parts: readonly Part[],
+  keyOf: (part: Part) => Key,
+): [Key, QueryFigures][] {
+  const byKey = Map.groupBy(parts, keyOf);
+  return [...byKey]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, all]) => [key, sumFigures(all.map(({ figures }) => figures))]);
 }
 
 const sumOf = (parts: readonly QueryStatistics[], span: 'sinceStart' | 'lastHour') =>

@@ -13,7 +13,18 @@ const figures = (calls: number, bucket: number, code: string): QueryFigures => (
   total: { buckets: [0, bucket], counts: [1, calls] },
 });
 const answerOf = (queryId: string, all: QueryFigures): ReadStatisticsResponse => ({
-  queries: [{ queryId, sinceStart: all, lastHour: all }],
+  queries: [
+    {
+      queryId,
+      sinceStart: all,
+      lastHour: all,
+      windows: [{ start: `2026-01-01T00:0${all.calls}:00.000Z`, figures: all }],
+      versions: [
+        { versionNumber: 10, figures: all },
+        { versionNumber: all.calls, figures: all },
+      ],
+    },
+  ],
   since: '2026-01-01T00:00:00.000Z',
   dropped: 2,
 });
@@ -47,13 +58,28 @@ test('adds up what the executors answered, and names those that did not', () => 
     database: { buckets: [7, 9], counts: [3, 4] },
     total: { buckets: [0, 7, 9], counts: [2, 3, 4] },
   });
+  const { windows, versions } = queries[0] ?? {};
+  expect(windows?.map(({ start, figures }) => [start.slice(11, 16), figures?.calls])).toEqual([
+    ['00:03', 3],
+    ['00:04', 4],
+  ]);
+  expect(versions?.map(({ versionNumber, figures }) => [versionNumber, figures?.calls])).toEqual([
+    [3, 3],
+    [4, 4],
+    [10, 7],
+  ]);
 });
 
 test('adds up answers that have only what ranks the queries', () => {
   const part = (bucket: number): ReadStatisticsResponse => ({
     ...answerOf('q', figures(1, 1, '')),
     queries: [
-      { queryId: 'q', lastHour: { ...sumFigures([]), calls: 1, total: { buckets: [bucket], counts: [1] } } },
+      {
+        queryId: 'q',
+        lastHour: { ...sumFigures([]), calls: 1, total: { buckets: [bucket], counts: [1] } },
+        windows: [],
+        versions: [],
+      },
     ],
   });
   const { queries } = mergeStatistics(
@@ -63,6 +89,11 @@ test('adds up answers that have only what ranks the queries', () => {
     ]),
   );
   expect(queries).toEqual([
-    { queryId: 'q', lastHour: { ...sumFigures([]), calls: 2, total: { buckets: [2, 4], counts: [1, 1] } } },
+    {
+      queryId: 'q',
+      lastHour: { ...sumFigures([]), calls: 2, total: { buckets: [2, 4], counts: [1, 1] } },
+      windows: [],
+      versions: [],
+    },
   ]);
 });

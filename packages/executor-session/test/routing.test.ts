@@ -52,7 +52,7 @@ function busyOf(counts: Map<string, number>): BusyWatch {
 const toAnswer = (counts: Map<string, number>): ReadStatisticsResponse => ({
   queries: [...counts].map(([queryId, calls]) => {
     const figures = { ...sumFigures([]), calls };
-    return { queryId, sinceStart: figures, lastHour: figures };
+    return { queryId, sinceStart: figures, lastHour: figures, windows: [], versions: [] };
   }),
   since: '2026-01-01T00:00:00.000Z',
   dropped: 0,

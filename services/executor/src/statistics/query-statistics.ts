@@ -1,7 +1,7 @@
 /**
  * Counts the calls of queries in fixed memory: of at most `queriesMax` queries, since they were first called and in the
  * last hour, as twelve windows of five minutes. The last hour is thus the last 55 to 60 minutes. With all its windows, a
- * query takes about 35 kB.
+ * query takes about 35 kB, and about 5 kB more for each version if several were called.
  */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
@@ -18,6 +18,8 @@ import { Figures, type Sample } from './figures.ts';
 
 export const windowMs = 300_000;
 export const windowCount = 12;
+/** Of a query. Beyond it, the oldest version is dropped. */
+export const versionsMax = 5;
 /** These take about a millisecond. */
 const readAtOnce = 25;
 
@@ -29,17 +31,17 @@ export interface QueryStatisticsOptions {
   nowMs: () => number;
 }
 
-type CountedQuery = Pick<QueryDefinition, 'queryId' | 'accountId' | 'hubId'>;
+type CountedQuery = Pick<QueryDefinition, 'queryId' | 'accountId' | 'hubId' | 'versionNumber'>;
 
 interface Window {
-  /** The number of the window since the start of `now`. */
+  /** The number of the window since 1970. */
   number: number;
   figures: Figures;
 }
 
 /** The statistics of one query. */
 interface Counted {
-  query: CountedQuery;
+  query: Omit<CountedQuery, 'versionNumber'>;
   /** Since when the query is counted without a gap, in milliseconds since 1970. */
   sinceMs: number;
   sinceStart: Figures;
@@ -47,11 +49,17 @@ interface Counted {
   windows: Window[];
   /** The window of the last call. */
   last: Window | undefined;
+  /** The first version that was called. */
+  firstVersion: number | undefined;
+  /** By number. Undefined while only the first version was called, whose figures are `sinceStart`. */
+  versions: Map<number, Figures> | undefined;
 }
 
 export class QueryStatistics {
   readonly #options: QueryStatisticsOptions;
   readonly #startedAtMs: number;
+  /** Makes the time of `now` the time since 1970, so that the windows of all executors begin at the same moments. */
+  readonly #epochMs: number;
   /** Ordered by the window of the last call. */
   readonly #counted = new Map<string, Counted>();
   #dropped = 0;
@@ -61,10 +69,14 @@ export class QueryStatistics {
   constructor(options: QueryStatisticsOptions) {
     this.#options = options;
     this.#startedAtMs = options.nowMs();
+    this.#epochMs = this.#startedAtMs - options.now();
   }
 
   add(query: CountedQuery, sample: Sample): void {
-    this.#addTo(this.#counted.get(query.queryId) ?? this.#count(query), sample);
+    const counted = this.#counted.get(query.queryId) ?? this.#count(query);
+    const figures = versionFigures(counted, query.versionNumber);
+    this.#addTo(counted, sample);
+    figures?.add(sample);
   }
 
   /** Does nothing if the query is not counted yet, so that calls with unknown ids need no memory. */
@@ -97,13 +109,39 @@ export class QueryStatistics {
       queryIds.length !== 1 || this.#dropped === 0 ? this.#startedAtMs : (readable[0]?.sinceMs ?? nowMs);
     const queries: StatisticsMessage[] = [];
     for (const counted of readable) {
-      queries.push(this.#toProto(counted, ranking));
+      const { windows, versions } =
+        queryIds.length === 1 ? this.#parts(counted) : { windows: [], versions: [] };
+      queries.push({ ...this.#toProto(counted, ranking), windows, versions });
       if (queries.length % readAtOnce === 0) await nextIteration();
     }
     return { queries, since: new Date(sinceMs).toISOString(), dropped: this.#dropped };
   }
 
-  #toProto(counted: Counted, ranking: StatisticsRanking | undefined): StatisticsMessage {
+  /** The figures by window and by version. */
+  #parts({ windows, sinceStart, firstVersion, versions }: Counted) {
+    const current = this.#windowNumber();
+    const numbers = Array.from({ length: windowCount }, (_, i) => current - windowCount + 1 + i);
+    const whole = firstVersion === undefined ? [] : [[firstVersion, sinceStart] as const];
+    return {
+      windows: numbers.map((number) => {
+        const window = windows[number % windowCount];
+        const figures = window?.number === number ? window.figures : new Figures(Uint32Array);
+        return { start: new Date(number * windowMs).toISOString(), figures: figures.toProto() };
+      }),
+      versions: [...(versions ?? whole)]
+        .sort(([a], [b]) => a - b)
+        .map(([versionNumber, figures]) => ({ versionNumber, figures: figures.toProto() })),
+    };
+  }
+
+  #windowNumber(): number {
+    return Math.floor((this.#options.now() + this.#epochMs) / windowMs);
+  }
+
+  #toProto(
+    counted: Counted,
+    ranking: StatisticsRanking | undefined,
+  ): Omit<StatisticsMessage, 'windows' | 'versions'> {
     const { query, sinceStart } = counted;
     const { queryId } = query;
     if (ranking === undefined)
@@ -128,13 +166,15 @@ export class QueryStatistics {
       sinceStart: new Figures(Float64Array),
       windows: [],
       last: undefined,
+      firstVersion: undefined,
+      versions: undefined,
     };
     this.#counted.set(queryId, counted);
     return counted;
   }
 
   #addTo(counted: Counted, sample: Sample): void {
-    const number = Math.floor(this.#options.now() / windowMs);
+    const number = this.#windowNumber();
     let { last } = counted;
     if (last?.number !== number) last = this.#begin(counted, number);
     counted.sinceStart.add(sample);
@@ -156,11 +196,30 @@ export class QueryStatistics {
 
   /** Returns the same object each time. */
   #lastHour({ windows }: Counted): Figures {
-    const oldest = Math.floor(this.#options.now() / windowMs) - windowCount + 1;
+    const oldest = this.#windowNumber() - windowCount + 1;
     const sum = this.#sum;
     sum.clear();
     for (const window of windows)
       if (window !== undefined && window.number >= oldest) sum.addAll(window.figures);
     return sum;
   }
+}
+
+/** Where a call of a version counts besides `sinceStart`; undefined while only one version was called. */
+function versionFigures(counted: Counted, versionNumber: number): Figures | undefined {
+  counted.firstVersion ??= versionNumber;
+  const { firstVersion, sinceStart } = counted;
+  if (counted.versions === undefined) {
+    if (versionNumber === firstVersion) return undefined;
+    const first = new Figures(Float64Array);
+    first.addAll(sinceStart);
+    counted.versions = new Map([[firstVersion, first]]);
+  }
+  const { versions } = counted;
+  const known = versions.get(versionNumber);
+  if (known !== undefined) return known;
+  const figures = new Figures(Float64Array);
+  versions.set(versionNumber, figures);
+  if (versions.size > versionsMax) versions.delete(Math.min(...versions.keys()));
+  return figures;
 }

@@ -2,7 +2,12 @@ import { percentile } from '@datahub/executor-session/duration-buckets';
 import { StatisticsRanking_Figure as Figure } from '@datahub/proto/executor/v1/executor';
 import { describe, expect, it } from 'vitest';
 import type { RankingFigure, Sample } from '../../src/statistics/figures.ts';
-import { QueryStatistics, windowCount, windowMs } from '../../src/statistics/query-statistics.ts';
+import {
+  QueryStatistics,
+  versionsMax,
+  windowCount,
+  windowMs,
+} from '../../src/statistics/query-statistics.ts';
 import { noLimits } from '../fakes/pipeline.ts';
 
 const sample: Sample = {
@@ -15,7 +20,12 @@ const sample: Sample = {
   databaseMs: 5,
   totalMs: 6,
 };
-const query = (queryId: string, accountId = 'a', hubId = 'h') => ({ queryId, accountId, hubId });
+const query = (queryId: string, accountId = 'a', hubId = 'h', versionNumber = 1) => ({
+  queryId,
+  accountId,
+  hubId,
+  versionNumber,
+});
 const principal = (limits: object = {}, accountId = 'a') => ({
   accountId,
   keyId: 'k',
@@ -94,6 +104,63 @@ describe('statistics of queries', () => {
     expect(await lastHour()).toBe(0);
   });
 
+  it('have the windows of the last hour, which begin at the same moments on all executors', async () => {
+    const { clock, statistics, read } = setup();
+    clock.now = 90_000;
+    statistics.add(query('q'), { ...sample, failedWith: 'SOURCE_BUSY' });
+    clock.now = 2 * windowMs;
+    statistics.add(query('q'), sample);
+    statistics.add(query('q'), sample);
+    const seen = async () =>
+      (await read('q')).queries[0]?.windows.map(({ start, figures }) => [
+        start.slice(0, 16),
+        figures?.calls,
+        figures?.errors.length,
+      ]);
+    const windows = await seen();
+    expect(windows).toHaveLength(windowCount);
+    expect(windows?.slice(-4)).toEqual([
+      ['2025-12-31T23:55', 0, 0],
+      ['2026-01-01T00:00', 1, 1],
+      ['2026-01-01T00:05', 0, 0],
+      ['2026-01-01T00:10', 2, 0],
+    ]);
+    clock.now += windowCount * windowMs;
+    expect((await seen())?.every(([, calls]) => calls === 0)).toBe(true);
+    const late = new QueryStatistics({
+      queriesMax: 1,
+      now: () => 7_000,
+      nowMs: () => Date.parse('2026-01-01T00:12:34Z'),
+    });
+    late.add(query('q'), sample);
+    const { queries } = await late.read({ queryIds: ['q'] }, principal());
+    expect(queries[0]?.windows.at(-1)?.start).toBe('2026-01-01T00:10:00.000Z');
+  });
+
+  it('are told apart by version, of the latest versions alone', async () => {
+    const { statistics, read } = setup();
+    const call = (versionNumber: number) => statistics.add(query('q', 'a', 'h', versionNumber), sample);
+    const versions = async () =>
+      (await read('q')).queries[0]?.versions.map(({ versionNumber, figures }) => [
+        versionNumber,
+        figures?.calls,
+      ]);
+    call(3);
+    call(3);
+    expect(await versions()).toEqual([[3, 2]]);
+    call(4);
+    // A call that began before the change ends after it.
+    call(3);
+    expect(await versions()).toEqual([
+      [3, 3],
+      [4, 1],
+    ]);
+    for (let version = 5; version <= 3 + versionsMax; version++) call(version);
+    expect((await versions())?.map(([version]) => version)).toEqual([4, 5, 6, 7, 8]);
+    expect((await read('q')).queries[0]?.sinceStart?.calls).toBe(3 + versionsMax);
+    expect((await read()).queries[0]).toMatchObject({ windows: [], versions: [] });
+  });
+
   it('are of a bounded number of queries: those not called for the longest leave, and the answer says so', async () => {
     const { clock, statistics, read } = setup(2);
     const { since } = await read();
@@ -117,19 +184,21 @@ describe('statistics of queries', () => {
     statistics.add(query('q'), { ...sample, failedWith: 'SOURCE_BUSY' });
     clock.now = windowCount * windowMs;
     statistics.add(query('q'), sample);
+    const noParts = { windows: [], versions: [] };
     const nothing = { cacheHits: 0, rows: 0, bytes: 0, errors: [] };
     const ranked = async (figure: RankingFigure, lastHour: boolean) =>
       (await statistics.read({ queryIds: [], ranking: { figure, lastHour } }, principal())).queries;
     const errors = [{ code: 'SOURCE_BUSY', calls: 1 }];
     expect(await ranked(Figure.FIGURE_ERRORS, false)).toEqual([
-      { queryId: 'q', sinceStart: { ...nothing, calls: 2, errors } },
+      { queryId: 'q', ...noParts, sinceStart: { ...nothing, calls: 2, errors } },
     ]);
     expect(await ranked(Figure.FIGURE_ROWS, true)).toEqual([
-      { queryId: 'q', lastHour: { ...nothing, calls: 1, rows: 2 } },
+      { queryId: 'q', ...noParts, lastHour: { ...nothing, calls: 1, rows: 2 } },
     ]);
     expect(await ranked(Figure.FIGURE_TOTAL, true)).toEqual([
       {
         queryId: 'q',
+        ...noParts,
         lastHour: { ...nothing, calls: 1, total: { buckets: [expect.any(Number)], counts: [1] } },
       },
     ]);

@@ -97,7 +97,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.entryId}>
-              <td>{moment(entry.at)}</td>
+              <td class="when">{moment(entry.at)}</td>
               <td title={entry.action}>{auditWords(entry.action)}</td>
               <td class="cut-text" title={entry.resourceId}>
                 {nameOf(entry.resourceId)}

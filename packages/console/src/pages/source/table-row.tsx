@@ -57,7 +57,7 @@ export function TableRow({ table, engine, open, isBeside, onSearch }: TableRowPr
             ))}
           </ul>
           <div class="actions start">
-            {mayPreview(engine) && <Preview table={table} engine={engine} />}
+            {mayPreview(engine) && <Preview sourceId={sourceId} table={whole} engine={engine} />}
             {!isBeside && may('queries:write') && (
               <a
                 class="button"
@@ -122,15 +122,21 @@ function ColumnItem({ column, table, onSearch }: ColumnItemProps) {
   );
 }
 
-function Preview({ table, engine }: { table: TableHit; engine: string }) {
-  const { sourceId, schema, name } = table;
+interface PreviewProps {
+  sourceId: string;
+  table: TableJson;
+  engine: string;
+}
+
+function Preview({ sourceId, table, engine }: PreviewProps) {
+  const { schema, name, columns } = table;
   const [store, setStore] = useState<RowStore>();
   const [problem, setProblem] = useState<Problem>();
   const read = async () => {
     setProblem(undefined);
     try {
       const rows = await readFirstRows(sourceId, firstQuery(engine, { schema, name }));
-      const shown = new RowStore([]);
+      const shown = new RowStore(columns);
       shown.add(rows.map((row) => JSON.stringify(row)));
       setStore(shown);
     } catch (err) {
@@ -149,7 +155,7 @@ function Preview({ table, engine }: { table: TableHit; engine: string }) {
           <GridView
             store={store}
             rows={store.length}
-            isTyped={false}
+            isTyped
             filter=""
             label={`Ten rows of ${name}`}
             onShown={() => undefined}

@@ -31,8 +31,20 @@ interface Spans {
   sinceStart: Figures;
 }
 
+/** The calls of five minutes. */
+export interface Window extends Pick<Figures, 'count' | 'failed' | 'totalMs'> {
+  start: string;
+}
+
+export interface VersionFigures
+  extends Pick<Figures, 'count' | 'failed' | 'cacheHits' | 'databaseMs' | 'totalMs'> {
+  version: number;
+}
+
 export interface QueryStatistics extends Spans, Fleet {
   queryId: string;
+  windows: Window[];
+  versions: VersionFigures[];
 }
 
 export interface StatisticsList extends Fleet {

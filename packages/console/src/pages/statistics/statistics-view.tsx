@@ -10,6 +10,8 @@ import { ProblemBox } from '../../ui/problem.tsx';
 import { CallersView } from './callers-view.tsx';
 import { type Figures, partOf, type QueryStatistics, time, type Usage } from './figures.ts';
 import { FleetNote } from './fleet-note.tsx';
+import { VersionsTable } from './versions-table.tsx';
+import { WindowsView } from './windows-view.tsx';
 
 export function StatisticsView({ queryId }: { queryId: string }) {
   const path = `v1/queries/${part(queryId)}`;
@@ -40,7 +42,7 @@ export function StatisticsView({ queryId }: { queryId: string }) {
 }
 
 function Calls({ statistics }: { statistics: QueryStatistics }) {
-  const { lastHour, sinceStart, executors } = statistics;
+  const { queryId, lastHour, sinceStart, windows, versions, executors } = statistics;
   return (
     <>
       {sinceStart.count === 0 && executors.length > 0 ? (
@@ -55,6 +57,14 @@ function Calls({ statistics }: { statistics: QueryStatistics }) {
         <p class="hint">p95: of 100 calls, 95 took no longer. Queue: the wait for a connection.</p>
       )}
       <FleetNote fleet={statistics} />
+      <WindowsView windows={windows} />
+      {versions.length > 0 && (
+        <>
+          <h2>Versions</h2>
+          <VersionsTable queryId={queryId} versions={versions} />
+          <p class="hint">Since the hub started, at most the five latest versions that were called.</p>
+        </>
+      )}
     </>
   );
 }

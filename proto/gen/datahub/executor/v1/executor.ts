@@ -548,7 +548,24 @@ export interface ReadStatisticsResponse {
 export interface QueryStatistics {
   queryId: string;
   sinceStart?: QueryFigures | undefined;
-  lastHour?: QueryFigures | undefined;
+  lastHour?:
+    | QueryFigures
+    | undefined;
+  /** The windows of the last hour, in their order. Only if one query was asked for. */
+  windows: WindowFigures[];
+  /** The latest versions that were called since the start, in their order. Only if one query was asked for. */
+  versions: VersionFigures[];
+}
+
+export interface WindowFigures {
+  /** ISO 8601. Windows of all executors begin at the same moments. */
+  start: string;
+  figures?: QueryFigures | undefined;
+}
+
+export interface VersionFigures {
+  versionNumber: number;
+  figures?: QueryFigures | undefined;
 }
 
 export interface QueryFigures {
@@ -3742,7 +3759,7 @@ export const ReadStatisticsResponse: MessageFns<ReadStatisticsResponse> = {
 };
 
 function createBaseQueryStatistics(): QueryStatistics {
-  return { queryId: "", sinceStart: undefined, lastHour: undefined };
+  return { queryId: "", sinceStart: undefined, lastHour: undefined, windows: [], versions: [] };
 }
 
 export const QueryStatistics: MessageFns<QueryStatistics> = {
@@ -3755,6 +3772,12 @@ export const QueryStatistics: MessageFns<QueryStatistics> = {
     }
     if (message.lastHour !== undefined) {
       QueryFigures.encode(message.lastHour, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.windows) {
+      WindowFigures.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.versions) {
+      VersionFigures.encode(v!, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -3794,6 +3817,136 @@ export const QueryStatistics: MessageFns<QueryStatistics> = {
             }
 
             message.lastHour = QueryFigures.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.windows.push(WindowFigures.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.versions.push(VersionFigures.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseWindowFigures(): WindowFigures {
+  return { start: "", figures: undefined };
+}
+
+export const WindowFigures: MessageFns<WindowFigures> = {
+  encode(message: WindowFigures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.start !== "") {
+      writer.uint32(10).string(message.start);
+    }
+    if (message.figures !== undefined) {
+      QueryFigures.encode(message.figures, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WindowFigures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWindowFigures();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.start = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.figures = QueryFigures.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVersionFigures(): VersionFigures {
+  return { versionNumber: 0, figures: undefined };
+}
+
+export const VersionFigures: MessageFns<VersionFigures> = {
+  encode(message: VersionFigures, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.versionNumber !== 0) {
+      writer.uint32(8).uint32(message.versionNumber);
+    }
+    if (message.figures !== undefined) {
+      QueryFigures.encode(message.figures, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VersionFigures {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVersionFigures();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.versionNumber = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.figures = QueryFigures.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -56,7 +56,15 @@ const fleet = {
   executors: list(answer({ name: text, since: time, dropped: count })),
   missing: list(text),
 };
-export const queryStatistics = answer({ queryId: text, ...spans, ...fleet });
+const calls = { count, failed: count, totalMs: percentiles };
+export const queryStatistics = answer({
+  queryId: text,
+  ...spans,
+  /** The last hour, in windows of five minutes. */
+  windows: list(answer({ start: time, ...calls })),
+  versions: list(answer({ version: count, cacheHits: count, databaseMs: percentiles, ...calls })),
+  ...fleet,
+});
 /** Of the queries that were tried on the source, which are not stored. */
 const sourceStatistics = answer({ sourceId: text, ...spans, ...fleet });
 
@@ -114,7 +122,8 @@ function createStatisticsHandlers({ upstreams: { catalog, executor } }: Resource
       catalog.getQuery({ queryId, signature: false }, request.context),
       executor.readStatistics({ queryIds: [queryId] }, request.context),
     ]);
-    return { queryId, ...toSpansJson(fleet.queries[0]), ...toFleetJson(fleet) };
+    const [counted] = fleet.queries;
+    return { queryId, ...toSpansJson(counted), ...toPartsJson(counted), ...toFleetJson(fleet) };
   };
 
   const ofSource: Handler = async (request) => {
@@ -196,6 +205,17 @@ const failedOf = ({ errors }: QueryFigures): number => errors.reduce((sum, { cal
 const toSpansJson = (query: QueryStatistics | undefined) => ({
   sinceStart: toFiguresJson(query?.sinceStart),
   lastHour: toFiguresJson(query?.lastHour),
+});
+
+const toPartsJson = (query: QueryStatistics | undefined) => ({
+  windows: (query?.windows ?? []).map(({ start, figures }) => {
+    const { count, failed, totalMs } = toFiguresJson(figures);
+    return { start, count, failed, totalMs };
+  }),
+  versions: (query?.versions ?? []).map(({ versionNumber, figures }) => {
+    const { count, failed, cacheHits, databaseMs, totalMs } = toFiguresJson(figures);
+    return { version: versionNumber, count, failed, cacheHits, databaseMs, totalMs };
+  }),
 });
 
 function toFiguresJson(given: QueryFigures | undefined): FiguresJson {

@@ -1,13 +1,17 @@
 /** The plan of the database for the statement in the editor, as a tree with times. */
 
-import { callJson } from '../../../api/client.ts';
+import { callJson, part } from '../../../api/client.ts';
 import type { DraftWork } from '../../../state/draft-work.ts';
+import { may } from '../../../state/permissions.ts';
+import { QueryWork } from '../../../state/query-work.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { count, duration } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { useLoad } from '../../../ui/load.tsx';
 import { Loading, Scrolling } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
+import type { QueryStatistics } from '../../statistics/figures.ts';
+import { VersionsTable } from '../../statistics/versions-table.tsx';
 import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
 
 /** MySQL measures only in a form that is no JSON. */
@@ -45,7 +49,23 @@ export function ExplainView({ work }: { work: DraftWork }) {
       {loaded.value !== undefined && tree === undefined && (
         <CopyBlock label="Plan" text={JSON.stringify(loaded.value, null, 2)} />
       )}
+      {work instanceof QueryWork && may('queries:read') && <Versions queryId={work.queryId} />}
     </div>
+  );
+}
+
+/** How long the calls of the published versions took. */
+function Versions({ queryId }: { queryId: string }) {
+  const { value } = useLoad(
+    (signal) => callJson<QueryStatistics>(`v1/queries/${part(queryId)}/stats`, { signal }),
+    [queryId],
+  );
+  if (value === undefined || value.versions.length === 0) return null;
+  return (
+    <>
+      <h3>Calls by version, since the hub started</h3>
+      <VersionsTable queryId={queryId} versions={value.versions} />
+    </>
   );
 }
 
