@@ -209,7 +209,7 @@ async function runningSleeps(engine: string): Promise<number> {
     const client = new pg.Client({ host, port, user, password, database: name });
     await client.connect();
     const { rows } = await client.query(
-      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(20)%' AND pid <> pg_backend_pid()`,
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(60)%' AND pid <> pg_backend_pid()`,
     );
     await client.end();
     return rows[0].n;
@@ -217,7 +217,7 @@ async function runningSleeps(engine: string): Promise<number> {
   const mysql = await import('mysql2/promise');
   const connection = await mysql.createConnection({ host, port, user, password, database: name });
   const [rows] = await connection.query(
-    `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE '%SLEEP(20)%' AND id <> CONNECTION_ID()`,
+    `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE '%SLEEP(60)%' AND id <> CONNECTION_ID()`,
   );
   await connection.end();
   return Number((rows as { n: number }[])[0]?.n);
