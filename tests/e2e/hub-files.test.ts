@@ -6,7 +6,7 @@ import { createApi } from '../support/api.ts';
 import { api, database, engines } from '../support/hub.ts';
 import { atDatabase, bytesOf, copyExample, datahub, suffix, withTable } from '../support/hub-files.ts';
 
-const { url, key, otherKey } = inject('hub');
+const { url, key, otherKey, refusedKey } = inject('hub');
 
 describe.each(['postgres', 'mysql'].filter((one) => engines.includes(one)))(
   'docs/examples/shop on %s',
@@ -167,7 +167,23 @@ describe('hubs as files', () => {
         .replace(/port: \d+/, `port: ${port}`)
         .replace(/database: .*/, `database: ${db}`),
     );
+    // Nothing can be checked before the hub is there, and a pipeline must not take this for success.
+    expect(await datahub.run(['check', name], { env })).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining(`The key sees no hub ${name}`),
+    });
+    const wrong = { [userName]: user, [passwordName]: 'wrong' };
+    const asRefused = { ...env, DATAHUB_API_KEY: refusedKey };
+    await datahub.ok(['apply', name], { env: { ...asRefused, ...wrong } });
+    expect(await datahub.run(['run', `${name}/hello`], { env: asRefused })).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('apply DIR --credentials'),
+    });
     const secrets = { [userName]: user, [passwordName]: password };
+    const refused = createApi({ url, key: refusedKey });
+    const theirs = await refused.ok(refused.get('/v1/hubs?limit=20'));
+    for (const hub of theirs.filter((one: { path?: string }) => one.path === name))
+      await refused.ok(refused.delete(`/v1/hubs/${hub.hubId}?recursive=true`));
     await datahub.ok(['apply', name], { env: { ...env, ...secrets } });
     const rows = await datahub.ok(['run', `${name}/hello`], { env });
     expect(JSON.parse(rows)).toEqual({ data: [{ hello: 'world' }] });

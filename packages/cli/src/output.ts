@@ -119,3 +119,6 @@ export function toBar(share: number): string {
   const filled = Math.round(Math.min(1, Math.max(0, share)) * barWidth);
   return `[${'='.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.floor(share * 100)} %`;
 }
+
+export const countOf = (count: number, one: string, many: string): string =>
+  `${count} ${count === 1 ? one : many}`;

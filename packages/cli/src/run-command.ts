@@ -126,5 +126,7 @@ export function describeProblem({ problem, message, requestId }: ProblemError): 
   return [
     `The hub rejected the command: ${message} (${problem.status}${code}${at})`,
     ...faults.map(({ pointer = '', detail = '' }) => `  ${pointer} ${detail}`),
+    // A plan cannot compare credentials, because the hub does not show them.
+    ...(problem.code === 'SOURCE_AUTH' ? ['For files: datahub apply DIR --credentials'] : []),
   ].join('\n');
 }

@@ -2,7 +2,7 @@ import type { Command } from '../command.ts';
 import { applyPlan } from '../files/apply.ts';
 import { openPlan, planOptions } from '../files/open-plan.ts';
 import { toJson } from '../files/report.ts';
-import { createProgress, note, print, printJson } from '../output.ts';
+import { countOf, createProgress, note, print, printJson } from '../output.ts';
 
 export const apply: Command = {
   name: 'apply',
@@ -29,6 +29,6 @@ export const apply: Command = {
     }
     progress.end();
     if (context.json) printJson(context, toJson(plan));
-    else print(context, `${done} changes`);
+    else print(context, countOf(done, 'change', 'changes'));
   },
 };

@@ -8,7 +8,7 @@ import type { QueryFile } from '../files/query-file.ts';
 import { toFaults } from '../files/rejection.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import type { Hub } from '../hub.ts';
-import { note, print, printJson } from '../output.ts';
+import { countOf, note, print, printJson } from '../output.ts';
 
 type Found = Fault & { severity: 'error' | 'warning'; code: string };
 
@@ -40,13 +40,15 @@ export const check: Command = {
     if (unchecked.length > 0)
       note(
         context,
-        `The hub does not have the sources of these queries yet, so they were not checked: ${unchecked.join(', ')}`,
+        remote === undefined
+          ? `The key sees no hub ${directory.hub.model.path}, so no query was checked. Create it with: datahub apply DIR`
+          : `The hub does not have the sources of these queries yet, so they were not checked: ${unchecked.join(', ')}`,
       );
+    // A pipeline that checks nothing must not pass, such as one whose hub.yaml or key is for another hub.
+    if (unchecked.length > 0 && unchecked.length === directory.queries.length) return exitCodes.notFound;
     return found.some(({ severity }) => severity === 'error') ? exitCodes.failed : exitCodes.done;
   },
 };
-
-const countOf = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 async function checkQueries(
   hub: Hub,

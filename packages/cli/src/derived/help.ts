@@ -38,6 +38,8 @@ export function overviewOf(commands: readonly Command[]): string {
 ${toRows(rows)}
 datahub COMMAND --help describes a command. Each takes --json.
 
+To begin, write the files of a new hub: datahub init DIR
+
 The hub and its key come from DATAHUB_URL and DATAHUB_API_KEY, else from the profile that "datahub login" stores.
 
 exit codes:
