@@ -58,11 +58,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
 
   return {
     admit: (principal, reply) => {
-      const all = budgetsOf(principal, options.ratePerMinute).map(({ id, perMinute }) => ({
-        perMinute,
-        bucket: bucketOf(keys, id, perMinute),
-      }));
-      if (all.length === 0) return;
+      const budgets = budgetsOf(principal, options.ratePerMinute);
+      if (budgets.length === 0) return;
+      const all = budgets.map(({ id, perMinute }) => ({ perMinute, bucket: bucketOf(keys, id, perMinute) }));
       const { bucket, perMinute } = all.reduce((one, other) =>
         other.bucket.tokens < one.bucket.tokens ? other : one,
       );

@@ -122,10 +122,14 @@ const isText = (payload: unknown): payload is string | Buffer =>
 
 /** Adds a name to the header `Vary`, which the CORS plugin may have set. */
 export function addVary(reply: FastifyReply, name: string): void {
-  const names = reply.getHeader('vary');
-  if (names === undefined) reply.header('vary', name);
-  else if (!String(names).toLowerCase().split(/,\s*/).includes(name))
-    reply.header('vary', `${names}, ${name}`);
+  const sent = reply.getHeader('vary');
+  if (sent === undefined) {
+    reply.header('vary', name);
+    return;
+  }
+  const names = String(sent).toLowerCase();
+  // Most names are new. Only one that occurs, perhaps inside another name, is worth a split.
+  if (!names.includes(name) || !names.split(/,\s*/).includes(name)) reply.header('vary', `${sent}, ${name}`);
 }
 
 /** In order of preference: the coding that needs the least CPU comes first. */

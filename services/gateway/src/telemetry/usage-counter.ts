@@ -119,12 +119,13 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const resourceId = request.createdId ?? request.target?.queryId ?? inPath ?? executed ?? sourceId ?? '';
       // An answer that began with 200 can end with a problem.
       const failed = status >= 400 || !reply.raw.writableFinished || request.failedWith !== undefined;
-      const uses =
-        request.use === undefined ? [{ action, resourceId }, ...usedBesides(request)] : [request.use];
-      for (const use of uses) {
+      const add = (use: { action: string; resourceId: string }) => {
         const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
-        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0, user });
-      }
+        const { action, resourceId } = use;
+        counts.add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0, user });
+      };
+      add(request.use ?? { action, resourceId });
+      if (request.use === undefined) for (const use of usedBesides(request)) add(use);
       if (counts.size >= entriesMax) void flush();
     },
 
@@ -146,15 +147,18 @@ function createUserPlaces(): (principal: Principal) => SketchPlace | undefined {
   };
 }
 
+const noUses: readonly never[] = [];
+
 /** The resources that a request uses besides the one in its path, such as the classifiers of an annotated execution. */
-function usedBesides({ body, context }: FastifyRequest): { action: string; resourceId: string }[] {
+function usedBesides({ body, context }: FastifyRequest): readonly { action: string; resourceId: string }[] {
   const { queryId, options } = (body ?? {}) as {
     queryId?: string;
     options?: { annotate?: { classifier: string }[] };
   };
   if (queryId !== undefined && context.route?.audit !== 'query.execute')
     return [{ action: 'query.execute', resourceId: queryId }];
-  const classifiers = new Set((options?.annotate ?? []).map(({ classifier }) => classifier));
+  if (options?.annotate === undefined) return noUses;
+  const classifiers = new Set(options.annotate.map(({ classifier }) => classifier));
   return [...classifiers].map((resourceId) => ({ action: 'classifier.predict', resourceId }));
 }
 
