@@ -4,7 +4,7 @@
  */
 
 import { type CacheInfo, CacheInfo_Outcome as CacheOutcome } from '@datahub/proto/executor/v1/executor';
-import { type HubError, toHubError } from '@datahub/service-kit/call/error';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -109,7 +109,10 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     driftFailed: (err) => logger.warn(...failedDrift(err)),
 
     unexpected: (err, requestId) => {
-      logger.error({ event: 'unexpected', requestId, cause: causeOf(err) }, 'a call failed unexpectedly');
+      // The message of a HubError is public.
+      const reason = err instanceof HubError ? err.message : undefined;
+      const members = { event: 'unexpected', requestId, reason, cause: causeOf(err) };
+      logger.error(members, 'a call failed unexpectedly');
     },
 
     metrics: () => metrics.render({ ...poolStats(), connectionsMax }, answerStats()) + renderOthers(options),

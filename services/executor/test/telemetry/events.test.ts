@@ -93,6 +93,14 @@ test('unexpected errors are logged with their stack', () => {
   for (const line of lines) expect(line).toContain('broken invariant');
 });
 
+test('a failure with a public message is logged with it, and without what its cause says', () => {
+  const { lines, events } = setup('info');
+  const cause = new Error('a token in an answer');
+  events.unexpected(new HubError('UNAVAILABLE', 'The keys of the issuer are missing.', { cause }), 'r');
+  expect(lines[0]).toContain('The keys of the issuer are missing.');
+  expect(lines[0]).not.toContain('a token in an answer');
+});
+
 test('fast executions are only counted, and slow ones are also logged', () => {
   const { lines, events } = setup('info');
   events.executed(run);
