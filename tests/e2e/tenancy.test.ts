@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Route } from '../../services/gateway/src/http/route.ts';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
+import type { Answer } from '../support/api.ts';
 import { api, sourceBody } from '../support/hub.ts';
 
 /**
@@ -146,8 +147,106 @@ describe('another account', () => {
     },
   );
 
+  const arrow = { accept: 'application/vnd.apache.arrow.stream' };
+  const draft = () => ({ sourceId: theirs.sourceId, query: 'SELECT 1 AS one', context: [] });
+  const trained = () => `/v1/classifiers/${theirs.classifierId}/train`;
+  const scopes = ['queries:execute'];
+  /** Members of requests that name a resource beside the one that the request is about. */
+  const members: [string, (ids: Record<string, string>) => Promise<Answer>][] = [
+    [
+      'an Arrow stream by POST',
+      ({ queryId }) => api.post('/v1/queries/execute', { queryId }, { ...other, headers: arrow }),
+    ],
+    [
+      'an Arrow stream by GET',
+      ({ queryId }) => api.get(`/v1/queries/${queryId}/data`, { ...other, headers: arrow }),
+    ],
+    [
+      'a comparison of contracts',
+      ({ queryId }) => api.post('/v1/queries/check', { ...draft(), compareTo: queryId }, other),
+    ],
+    [
+      'a comparison of rows',
+      ({ queryId }) =>
+        api.post('/v1/queries/check', { ...draft(), compareTo: queryId, diff: true, values: {} }, other),
+    ],
+    [
+      'rows for training',
+      ({ queryId }) => api.post(trained(), { queryId, text: 'one', label: 'one', id: 'one' }, other),
+    ],
+    [
+      'a classifier of rows',
+      ({ classifierId }) => {
+        const annotate = [{ classifier: classifierId, text: 'one', as: 'guess' }];
+        return api.post('/v1/queries/execute', { queryId: theirs.queryId, options: { annotate } }, other);
+      },
+    ],
+    ['a path', ({ hubId }) => api.post('/v1/queries/execute', { hubId, path: 'mine' }, other)],
+    [
+      'a limit of a key to queries',
+      ({ queryId }) => api.post('/v1/keys', { name: 'k', scopes, limits: { queryIds: [queryId] } }, other),
+    ],
+    [
+      'a limit of a key to hubs',
+      ({ hubId }) => api.post('/v1/keys', { name: 'k', scopes, limits: { hubIds: [hubId] } }, other),
+    ],
+  ];
+
+  it.each(members)('gets the same answer for ours as for unknown ones in %s', async (_name, ask) => {
+    const answerOf = async (ids: Record<string, string>) => {
+      const { status, body } = await ask(ids);
+      const { requestId: _, instance: __, ...rest } = body;
+      return JSON.parse(
+        Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), JSON.stringify({ status, rest })),
+      );
+    };
+    const unknown = await answerOf(random);
+    expect(unknown.status).toBeGreaterThanOrEqual(400);
+    expect(unknown.status).toBeLessThan(500);
+    for (const ids of [mine, deleted, theirDeleted]) expect(await answerOf(ids)).toEqual(unknown);
+  });
+
+  it('calls none of our tools, and none of theirs with our classifier', async () => {
+    const tool = { name: `ours_${mine.queryId?.slice(-8)}`, description: 'Ours.' };
+    await api.ok(api.put(`/v1/queries/${mine.queryId}`, { config: { tool } }));
+    const mcp = async (method: string, params: object) => {
+      const headers = {
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2025-11-25',
+      };
+      return api.post('/mcp', { jsonrpc: '2.0', id: 1, method, params }, { ...other, headers });
+    };
+    expect((await mcp('tools/list', {})).text).not.toContain(tool.name);
+    const call = async (name: string, args: object) =>
+      (await mcp('tools/call', { name, arguments: args })).text.replaceAll(/"requestId[^,}]*/g, '');
+    expect(await call(tool.name, {})).toBe(await call('ours_unknown0', {}));
+    expect(await call(tool.name, {})).toContain('NOT_FOUND');
+    // The tools of classifiers have their names.
+    await api.ok(api.put(`/v1/classifiers/${mine.classifierId}`, { name: tool.name }));
+    const classify = `classify__${tool.name}`;
+    expect(await call(classify, { text: 'c' })).toBe(await call('classify__unknown', { text: 'c' }));
+    const { id } = await api.ok(api.post('/v1/classifiers', { name: tool.name }, other));
+    expect(await call(classify, { text: 'c' })).not.toContain('NOT_FOUND');
+    await api.delete(`/v1/classifiers/${id}`, other);
+  });
+
+  it('sees nothing of our operations by their idempotency keys', async () => {
+    const headers = { 'idempotency-key': `tenancy-${mine.hubId}` };
+    const ours = await api.ok(api.post('/v1/hubs', { label: 'ours' }, { headers }));
+    const its = await api.ok(api.post('/v1/hubs', { label: 'its' }, { ...other, headers }));
+    expect([its.label, its.hubId === ours.hubId]).toEqual(['its', false]);
+    await api.delete(`/v1/hubs/${its.hubId}`, other);
+  });
+
   it('lists nothing of ours', async () => {
-    for (const path of ['/v1/hubs', '/v1/classifiers', '/v1/keys', '/v1/audit?limit=1000']) {
+    for (const path of [
+      '/v1/hubs',
+      '/v1/classifiers',
+      '/v1/keys',
+      '/v1/audit?limit=1000',
+      '/v1/stats',
+      '/v1/jobs',
+    ]) {
       const { text } = await api.get(path, other);
       for (const id of Object.values(mine)) expect(text).not.toContain(id);
     }
