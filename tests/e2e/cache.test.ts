@@ -252,6 +252,24 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect(one.text).not.toBe(two.text);
   });
 
+  it('writes nothing by a validation, and takes no answer of many rows for a value', async () => {
+    const write = engine === 'postgres' ? 'SELECT write_row(77)' : 'SELECT write_row(77), write_scratch()';
+    const many = 'SELECT id FROM sales';
+    for (const validate of [write, many]) {
+      const queryId = await store({ cache: { maxAgeS: 0, validate } });
+      const [one, two] = [await read(queryId), await read(queryId)];
+      for (const answer of [one, two])
+        expect([validate, answer.status, status(answer)?.includes('fwd=miss')]).toEqual([
+          validate,
+          200,
+          true,
+        ]);
+      expect(one.text).not.toBe(two.text);
+    }
+    const query = 'SELECT count(*) AS n FROM scratch WHERE id IN (77, 99)';
+    expect((await execute({ hubId, sourceId, query })).data).toEqual([{ n: 0 }]);
+  });
+
   it('streams an answer that is too large to cache', async () => {
     const query =
       engine === 'postgres'

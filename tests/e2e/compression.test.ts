@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource, engines } from '../support/hub.ts';
+import { api, createSource, engines, sourceBody } from '../support/hub.ts';
 
 const decoders: Record<string, () => Transform> = {
   zstd: createZstdDecompress,
@@ -139,6 +139,32 @@ describe('compression', () => {
     expect(again.statusCode).toBe(304);
     expect((await receive(`/v1/queries/${middle}`, 'gzip')).coding).toBe('');
     expect((await receive('/v1/keys', 'gzip')).coding).toBe('');
+  });
+
+  it('leaves answers uncompressed that have a secret of the hub beside a text of the caller', async () => {
+    // The length of a compressed answer tells whether the text repeats a part of the secret.
+    const { url, key } = inject('hub');
+    const headers = {
+      ...{ 'x-service-api-key': key, 'content-type': 'application/json' },
+      'accept-encoding': 'zstd, br, gzip',
+    };
+    const name = 'dhk_'.repeat(49);
+    const codingOf = async (path: string, sent?: object) => {
+      const body = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) };
+      const answer = await fetch(url + path, { headers, ...body });
+      return { coding: answer.headers.get('content-encoding'), body: (await answer.json()) as any };
+    };
+    const origins = Array.from({ length: 20 }, (_, i) => `https://a-long-name-of-a-page-${i}.example`);
+    const made = await codingOf('/v1/keys', { name, limits: { origins } });
+    const rotated = await codingOf(`/v1/keys/${made.body.keyId}/rotate`, {});
+    for (let i = 0; i < 4; i++)
+      await api.ok(api.post('/v1/sources', { ...sourceBody(hubId, engine), label: name }));
+    const shown = await codingOf(`/v1/sources?hubId=${hubId}`);
+    expect(JSON.stringify(shown.body)).toContain(name);
+    // Smaller answers are never compressed.
+    for (const { body } of [made, rotated, shown]) expect(JSON.stringify(body).length).toBeGreaterThan(1_024);
+    expect([made.coding, rotated.coding, shown.coding]).toEqual([null, null, null]);
+    expect(rotated.body.key).toMatch(/^dhk_/);
   });
 
   it('keeps the trailer of truncated CSV', async () => {
