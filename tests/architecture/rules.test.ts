@@ -106,6 +106,16 @@ describe('state', () => {
   });
 });
 
+describe('members of classes', () => {
+  it('are private by name, which holds at run time too', () => {
+    const modifier = /^\s*private\s+(?!=)[\w#]/m;
+    const offenders = all.filter(
+      (file) => isProduct(file) && modifier.test(readFileSync(join(root, file.path), 'utf8')),
+    );
+    expect(offenders.map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('imports', () => {
   it('form no circle, not even of types', () => {
     expectOnlyExceptions(

@@ -133,24 +133,24 @@ const escaped = (text: string) =>
 
 /** The hash implementation that the signer of the AWS SDK needs. */
 class Sha256 {
-  private readonly secret: string | Uint8Array | undefined;
-  private readonly chunks: (string | Uint8Array)[] = [];
+  readonly #secret: string | Uint8Array | undefined;
+  readonly #chunks: (string | Uint8Array)[] = [];
 
   constructor(secret?: unknown) {
-    this.secret = secret as string | Uint8Array | undefined;
+    this.#secret = secret as string | Uint8Array | undefined;
   }
 
   update(chunk: string | Uint8Array): void {
-    this.chunks.push(chunk);
+    this.#chunks.push(chunk);
   }
 
   async digest(): Promise<Uint8Array> {
-    const hash = this.secret === undefined ? createHash('sha256') : createHmac('sha256', this.secret);
-    for (const chunk of this.chunks) hash.update(chunk);
+    const hash = this.#secret === undefined ? createHash('sha256') : createHmac('sha256', this.#secret);
+    for (const chunk of this.#chunks) hash.update(chunk);
     return hash.digest();
   }
 
   reset(): void {
-    this.chunks.length = 0;
+    this.#chunks.length = 0;
   }
 }

@@ -175,22 +175,22 @@ const defaultCharactersMax = 16 * 1_048_576;
 export class DefinitionTable {
   /** Counts the invalidations. */
   generation = 0;
-  private readonly options: TableOptions;
-  private readonly entries = new Map<string, Entry>();
-  private characters = 0;
+  readonly #options: TableOptions;
+  readonly #entries = new Map<string, Entry>();
+  #characters = 0;
   /** Oldest first. Kept for longer than any request takes. */
-  private readonly invalidations = new Map<string, { generation: number; at: number }>();
+  readonly #invalidations = new Map<string, { generation: number; at: number }>();
 
   constructor(options: TableOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   get size(): number {
-    return this.entries.size;
+    return this.#entries.size;
   }
 
   get(queryId: string, accountId: string): Entry | undefined {
-    const entry = this.entries.get(queryId);
+    const entry = this.#entries.get(queryId);
     return entry?.definition.accountId === accountId ? entry : undefined;
   }
 
@@ -204,60 +204,60 @@ export class DefinitionTable {
   ): QueryDefinition {
     const { sentAt, generation } = request;
     const ids = idsOf(definition);
-    if (ids.some((id) => (this.invalidations.get(id)?.generation ?? 0) > generation)) return definition;
-    const old = this.entries.get(definition.queryId)?.definition;
+    if (ids.some((id) => (this.#invalidations.get(id)?.generation ?? 0) > generation)) return definition;
+    const old = this.#entries.get(definition.queryId)?.definition;
     if (old && isOlder(definition, old)) return definition;
     const current = old && isSame(definition, old) ? old : definition;
     const leaseMs = Math.min(request.leaseMs, leaseMaxMs);
-    this.remove(current.queryId);
+    this.#remove(current.queryId);
     // The response took longer than its lease: use it once, since it may have changed without notice.
-    if (this.options.now() >= sentAt + leaseMs) return current;
-    this.entries.set(current.queryId, {
+    if (this.#options.now() >= sentAt + leaseMs) return current;
+    this.#entries.set(current.queryId, {
       definition: current,
       renewAt: sentAt + leaseMs / 2,
       leaseEndsAt: sentAt + leaseMs,
-      staleEndsAt: sentAt + this.options.staleMaxMs,
+      staleEndsAt: sentAt + this.#options.staleMaxMs,
       renewing: false,
     });
-    this.characters += charactersOf(current);
-    this.evict();
+    this.#characters += charactersOf(current);
+    this.#evict();
     return current;
   }
 
   /** Removes the entries that were put least recently. The newest always stays. */
-  private evict(): void {
-    const { cachedMax, charactersMax = defaultCharactersMax } = this.options;
-    while (this.size > cachedMax || (this.characters > charactersMax && this.size > 1)) {
-      this.remove(this.entries.keys().next().value as string);
+  #evict(): void {
+    const { cachedMax, charactersMax = defaultCharactersMax } = this.#options;
+    while (this.size > cachedMax || (this.#characters > charactersMax && this.size > 1)) {
+      this.#remove(this.#entries.keys().next().value as string);
     }
   }
 
-  private remove(queryId: string): void {
-    const entry = this.entries.get(queryId);
+  #remove(queryId: string): void {
+    const entry = this.#entries.get(queryId);
     if (entry === undefined) return;
-    this.entries.delete(queryId);
-    this.characters -= charactersOf(entry.definition);
+    this.#entries.delete(queryId);
+    this.#characters -= charactersOf(entry.definition);
   }
 
   drop(entry: Entry): void {
     const { queryId } = entry.definition;
-    if (this.entries.get(queryId) === entry) this.remove(queryId);
+    if (this.#entries.get(queryId) === entry) this.#remove(queryId);
   }
 
   invalidate(ids: readonly string[]): void {
-    const at = this.options.now();
+    const at = this.#options.now();
     this.generation++;
-    for (const [id, { at: invalidatedAt }] of this.invalidations) {
-      if (invalidatedAt >= at - 2 * this.options.resolveTimeoutMs) break;
-      this.invalidations.delete(id);
+    for (const [id, { at: invalidatedAt }] of this.#invalidations) {
+      if (invalidatedAt >= at - 2 * this.#options.resolveTimeoutMs) break;
+      this.#invalidations.delete(id);
     }
     for (const id of ids) {
-      this.invalidations.delete(id);
-      this.invalidations.set(id, { generation: this.generation, at });
+      this.#invalidations.delete(id);
+      this.#invalidations.set(id, { generation: this.generation, at });
     }
     const changed = new Set(ids);
-    for (const [queryId, { definition }] of this.entries) {
-      if (idsOf(definition).some((id) => changed.has(id))) this.remove(queryId);
+    for (const [queryId, { definition }] of this.#entries) {
+      if (idsOf(definition).some((id) => changed.has(id))) this.#remove(queryId);
     }
   }
 }

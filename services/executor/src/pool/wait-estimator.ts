@@ -10,17 +10,17 @@ const leaseMinMs = 0.01;
 
 export class WaitEstimator {
   /** Leases per millisecond of use of one connection; 0 before the first release. */
-  private pace = 0;
+  #pace = 0;
   /** When the caller who was rejected last should retry. */
-  private lastRetryAt = 0;
-  private readonly members: Iterable<Member>;
-  private readonly sizeMax: number;
-  private readonly random: () => number;
+  #lastRetryAt = 0;
+  readonly #members: Iterable<Member>;
+  readonly #sizeMax: number;
+  readonly #random: () => number;
 
   constructor(members: Iterable<Member>, sizeMax: number, random: () => number) {
-    this.members = members;
-    this.sizeMax = sizeMax;
-    this.random = random;
+    this.#members = members;
+    this.#sizeMax = sizeMax;
+    this.#random = random;
   }
 
   /**
@@ -29,8 +29,8 @@ export class WaitEstimator {
    */
   released(leaseMs: number): void {
     const ms = Math.max(leaseMs, leaseMinMs);
-    const share = this.pace === 0 ? 1 : 1 - Math.exp(-ms / (memoryMs * this.sizeMax));
-    this.pace += (1 / ms - this.pace) * share;
+    const share = this.#pace === 0 ? 1 : 1 - Math.exp(-ms / (memoryMs * this.#sizeMax));
+    this.#pace += (1 / ms - this.#pace) * share;
   }
 
   /**
@@ -38,15 +38,15 @@ export class WaitEstimator {
    * expected to stay busy for as long again, and to serve at the usual pace from then on.
    */
   servedWithin(waitMs: number, further: number, now: number): number {
-    const usualMs = this.usualMs;
+    const usualMs = this.#usualMs;
     let usableMs = further * waitMs;
-    for (const { busy, leasedAt } of this.members) {
+    for (const { busy, leasedAt } of this.#members) {
       const overdueMs = busy ? Math.max(0, now - leasedAt - usualMs) : 0;
       usableMs += Math.max(0, waitMs - overdueMs);
     }
     // Before the first release there is no pace to judge by.
-    if (this.pace === 0) return usableMs > 0 ? Number.POSITIVE_INFINITY : 0;
-    return usableMs * this.pace;
+    if (this.#pace === 0) return usableMs > 0 ? Number.POSITIVE_INFINITY : 0;
+    return usableMs * this.#pace;
   }
 
   /**
@@ -54,28 +54,28 @@ export class WaitEstimator {
    * the caller who was rejected before. If all retried at once, they would be a burst and be rejected again.
    */
   retryAfterMs(waiting: number, now: number): number {
-    const estimatedMs = this.advanceMs(now);
+    const estimatedMs = this.#advanceMs(now);
     // Before the first release there is nothing to estimate from.
-    const advanceMs = this.pace > 0 ? estimatedMs : Math.max(estimatedMs, retryMinMs / this.sizeMax);
+    const advanceMs = this.#pace > 0 ? estimatedMs : Math.max(estimatedMs, retryMinMs / this.#sizeMax);
     const queueEndsAt = now + Math.max(waiting * estimatedMs, retryMinMs);
-    this.lastRetryAt = Math.max(queueEndsAt, this.lastRetryAt + advanceMs);
+    this.#lastRetryAt = Math.max(queueEndsAt, this.#lastRetryAt + advanceMs);
     const latest = now + retryMaxMs;
-    if (this.lastRetryAt > latest) {
-      this.lastRetryAt = latest;
-      return Math.round(retryMaxMs * (1 - this.random() / 2));
+    if (this.#lastRetryAt > latest) {
+      this.#lastRetryAt = latest;
+      return Math.round(retryMaxMs * (1 - this.#random() / 2));
     }
-    return Math.round(this.lastRetryAt - now);
+    return Math.round(this.#lastRetryAt - now);
   }
 
   /** How long the queue takes to advance by one place, judging by past leases and by those in progress. */
-  private advanceMs(now: number): number {
-    let leaseMs = this.usualMs;
-    for (const { busy, leasedAt } of this.members)
+  #advanceMs(now: number): number {
+    let leaseMs = this.#usualMs;
+    for (const { busy, leasedAt } of this.#members)
       if (busy) leaseMs = Math.max(leaseMs, (now - leasedAt) / 2);
-    return leaseMs / this.sizeMax;
+    return leaseMs / this.#sizeMax;
   }
 
-  private get usualMs(): number {
-    return this.pace === 0 ? 0 : 1 / this.pace;
+  get #usualMs(): number {
+    return this.#pace === 0 ? 0 : 1 / this.#pace;
   }
 }

@@ -7,21 +7,21 @@ import type { AcquireOptions, Lease } from './pool-types.ts';
 /** Serves the keys round-robin, and the items of one key in order. */
 class FairQueue<T> {
   size = 0;
-  private readonly queues = new Map<string, T[]>();
+  readonly #queues = new Map<string, T[]>();
 
   push(key: string, item: T): void {
-    const queue = this.queues.get(key);
-    if (queue === undefined) this.queues.set(key, [item]);
+    const queue = this.#queues.get(key);
+    if (queue === undefined) this.#queues.set(key, [item]);
     else queue.push(item);
     this.size++;
   }
 
   shift(): T | undefined {
-    for (const [key, queue] of this.queues) {
+    for (const [key, queue] of this.#queues) {
       const item = queue.shift();
       // Moves the key behind the others, if there are any.
-      if (queue.length === 0 || this.queues.size > 1) this.queues.delete(key);
-      if (queue.length > 0) this.queues.set(key, queue);
+      if (queue.length === 0 || this.#queues.size > 1) this.#queues.delete(key);
+      if (queue.length > 0) this.#queues.set(key, queue);
       this.size--;
       return item;
     }
@@ -29,11 +29,11 @@ class FairQueue<T> {
   }
 
   remove(key: string, item: T): boolean {
-    const queue = this.queues.get(key);
+    const queue = this.#queues.get(key);
     const index = queue?.indexOf(item) ?? -1;
     if (queue === undefined || index === -1) return false;
     queue.splice(index, 1);
-    if (queue.length === 0) this.queues.delete(key);
+    if (queue.length === 0) this.#queues.delete(key);
     this.size--;
     return true;
   }
@@ -53,23 +53,23 @@ interface WaitOptions {
 
 /** A fair queue that drops waiters whose time is up or whose caller has left. */
 export class WaitQueue {
-  private readonly waiters = new FairQueue<Waiter>();
-  private readonly deadlines = new Deadlines();
+  readonly #waiters = new FairQueue<Waiter>();
+  readonly #deadlines = new Deadlines();
 
   get size(): number {
-    return this.waiters.size;
+    return this.#waiters.size;
   }
 
   /** Rejects with `timeoutError()` after `waitMs`, and with CANCELLED when the caller leaves. */
   wait({ key, signal }: AcquireOptions, { waitMs, timeoutError, onSettled }: WaitOptions): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const leave = (err: HubError) => {
-        if (this.waiters.remove(key, waiter)) waiter.reject(err);
+        if (this.#waiters.remove(key, waiter)) waiter.reject(err);
       };
       const abort = () => leave(callerLeft());
-      const deadline = this.deadlines.add(waitMs, () => leave(timeoutError()));
+      const deadline = this.#deadlines.add(waitMs, () => leave(timeoutError()));
       const done = () => {
-        this.deadlines.remove(deadline);
+        this.#deadlines.remove(deadline);
         signal.removeEventListener('abort', abort);
         onSettled();
       };
@@ -84,12 +84,12 @@ export class WaitQueue {
         },
       };
       signal.addEventListener('abort', abort, { once: true });
-      this.waiters.push(key, waiter);
+      this.#waiters.push(key, waiter);
     });
   }
 
   shift(): Waiter | undefined {
-    return this.waiters.shift();
+    return this.#waiters.shift();
   }
 
   rejectAll(err: HubError): void {

@@ -25,115 +25,115 @@ export interface OutputSchedule {
 /** Collects the bytes of one answer and sends them in chunks. */
 export class ChunkedOutput implements Flow {
   protected readonly out = new ByteWriter(1_024);
-  private readonly scheduler: FairScheduler;
-  private readonly timer: FlushTimer;
-  private reply: ExecutionReply;
-  private target = chunkBytes.first;
-  private sentBytes = 0;
-  private isScheduledToFlush = false;
-  private isReaderBehind = false;
-  private isPaused = false;
-  private hasEnded = false;
-  private listener: () => void = () => {};
+  readonly #scheduler: FairScheduler;
+  readonly #timer: FlushTimer;
+  #reply: ExecutionReply;
+  #target = chunkBytes.first;
+  #sentBytes = 0;
+  #isScheduledToFlush = false;
+  #isReaderBehind = false;
+  #isPaused = false;
+  #hasEnded = false;
+  #listener: () => void = () => {};
 
   constructor(reply: ExecutionReply, { scheduler, timer }: OutputSchedule) {
-    this.scheduler = scheduler;
-    this.timer = timer;
-    this.reply = reply;
+    this.#scheduler = scheduler;
+    this.#timer = timer;
+    this.#reply = reply;
     reply.onDrain(() => {
-      this.isReaderBehind = false;
-      if (this.hasEnded) return;
-      this.isPaused = this.sentBytes > largeBytes && !this.scheduler.enter(this);
-      if (!this.isPaused) this.listener();
+      this.#isReaderBehind = false;
+      if (this.#hasEnded) return;
+      this.#isPaused = this.#sentBytes > largeBytes && !this.#scheduler.enter(this);
+      if (!this.#isPaused) this.#listener();
     });
   }
 
   get full(): boolean {
-    return this.isReaderBehind || this.isPaused;
+    return this.#isReaderBehind || this.#isPaused;
   }
 
   onDrain(listener: () => void): void {
-    this.listener = listener;
+    this.#listener = listener;
   }
 
   resume(): void {
-    this.isPaused = false;
-    this.listener();
+    this.#isPaused = false;
+    this.#listener();
   }
 
   pause(): void {
-    this.isPaused = true;
+    this.#isPaused = true;
   }
 
   flushOnTime(): void {
-    this.isScheduledToFlush = false;
-    if (!this.hasEnded) this.flush();
+    this.#isScheduledToFlush = false;
+    if (!this.#hasEnded) this.#flush();
   }
 
   /** To be called after each row. */
   protected rowWritten(): void {
-    if (this.out.position >= this.target) this.flush();
-    else if (!this.isScheduledToFlush) {
-      this.isScheduledToFlush = true;
-      this.timer.add(this);
+    if (this.out.position >= this.#target) this.#flush();
+    else if (!this.#isScheduledToFlush) {
+      this.#isScheduledToFlush = true;
+      this.#timer.add(this);
     }
   }
 
   /** No rows follow; `sendLast` or `abandon` must. */
   protected rowsEnded(): void {
-    this.hasEnded = true;
-    this.scheduler.leave(this);
-    if (this.sentBytes === 0) this.scheduler.noteSmall();
+    this.#hasEnded = true;
+    this.#scheduler.leave(this);
+    if (this.#sentBytes === 0) this.#scheduler.noteSmall();
   }
 
   protected sendLast(): void {
-    this.flush();
-    this.reply = endedReply;
+    this.#flush();
+    this.#reply = endedReply;
   }
 
   abandon(): void {
-    this.hasEnded = true;
-    this.scheduler.leave(this);
+    this.#hasEnded = true;
+    this.#scheduler.leave(this);
     this.out.position = 0;
-    this.reply = endedReply;
+    this.#reply = endedReply;
   }
 
-  private flush(): void {
+  #flush(): void {
     if (this.out.position === 0) return;
-    const isLarge = this.out.position >= this.target;
+    const isLarge = this.out.position >= this.#target;
     if (isLarge) {
-      const full = this.scheduler.smallFirst ? chunkBytes.shared : chunkBytes.full;
-      this.target = Math.min(this.target * 2, full);
+      const full = this.#scheduler.smallFirst ? chunkBytes.shared : chunkBytes.full;
+      this.#target = Math.min(this.#target * 2, full);
     }
-    const bytes = this.out.take(isLarge ? this.target + 4_096 : 1_024);
+    const bytes = this.out.take(isLarge ? this.#target + 4_096 : 1_024);
     for (let at = 0; at < bytes.length; at += chunkBytes.max) {
-      const last = this.hasEnded && at + chunkBytes.max >= bytes.length;
-      if (!this.reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.isReaderBehind = true;
+      const last = this.#hasEnded && at + chunkBytes.max >= bytes.length;
+      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.#isReaderBehind = true;
     }
-    const isFirst = this.sentBytes === 0;
-    this.sentBytes += bytes.length;
+    const isFirst = this.#sentBytes === 0;
+    this.#sentBytes += bytes.length;
     // Counting these bytes once instead of twice takes a third more CPU.
     noteBuffers(2 * bytes.length);
-    if (this.hasEnded) return;
-    if (isFirst) this.pauseAfterFirst();
-    else if (this.sentBytes > largeBytes) this.endTurn();
+    if (this.#hasEnded) return;
+    if (isFirst) this.#pauseAfterFirst();
+    else if (this.#sentBytes > largeBytes) this.#endTurn();
   }
 
   /** Lets the first bytes leave the process before more are read, of which a fast source has many. */
-  private pauseAfterFirst(): void {
-    this.isPaused = true;
+  #pauseAfterFirst(): void {
+    this.#isPaused = true;
     const readOn = () => {
-      if (this.hasEnded) return;
-      this.isPaused = false;
-      if (!this.isReaderBehind) this.listener();
+      if (this.#hasEnded) return;
+      this.#isPaused = false;
+      if (!this.#isReaderBehind) this.#listener();
     };
     setImmediate(() => setImmediate(readOn));
   }
 
-  private endTurn(): void {
-    this.isPaused ||= !this.isReaderBehind;
-    if (this.isReaderBehind) this.scheduler.leave(this);
-    else if (this.scheduler.enter(this)) this.scheduler.yieldTurn(this);
+  #endTurn(): void {
+    this.#isPaused ||= !this.#isReaderBehind;
+    if (this.#isReaderBehind) this.#scheduler.leave(this);
+    else if (this.#scheduler.enter(this)) this.#scheduler.yieldTurn(this);
   }
 }
 
@@ -144,23 +144,23 @@ const flushMs = 20;
  * complete. One timer for all answers: a timer for each would cost more than sending its bytes.
  */
 export class FlushTimer {
-  private added: ChunkedOutput[] = [];
-  private due: ChunkedOutput[] = [];
-  private isRunning = false;
+  #added: ChunkedOutput[] = [];
+  #due: ChunkedOutput[] = [];
+  #isRunning = false;
 
   add(output: ChunkedOutput): void {
-    this.added.push(output);
-    if (this.isRunning) return;
-    this.isRunning = true;
-    setTimeout(() => this.tick(), flushMs / 2);
+    this.#added.push(output);
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    setTimeout(() => this.#tick(), flushMs / 2);
   }
 
-  private tick(): void {
-    for (const output of this.due) output.flushOnTime();
-    this.due = this.added;
-    this.added = [];
-    this.isRunning = this.due.length > 0;
-    if (this.isRunning) setTimeout(() => this.tick(), flushMs / 2);
+  #tick(): void {
+    for (const output of this.#due) output.flushOnTime();
+    this.#due = this.#added;
+    this.#added = [];
+    this.#isRunning = this.#due.length > 0;
+    if (this.#isRunning) setTimeout(() => this.#tick(), flushMs / 2);
   }
 }
 
@@ -192,109 +192,109 @@ const defaults: SchedulerOptions = { flowsMax: 2, turnMs: 15, smallFirstMs: 100,
  * get the CPU.
  */
 export class FairScheduler {
-  private readonly options: SchedulerOptions;
-  private readonly flowing = new Set<Flow>();
-  private readonly waiting = new Set<Flow>();
-  private rotation: NodeJS.Timeout | undefined;
-  private isAdmitting = false;
-  private admittedAt = 0;
-  private smallAt = Number.NEGATIVE_INFINITY;
+  readonly #options: SchedulerOptions;
+  readonly #flowing = new Set<Flow>();
+  readonly #waiting = new Set<Flow>();
+  #rotation: NodeJS.Timeout | undefined;
+  #isAdmitting = false;
+  #admittedAt = 0;
+  #smallAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: Partial<SchedulerOptions> = {}) {
-    this.options = { ...defaults, ...options };
+    this.#options = { ...defaults, ...options };
   }
 
   /** True for a while after a small answer has ended: turns should be short. */
   get smallFirst(): boolean {
-    return performance.now() - this.smallAt < this.options.smallFirstMs;
+    return performance.now() - this.#smallAt < this.#options.smallFirstMs;
   }
 
   noteSmall(): void {
-    this.smallAt = performance.now();
+    this.#smallAt = performance.now();
   }
 
   /** False if the flow has to wait for its turn. */
   enter(flow: Flow): boolean {
-    if (this.flowing.has(flow)) return true;
-    if (this.waiting.size === 0 && this.hasRoom()) {
-      this.flowing.add(flow);
+    if (this.#flowing.has(flow)) return true;
+    if (this.#waiting.size === 0 && this.#hasRoom()) {
+      this.#flowing.add(flow);
       return true;
     }
-    this.waiting.add(flow);
-    this.scheduleRotation();
+    this.#waiting.add(flow);
+    this.#scheduleRotation();
     return false;
   }
 
   /** Ends the turn of a flow that has sent a chunk and has paused. The scheduler resumes it for the next turn. */
   yieldTurn(flow: Flow): void {
-    if (this.waiting.size === 0) {
+    if (this.#waiting.size === 0) {
       setImmediate(() => {
-        if (this.flowing.has(flow)) flow.resume();
+        if (this.#flowing.has(flow)) flow.resume();
       });
       return;
     }
-    this.flowing.delete(flow);
-    this.waiting.add(flow);
-    this.admitSoon();
-    this.scheduleRotation();
+    this.#flowing.delete(flow);
+    this.#waiting.add(flow);
+    this.#admitSoon();
+    this.#scheduleRotation();
   }
 
   /** Removes a flow that waits for its reader or has ended. */
   leave(flow: Flow): void {
-    this.waiting.delete(flow);
-    if (this.flowing.delete(flow) && this.waiting.size > 0) this.admitSoon();
-    this.scheduleRotation();
+    this.#waiting.delete(flow);
+    if (this.#flowing.delete(flow) && this.#waiting.size > 0) this.#admitSoon();
+    this.#scheduleRotation();
   }
 
-  private hasRoom(): boolean {
-    return this.flowing.size < (this.smallFirst ? 1 : this.options.flowsMax);
+  #hasRoom(): boolean {
+    return this.#flowing.size < (this.smallFirst ? 1 : this.#options.flowsMax);
   }
 
-  private admit(): void {
-    this.admittedAt = performance.now();
-    for (const flow of this.waiting) {
-      if (!this.hasRoom()) return;
-      this.waiting.delete(flow);
-      this.flowing.add(flow);
+  #admit(): void {
+    this.#admittedAt = performance.now();
+    for (const flow of this.#waiting) {
+      if (!this.#hasRoom()) return;
+      this.#waiting.delete(flow);
+      this.#flowing.add(flow);
       flow.resume();
     }
   }
 
-  private admitSoon(): void {
-    if (this.isAdmitting) return;
-    this.isAdmitting = true;
+  #admitSoon(): void {
+    if (this.#isAdmitting) return;
+    this.#isAdmitting = true;
     const begin = () => {
-      this.isAdmitting = false;
-      this.admit();
-      this.scheduleRotation();
+      this.#isAdmitting = false;
+      this.#admit();
+      this.#scheduleRotation();
     };
     if (!this.smallFirst) {
       setImmediate(begin);
       return;
     }
-    const turns = Math.min(this.waiting.size, pauseTurnsMax);
-    setTimeout(begin, Math.max(this.options.pauseMs, turns * (performance.now() - this.admittedAt)));
+    const turns = Math.min(this.#waiting.size, pauseTurnsMax);
+    setTimeout(begin, Math.max(this.#options.pauseMs, turns * (performance.now() - this.#admittedAt)));
   }
 
-  private rotate(): void {
-    this.rotation = undefined;
-    const over = [...this.flowing].slice(0, this.waiting.size);
+  #rotate(): void {
+    this.#rotation = undefined;
+    const over = [...this.#flowing].slice(0, this.#waiting.size);
     for (const flow of over) {
-      this.flowing.delete(flow);
+      this.#flowing.delete(flow);
       flow.pause();
     }
-    this.admit();
-    for (const flow of over) this.waiting.add(flow);
-    this.admit();
-    this.scheduleRotation();
+    this.#admit();
+    for (const flow of over) this.#waiting.add(flow);
+    this.#admit();
+    this.#scheduleRotation();
   }
 
-  private scheduleRotation(): void {
-    if (this.waiting.size > 0) {
-      this.rotation ??= setTimeout(() => this.rotate(), this.options.turnMs);
+  #scheduleRotation(): void {
+    if (this.#waiting.size > 0) {
+      this.#rotation ??= setTimeout(() => this.#rotate(), this.#options.turnMs);
     } else {
-      clearTimeout(this.rotation);
-      this.rotation = undefined;
+      clearTimeout(this.#rotation);
+      this.#rotation = undefined;
     }
   }
 }

@@ -3,8 +3,8 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
 import { createBreaker, defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
+import { FairBudget } from '../../src/pool/fair-budget.ts';
 import { Pool } from '../../src/pool/pool.ts';
-import { FairBudget } from '../../src/pool/pool-registry.ts';
 import {
   defaultConnectionLimits,
   defaultPoolSettings,
