@@ -1,5 +1,5 @@
 /**
- * The cost of eight kinds of requests. Instructions in user mode are counted in an emulator, so they hardly depend on
+ * The cost of nine kinds of requests. Instructions in user mode are counted in an emulator, so they hardly depend on
  * what else the machine does, nor on its processor. CPU time is measured natively.
  *
  *     npm run bench -- ledger                         the hub and the hand-written program

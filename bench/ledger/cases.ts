@@ -1,5 +1,6 @@
 /** The cases of the ledger: what the hub stores for them, and the requests. */
 
+import { createTestIssuer } from '../../tests/support/user-tokens.ts';
 import type { Engine } from './databases.ts';
 
 /** In the order in which they are counted. */
@@ -11,6 +12,7 @@ export const caseNames = [
   'write',
   'cached',
   'notModified',
+  'signedIn',
   'predict',
 ] as const;
 export type CaseName = (typeof caseNames)[number];
@@ -96,6 +98,7 @@ export async function storeCases(send: Send, engine: Engine, databaseUrl: string
     body: { queryId: ids[name], context },
     status: 200,
   });
+  const signedIn = await storeSignedIn(post, ids.record as string);
   const { id: classifierId } = await post('/v1/classifiers', { name: 'ledger' });
   await post(`/v1/classifiers/${classifierId}/train`, { examples });
   const conditional = { method: 'GET', path: `/v1/queries/${ids.cached}/data?id=7` } as const;
@@ -110,6 +113,7 @@ export async function storeCases(send: Send, engine: Engine, databaseUrl: string
     write: (number) => execute('write', { id: idOf(number) }),
     cached: () => execute('cached', { id: 7 }),
     notModified: () => ({ ...conditional, headers: { 'if-none-match': etag }, status: 304 }),
+    signedIn,
     predict: () => ({
       method: 'POST',
       path: `/v1/classifiers/${classifierId}/predict`,
@@ -117,6 +121,30 @@ export async function storeCases(send: Send, engine: Engine, databaseUrl: string
       status: 200,
     }),
   };
+}
+
+const users = 1_000;
+
+/** `record` for the signed-in users of a key: the id is a claim of their token. */
+async function storeSignedIn(
+  post: (path: string, body: object) => Promise<{ key: string }>,
+  queryId: string,
+): Promise<(number: number) => Call> {
+  const issuer = await createTestIssuer();
+  const { audience, jwks } = issuer;
+  const user = { issuer: issuer.issuer, audience, jwks, claims: { id: 'row' } };
+  const limits = { queryIds: [queryId], user };
+  const { key } = await post('/v1/keys', { name: 'ledger', scopes: ['queries:execute'], limits });
+  const tokens = await Promise.all(
+    Array.from({ length: users }, (_, i) => issuer.sign({ sub: `user ${i}`, row: idOf(i) })),
+  );
+  return (number) => ({
+    method: 'POST',
+    path: '/v1/queries/execute',
+    headers: { 'x-service-api-key': key, authorization: `Bearer ${tokens[number % users]}` },
+    body: { queryId, context: {} },
+    status: 200,
+  });
 }
 
 const examples = [
