@@ -86,7 +86,7 @@ export async function* serveSession(
   }
 }
 
-interface Session {
+interface ServedSession {
   executor: Pick<Executor, 'execute'>;
   replies: BatchQueue<SessionReply>;
   running: InFlightCalls<Running>;
@@ -95,7 +95,7 @@ interface Session {
 }
 
 async function readRequests(
-  session: Session,
+  session: ServedSession,
   requests: AsyncIterable<SessionRequest>,
   onMessage: () => void,
 ): Promise<void> {
@@ -119,7 +119,7 @@ async function readRequests(
   }
 }
 
-function startCall(session: Session, call: SessionCall): void {
+function startCall(session: ServedSession, call: SessionCall): void {
   const { sequence, request, deadlineMs, requestId } = call;
   const { running, replies, options, deadlines } = session;
   const stop = new CallStop();

@@ -12,7 +12,7 @@ export const mcp: Command = {
   run: async (_input, context) => {
     const hub = await context.hub();
     await hub.call('GET /v1/keys/current');
-    const session: Session = { hub, context, calls: new Map() };
+    const session: McpSession = { hub, context, calls: new Map() };
     const running = new Set<Promise<void>>();
     for await (const line of createInterface({ input: context.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
       if (line.trim() === '') continue;
@@ -26,7 +26,7 @@ export const mcp: Command = {
 
 const callsMax = 32;
 
-interface Session {
+interface McpSession {
   hub: Hub;
   context: Context;
   /** The revision of the protocol that `initialize` agreed on. */
@@ -48,7 +48,7 @@ interface Message {
 
 const versionMember = 'io.modelcontextprotocol/protocolVersion';
 
-async function pass(session: Session, line: string): Promise<void> {
+async function pass(session: McpSession, line: string): Promise<void> {
   let message: Message;
   try {
     message = JSON.parse(line);
@@ -75,7 +75,7 @@ async function pass(session: Session, line: string): Promise<void> {
 }
 
 async function exchange(
-  session: Session,
+  session: McpSession,
   { message, line, signal }: { message: Message; line: string; signal: AbortSignal },
 ): Promise<void> {
   const response = await stream(session.hub, {
@@ -98,7 +98,7 @@ async function exchange(
 }
 
 /** What streamable HTTP repeats of a message in headers. */
-function headersOf({ version }: Session, { method, params }: Message): Record<string, string> {
+function headersOf({ version }: McpSession, { method, params }: Message): Record<string, string> {
   const own = params?._meta?.[versionMember];
   const revision = typeof own === 'string' ? own : version;
   return {
@@ -126,6 +126,6 @@ function toError(err: unknown): { code: number; message: string; data?: object }
   return { code: -32_603, message, data: { code: err.code, status: err.status } };
 }
 
-function write({ context }: Session, message: object): void {
+function write({ context }: McpSession, message: object): void {
   context.stdout.write(`${JSON.stringify(message)}\n`);
 }

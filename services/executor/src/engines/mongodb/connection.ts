@@ -28,7 +28,7 @@ import { RawCursor, rawReply } from './raw-cursor.ts';
 import { DocumentRows, describedFields } from './results.ts';
 import { readSchema } from './schema.ts';
 
-export interface Session {
+export interface MongodbSession {
   lease: ClientLease;
   session: ClientSession;
   database: string;
@@ -45,7 +45,7 @@ const batchSizes = { first: 101, next: 1_000 };
 
 export class MongodbConnection implements Connection {
   readonly serverVersion: string;
-  readonly #session: Session;
+  readonly #session: MongodbSession;
   /** Aborted when the connection closes. The driver then closes the socket of the pending command. */
   readonly #open = new AbortController();
   readonly #onLost: () => void;
@@ -55,7 +55,7 @@ export class MongodbConnection implements Connection {
   #onClose: () => void = () => {};
   #resume: () => void = () => {};
 
-  constructor(session: Session) {
+  constructor(session: MongodbSession) {
     this.#session = session;
     const { source } = session.lease;
     this.serverVersion = source.serverVersion;

@@ -22,10 +22,10 @@ import {
   Controls,
   cleanUp,
   commit,
+  type MysqlSession,
   nothing,
   type Run,
   rollback,
-  type Session,
   showWarnings,
   track,
 } from './session.ts';
@@ -36,7 +36,7 @@ import { type Commands, ok, type Response, Wire } from './wire.ts';
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
-  readonly #session: Session;
+  readonly #session: MysqlSession;
   readonly #canceller: Canceller;
   readonly #prepared = new PreparedStatements();
   readonly #controls: Controls;
@@ -61,7 +61,7 @@ export class MysqlConnection implements Connection {
   #discarding = false;
   #hasDiscarded = false;
 
-  constructor(session: Session) {
+  constructor(session: MysqlSession) {
     this.#session = session;
     this.#canceller = session.canceller;
     this.serverVersion = session.serverVersion;

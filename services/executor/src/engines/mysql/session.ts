@@ -7,7 +7,7 @@ import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
-export interface Session {
+export interface MysqlSession {
   socket: Socket;
   serverVersion: string;
   isMariadb: boolean;

@@ -25,7 +25,7 @@ import { type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
-export interface Session {
+export interface PostgresSession {
   /** The connection, after the log-in. */
   wire: Wire;
   serverVersion: string;
@@ -45,7 +45,7 @@ export interface Session {
 export class PostgresConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
-  readonly #session: Session;
+  readonly #session: PostgresSession;
   readonly #statements: Statements;
   #setup: SessionSetup = { reset: '', isDirect: false };
   #timeoutMs = -1;
@@ -56,7 +56,7 @@ export class PostgresConnection implements Connection {
   #discarding = false;
   #hasDiscarded = false;
 
-  constructor(session: Session) {
+  constructor(session: PostgresSession) {
     this.#session = session;
     this.serverVersion = session.serverVersion;
     this.#wire = session.wire;
