@@ -70,6 +70,30 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
     expect(await settingsOf(sourceId)).not.toHaveProperty('replicaSet');
   });
 
+  it('shows what is wrong at its field, before and after the hub was asked', async () => {
+    const { page } = shared;
+    await goTo('new-source');
+    await button('Test and save').click();
+    const host = page.getByLabel('Host', { exact: true });
+    await page.locator('input:focus').and(host).waitFor();
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+    const address = page.getByLabel('Paste an address');
+    await address.fill('no address');
+    await page.getByText('An address begins with').waitFor();
+    await address.fill('mysql://reader:p%40ss@127.0.0.1:1/shop');
+    await page.getByText('Filled from the address of 127.0.0.1.').waitFor();
+    const labels = ['Paste an address', 'Host', 'Port', 'Database', 'User', 'Password'];
+    const values = labels.map((label) => page.getByLabel(label, { exact: true }).inputValue());
+    expect(await Promise.all(values)).toEqual(['', '127.0.0.1', '1', 'shop', 'reader', 'p@ss']);
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(0);
+    await button('Test and save').click();
+    await page.getByText('The hub could not connect to this server.').waitFor();
+    expect(await host.getAttribute('aria-invalid')).toBe('true');
+    const sourceId = await make('postgres', {});
+    await goTo('source', sourceId, 'settings');
+    await page.getByText('The hub could not connect to this server.').waitFor();
+  });
+
   it.skipIf(pooler === undefined || !engines.includes('postgres'))(
     'offers the pooling that the server needs (needs PGBOUNCER_TRANSACTION_URL)',
     async () => {

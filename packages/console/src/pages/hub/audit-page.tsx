@@ -26,11 +26,10 @@ async function readPage(action: string, offset: number, signal: AbortSignal) {
 }
 
 /** The name of a thing that is in sight, else its id. */
-function nameOf(id: string): string {
+function nameOf(id: string, keys: Map<string, string>): string {
   const classifier = classifiers.value.find(({ classifierId }) => classifierId === id);
-  return (
-    findNode(id)?.node.label ?? hubs.value?.find(({ hubId }) => hubId === id)?.label ?? classifier?.name ?? id
-  );
+  const hub = hubs.value?.find(({ hubId }) => hubId === id);
+  return findNode(id)?.node.label ?? hub?.label ?? classifier?.name ?? keys.get(id) ?? id;
 }
 
 export function AuditPage() {
@@ -100,7 +99,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
               <td class="when">{moment(entry.at)}</td>
               <td title={entry.action}>{auditWords(entry.action)}</td>
               <td class="cut-text" title={entry.resourceId}>
-                {nameOf(entry.resourceId)}
+                {nameOf(entry.resourceId, keys)}
               </td>
               <td class="cut-text" title={entry.keyId}>
                 {keys.get(entry.keyId) ?? entry.keyId}

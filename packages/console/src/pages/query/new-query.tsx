@@ -92,9 +92,15 @@ function useCreate(work: NewWork, place: Place) {
     try {
       const queryId = await storeQuery(draft, place, work.engine.value);
       await loadTree();
-      // The values that were tried, and their rows, belong to the query from now on.
-      workOf(queryId).values.value = work.values.value;
+      const created = workOf(queryId);
+      created.values.value = work.values.value;
       go('hub', hubId.value ?? '', 'query', queryId);
+      // The person saw rows of the draft, so the page of the query begins with its rows. It reports a failure of loading.
+      if (work.runner.state.value.status === 'done' && !work.writes)
+        void created.load().then(
+          () => created.run(),
+          () => undefined,
+        );
     } catch (err) {
       setProblem(problemOf(err));
       setBusy(false);

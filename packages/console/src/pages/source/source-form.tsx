@@ -48,7 +48,16 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
   return (
     <>
       {!existing && <Address form={form} onChange={onChange} />}
-      <Field label="Name" {...field('label')} placeholder="orders" hint={existing ? undefined : nameHint} />
+      <div class="columns-2">
+        <Field label="Name" {...field('label')} placeholder="orders" hint={existing ? undefined : nameHint} />
+        <Choice
+          label="Engine"
+          value={form.engine}
+          fault={faults.engine}
+          options={Object.entries(engineNames)}
+          onChange={(engine) => onChange(withEngine(form, engine))}
+        />
+      </div>
       <Servers form={form} faults={faults} onChange={onChange} />
       <fieldset class="group">
         <legend>Log-in</legend>
@@ -86,6 +95,12 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
       {children}
     </>
   );
+}
+
+/** A port that is the usual one of an engine becomes that of the new engine. */
+function withEngine(form: SourceForm, engine: string): SourceForm {
+  const isDefault = Object.values(defaultPorts).includes(form.port) || form.port === '';
+  return { ...form, engine, port: isDefault && isEngine(engine) ? defaultPorts[engine] : form.port };
 }
 
 const nameHint = 'How people find it. Without one it has the name of the database.';
@@ -129,23 +144,9 @@ function Address({ form, onChange }: Pick<SourceFieldsProps, 'form' | 'onChange'
 function Servers({ form, faults, onChange }: Pick<SourceFieldsProps, 'form' | 'faults' | 'onChange'>) {
   const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
   const setHost = (text: string) => onChange(formOfAddress(text, form) ?? { ...form, host: text });
-  const setEngine = (engine: string) => {
-    const isDefault = Object.values(defaultPorts).includes(form.port) || form.port === '';
-    onChange({ ...form, engine, port: isDefault && isEngine(engine) ? defaultPorts[engine] : form.port });
-  };
   return (
     <fieldset class="group">
       <legend>Server</legend>
-      <div class="columns-2">
-        <Choice
-          label="Engine"
-          value={form.engine}
-          fault={faults.engine}
-          options={Object.entries(engineNames)}
-          onChange={setEngine}
-        />
-        <Field label="Database" value={form.database} fault={faults.database} onInput={set('database')} />
-      </div>
       <div class="columns-host">
         <Field
           label="Host"
@@ -158,6 +159,7 @@ function Servers({ form, faults, onChange }: Pick<SourceFieldsProps, 'form' | 'f
         <Field label="Port" value={form.port} fault={faults.port} onInput={set('port')} />
       </div>
       <SrvTick form={form} onChange={onChange} />
+      <Field label="Database" value={form.database} fault={faults.database} onInput={set('database')} />
     </fieldset>
   );
 }

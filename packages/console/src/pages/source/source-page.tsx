@@ -1,7 +1,7 @@
 /** The page of a source: the test of its connection, its tables, its settings. */
 
 import { useSignal } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Source } from '../../api/types.ts';
 import { may, needs } from '../../state/permissions.ts';
@@ -31,6 +31,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
     [sourceId],
   );
   const asked = useSignal<PendingDialog | undefined>(undefined);
+  const [refusal, setRefusal] = useState<Problem>();
   const source = loaded.value;
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (source === undefined) return <Loading what="the source" />;
@@ -65,19 +66,32 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
         onChange={(name) => go('hub', hubId.value ?? '', 'source', sourceId, name)}
       />
       <div class="page">
-        <Connection sourceId={sourceId} key={source.updatedAt ?? ''} onChanged={loaded.refresh} />
+        <Connection
+          sourceId={sourceId}
+          key={source.updatedAt ?? ''}
+          onChanged={loaded.refresh}
+          onTested={setRefusal}
+        />
         {tab === 'schema' && (
           <SchemaBrowser sourceId={sourceId} engine={source.engine} first={route.value[5] ?? ''} />
         )}
-        {tab === 'settings' && <SourceSettings source={source} onSaved={loaded.refresh} />}
+        {tab === 'settings' && <SourceSettings source={source} refusal={refusal} onSaved={loaded.refresh} />}
       </div>
       <TreeDialog asked={asked} />
     </div>
   );
 }
 
-function Connection({ sourceId, onChanged }: { sourceId: string; onChanged(): void }) {
+interface ConnectionProps {
+  sourceId: string;
+  onChanged(): void;
+  /** Called with the problem of a test, or with undefined. */
+  onTested(problem: Problem | undefined): void;
+}
+
+function Connection({ sourceId, onChanged, onTested }: ConnectionProps) {
   const tested = useLoad<Tested>((signal) => testSource(sourceId, signal), [sourceId]);
+  useEffect(() => onTested(tested.problem), [tested.problem]);
   return (
     <div class="connection">
       {tested.loading && <span role="status">Testing the connection …</span>}
@@ -130,12 +144,20 @@ function SuggestedPooling({
   );
 }
 
-function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }) {
+interface SourceSettingsProps {
+  source: Source;
+  /** Why the database cannot be reached with the stored settings. */
+  refusal: Problem | undefined;
+  onSaved(): void;
+}
+
+function SourceSettings({ source, refusal, onSaved }: SourceSettingsProps) {
   const [form, setForm] = useState(() => formOf(source));
+  const [saved, setSaved] = useState(form);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const [faults, setFaults] = useState<FormFaults>({});
-  const dirty = JSON.stringify(form) !== JSON.stringify(formOf(source));
+  const dirty = JSON.stringify(form) !== JSON.stringify(saved);
   const change = (next: SourceForm) => {
     setForm(next);
     setFaults(unchanged(faults, form, next));
@@ -153,6 +175,7 @@ function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }
     try {
       await updateSource(source.sourceId, form);
       notify('Saved.');
+      setSaved(form);
       onSaved();
       await loadTree();
     } catch (err) {
@@ -165,7 +188,12 @@ function SourceSettings({ source, onSaved }: { source: Source; onSaved(): void }
   return (
     <form class="form card narrow" onSubmit={submit}>
       <fieldset class="bare" disabled={!may('sources:write')}>
-        <SourceFields form={form} faults={faults} onChange={change} existing>
+        <SourceFields
+          form={form}
+          faults={dirty ? faults : { ...faultsOfProblem(refusal, form), ...faults }}
+          onChange={change}
+          existing
+        >
           <p class="hint">
             Another engine, server, TLS mode or authentication mechanism needs user and password again: they
             are encrypted for one address.

@@ -125,7 +125,9 @@ function OwnTime({ step, total, isSlowest }: { step: PlanStep; total: number; is
         aria-label="Share of the time"
       />{' '}
       {duration(step.ownMs)}
-      {isSlowest && <span class="plan-mark">most of the time</span>}
+      {isSlowest && (
+        <span class="plan-mark">{step.ownMs > total / 2 ? 'most of the time' : 'longest step'}</span>
+      )}
     </td>
   );
 }
