@@ -6,7 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError, exitCodes } from '../failure.ts';
 
-const looksMax = 20;
+/** Half a minute: the other apply needs a moment to look, on a busy machine some seconds. */
+const looksMax = 60;
 const pauseOfHalfASecond = () => sleep(500);
 
 export interface Created {
