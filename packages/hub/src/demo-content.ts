@@ -101,7 +101,7 @@ async function createContent(post: Call, port: number): Promise<DemoContent> {
   };
   const queryId = await create(
     'Sales of a region by product',
-    'SELECT product, sum(quantity) AS quantity, sum(amount) AS amount\nFROM orders WHERE region = :region\nGROUP BY product ORDER BY product',
+    'SELECT product, sum(quantity) AS quantity, sum(amount)::numeric(12, 2) AS amount\nFROM orders WHERE region = :region\nGROUP BY product ORDER BY product',
     [{ key: 'region', type: 'string', value: 'north', enum: ['north', 'south', 'east', 'west'] }],
   );
   await create('Newest orders', 'SELECT * FROM orders ORDER BY ordered_at DESC LIMIT :count', [
