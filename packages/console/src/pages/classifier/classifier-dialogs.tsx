@@ -41,7 +41,7 @@ interface ClassifierDialogProps {
 }
 
 interface RenameProps extends ClassifierDialogProps {
-  /** The classifier has another name, by this dialog or by someone else. */
+  /** Called if the classifier was renamed, by this dialog or by someone else. */
   onRenamed(): void;
 }
 

@@ -34,7 +34,10 @@ const heldOutShareMax = 0.08;
 const heldOutShareOfClassMax = 0.16;
 /** The number of examples of a class from which some are held out. Before, the regression needs them all. */
 const heldOutFrom = 15;
-/** The most examples that leave a ring in one call. A new class shrinks every ring, so more could leave. */
+/**
+ * The most examples that leave a ring in one call. A new class makes every ring smaller, so without this limit one call
+ * could remove many.
+ */
 const leavingMax = 4;
 
 export class ReplayBuffer {
