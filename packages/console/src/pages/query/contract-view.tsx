@@ -1,7 +1,7 @@
 /** The contract of the query: its columns and variables as its source describes them, and its settings. */
 
 import { useRef } from 'preact/hooks';
-import type { CachePolicy, Signature } from '../../api/types.ts';
+import type { CachePolicy } from '../../api/types.ts';
 import { commands, reads } from '../../state/commands.ts';
 import type { Draft } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
@@ -30,7 +30,7 @@ export function ContractView({ work }: { work: QueryWork }) {
       </fieldset>
       {reads(draft.command) && <ResultSettings work={work} draft={draft} />}
       <h2>Columns</h2>
-      <Columns signature={work.signature.value} />
+      <Columns work={work} />
       <h2>Variables</h2>
       {work.fields.value.length === 0 ? (
         <p class="hint">It has no variables.</p>
@@ -117,14 +117,18 @@ function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
   );
 }
 
-function Columns({ signature }: { signature: Signature | null | undefined }) {
+function Columns({ work }: { work: QueryWork }) {
+  const signature = work.signature.value;
   if (signature === undefined) return <p class="hint">Describing the query at its source …</p>;
   if (signature === null) {
+    if (work.engine.value === 'mongodb') return <p class="hint">MongoDB cannot describe queries.</p>;
     return (
-      <p class="hint">
-        The source did not describe the query. MongoDB cannot describe queries; other sources may be
-        unreachable.
-      </p>
+      <div class="actions start">
+        <span class="hint">The source did not describe the query in time.</span>
+        <button type="button" onClick={() => void work.describe()}>
+          Ask it again
+        </button>
+      </div>
     );
   }
   const { columns, problem } = signature;
