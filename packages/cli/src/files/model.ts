@@ -46,7 +46,16 @@ export interface Fault {
 }
 
 export const toLine = ({ file, line, column, detail }: Fault): string =>
-  `${file}:${line}:${column}: ${detail}`;
+  `${visible(file)}:${line}:${column}: ${visible(detail)}`;
+
+/**
+ * Writes control characters as \u{…}, and those that change the direction of a text: what a terminal or a pull request
+ * shows must be what the text says. Line feeds and tabs stay.
+ */
+export const visible = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (one) =>
+    one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)?.toString(16)}}`,
+  );
 
 /** Folder labels as a key of maps. */
 export const folderKey = (labels: readonly string[]): string => JSON.stringify(labels);

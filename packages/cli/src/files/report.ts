@@ -1,6 +1,7 @@
 /** Writes a plan for people, for a comment on a pull request, and for programs. */
 
 import type { Paint } from '../output.ts';
+import { visible } from './model.ts';
 import type { Callers, ContractChange, Plan, Step } from './plan.ts';
 
 const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
@@ -60,7 +61,7 @@ const escapeMarkdown = (text: string): string =>
   text.replaceAll(/[\\`*_{}[\]()#+!|<>@~-]/g, '\\$&').replaceAll(/\s+/g, ' ');
 
 const titleOf = (step: Step): string =>
-  `${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`;
+  visible(`${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`);
 
 function isBreaking(step: Step): boolean | undefined {
   if (step.kind !== 'query' || step.action === 'create') return undefined;
@@ -71,7 +72,7 @@ function detailsOf(step: Step): string[] {
   const members = 'members' in step ? [`changes ${step.members.join(', ')}`] : [];
   const contract = 'contract' in step ? (step.contract ?? []).map(describeChange) : [];
   const callers = 'callers' in step && step.callers !== undefined ? [describeCallers(step.callers)] : [];
-  return [...members, ...contract, ...callers];
+  return [...members, ...contract, ...callers].map(visible);
 }
 
 const describeChange = ({ kind, name, change, breaking, member, from, to }: ContractChange): string =>
@@ -93,7 +94,10 @@ function diffOf(step: Step): string[] {
   let tail = 0;
   while (tail < most - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
   const middle = (lines: string[]) => lines.slice(head, lines.length - tail);
-  return [...middle(before).map((line) => `- ${line}`), ...middle(after).map((line) => `+ ${line}`)];
+  return [
+    ...middle(before).map((line) => visible(`- ${line}`)),
+    ...middle(after).map((line) => visible(`+ ${line}`)),
+  ];
 }
 
 function summaryOf(steps: readonly Step[]): string {
@@ -107,6 +111,6 @@ function noteOf(unmanaged: readonly string[]): string[] {
   const shown = unmanaged.slice(0, 10).join(', ');
   const more = unmanaged.length > 10 ? ` and ${unmanaged.length - 10} more` : '';
   return [
-    `The files do not have these queries of the hub, which stay (--prune deletes them): ${shown}${more}`,
+    `The files do not have these queries of the hub, which stay (--prune deletes them): ${visible(shown)}${more}`,
   ];
 }
