@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRandom } from '../support/random.ts';
 import { scaled } from '../support/scale.ts';
@@ -33,6 +34,10 @@ describe.each(stores)('keys over %s', (_, store) => {
   afterAll(async () => {
     await hub?.close();
     if (dataDir !== undefined) await rm(dataDir, { recursive: true, force: true });
+    if (store.DATAHUB_STORE_URL === undefined) return;
+    const client = await new MongoClient(store.DATAHUB_STORE_URL).connect();
+    await client.db().dropDatabase();
+    await client.close();
   });
 
   it('that are rotated while the hub is killed: the old one or the new one works', async () => {
