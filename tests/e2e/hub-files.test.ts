@@ -258,6 +258,8 @@ describe('hubs as files', () => {
     }
     const query = { hubId, sourceId, label: 'One', path: 'one', query: 'SELECT 1' };
     await api.ok(api.post('/v1/queries', query));
+    // A file lists each name once.
+    for (let i = 0; i < 2; i++) await api.ok(api.post('/v1/classifiers', { name: `${path} twice` }));
     for (const args of [[], ['--classifiers', '--json'], ['--adopt', '--prune']]) {
       const { code, stdout, stderr } = await datahub.run(['export', dir, '--hub', hubPath, ...args], { env });
       expect(code, stderr).toBe(0);
@@ -266,6 +268,7 @@ describe('hubs as files', () => {
       expect(bytes).toContain('_SEALED_TLS_KEY}');
       expect(bytes).toContain('AUTHORITY');
     }
+    expect((await bytesOf(dir))['hub.yaml']?.split(`${path} twice`)).toHaveLength(2);
 
     // A comment, another order and other quotes stay if nothing else changed.
     await change('queries/one.sql', (text) => text.replace('-- label: One', '-- # Why.\n-- label: "One"'));

@@ -39,7 +39,7 @@ export const exportHub: Command = {
     const hub = await context.hub();
     const remote = await readRemote(hub, await findHub(hub, named));
     const classifiers = isSet(input, 'classifiers')
-      ? (await readClassifiers(hub)).map(({ name }) => ({ name }))
+      ? [...new Set((await readClassifiers(hub)).map(({ name }) => name))].map((name) => ({ name }))
       : (before?.model.classifiers ?? []);
     const model = toHubModel(remote, classifiers);
     model.sources = model.sources.map((source) => {
