@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
@@ -107,6 +107,10 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
     await admin.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`);
     await admin.end();
     await rm(dir, { recursive: true, force: true });
+  });
+
+  beforeEach(() => {
+    sessions.seen.most = 0;
   });
 
   it('holds while all executors are restarted one after the other', async () => {

@@ -211,6 +211,8 @@ export interface SlotOwnerDoc extends Doc {
   owner: string | null;
   /** Executors that may hold slots. */
   executors: string[];
+  /** Of those, the ones whose streams have ended, as that of a killed one does. Documents of older releases have none. */
+  lost?: string[];
 }
 
 /**

@@ -42,6 +42,8 @@ export interface LedgerOptions {
    * the others reported.
    */
   known: Iterable<string>;
+  /** Of those, the ones that the earlier owner knew to have been killed. They are awaited for a short time. */
+  lost?: Iterable<string>;
   /** False while another replica may own the slots. */
   mayGrant: () => boolean;
   now: () => number;
@@ -52,6 +54,8 @@ interface Executor extends Holder {
   heardAt: number;
   /** When its slots return, if its stream has ended. */
   endsAt: number | undefined;
+  /** True if its stream ended without a silence before, as that of a killed one does. */
+  isLost: boolean;
 }
 
 /** A source or account without a slot gets one from another after this time, even if that has only one. */
@@ -67,26 +71,33 @@ export class SlotLedger {
   readonly #executors = new Map<string, Executor>();
   readonly #sources = new Map<string, SlotSource>();
   readonly #servers = new Map<string, Budget>();
-  readonly #awaited: Set<string>;
-  #awaitedUntil: number;
+  /** Until when each is awaited. */
+  readonly #awaited = new Map<string, number>();
   #tickedAt: number;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    this.#awaited = new Set(options.known);
     this.#tickedAt = options.now();
-    this.#awaitedUntil = this.#tickedAt + options.leaseMs;
+    for (const id of options.known) this.#awaited.set(id, this.#tickedAt + options.leaseMs);
+    for (const id of options.lost ?? []) this.#awaited.set(id, this.#tickedAt + options.leaseMs * awayShare);
   }
 
   /** The executors that hold slots or may hold some. */
   get executors(): string[] {
-    return [...new Set([...this.#executors.keys(), ...this.#awaited])];
+    return [...new Set([...this.#executors.keys(), ...this.#awaited.keys()])];
+  }
+
+  /** Of those, the ones that seem to have been killed. */
+  get lostExecutors(): string[] {
+    const own = [...this.#executors].filter(([, { isLost }]) => isLost).map(([id]) => id);
+    return [...own, ...[...(this.#options.lost ?? [])].filter((id) => this.#awaited.has(id))];
   }
 
   /** Everything that an executor holds; it replaces what was known. */
   report(id: string, uses: readonly SlotUse[], listener: Listener): void {
     const budgets = this.#drop(id);
-    const executor = { listener, holdings: new Map(), heardAt: this.#options.now(), endsAt: undefined };
+    const heardAt = this.#options.now();
+    const executor = { listener, holdings: new Map(), heardAt, endsAt: undefined, isLost: false };
     this.#executors.set(id, executor);
     for (const use of uses) {
       const holding = this.#holdingOf(executor, use);
@@ -137,6 +148,7 @@ export class SlotLedger {
     if (executor === undefined) return;
     const { leaseMs, now } = this.#options;
     const isSilent = now() - executor.heardAt > leaseMs * silentShare;
+    executor.isLost = !isSilent;
     executor.endsAt = isSilent ? executor.heardAt + leaseMs : now() + leaseMs * awayShare;
   }
 
@@ -154,13 +166,13 @@ export class SlotLedger {
       for (const budget of this.#drop(id)) budgets.add(budget);
       executor.listener.expired();
     }
-    if (this.#awaited.size > 0 && at >= this.#awaitedUntil) this.#endAwaiting();
+    for (const [id, until] of this.#awaited) if (at >= until) this.#arrived(id);
     for (const budget of this.#waitedFor()) budgets.add(budget);
     this.#settle(budgets);
   }
 
   #delay(ms: number): void {
-    this.#awaitedUntil += ms;
+    for (const [id, until] of this.#awaited) this.#awaited.set(id, until + ms);
     for (const executor of this.#executors.values()) {
       executor.heardAt += ms;
       if (executor.endsAt !== undefined) executor.endsAt += ms;
@@ -174,7 +186,6 @@ export class SlotLedger {
   }
 
   #endAwaiting(): void {
-    this.#awaited.clear();
     for (const { budgets } of this.#sources.values())
       for (const budget of budgets) budget.ceiling = Number.POSITIVE_INFINITY;
     for (const budget of this.#servers.values()) budget.ceiling = Number.POSITIVE_INFINITY;

@@ -1,8 +1,8 @@
 /**
  * Decides which replica of the catalog grants slots. One document names the owner, which renews it; a replica that sees
  * no renewal for a while takes over. The document also lists the executors that may hold slots, so that the next owner
- * waits for their reports. No clocks are compared: each replica measures on its own for how long the document's version
- * stays the same.
+ * waits for their reports, but not long for those that were killed before. No clocks are compared: each replica measures
+ * on its own for how long the document's version stays the same.
  */
 
 import type { Collection } from '@datahub/document-store';
@@ -16,8 +16,17 @@ export interface SlotOwner {
   readonly mayGrant: boolean;
   /** Resolves once the document lists the executor. Rejects if this replica is not the owner any more. */
   remember(executorId: string): Promise<void>;
+  /** Writes down which executors are left. */
+  update(): Promise<void>;
   /** Lets another replica take over at once. */
   close(): Promise<void>;
+}
+
+export interface KnownExecutors {
+  /** Those that hold slots or may hold some. */
+  executors: readonly string[];
+  /** Of those, the ones whose streams have ended. */
+  lost: readonly string[];
 }
 
 export interface SlotOwnerOptions {
@@ -27,9 +36,8 @@ export interface SlotOwnerOptions {
   isAlone: boolean;
   leaseMs: number;
   now: () => number;
-  /** The executors that hold slots or may hold some. */
-  executors: () => readonly string[];
-  onOwned(known: readonly string[]): void;
+  known: () => KnownExecutors;
+  onOwned(known: KnownExecutors): void;
   onLost(): void;
   onFailure(err: unknown): void;
 }
@@ -46,6 +54,7 @@ export const soleOwner: SlotOwner = {
   epoch: 1,
   mayGrant: true,
   remember: async () => {},
+  update: async () => {},
   close: async () => {},
 };
 
@@ -85,16 +94,28 @@ class StoredOwner implements SlotOwner {
     });
   }
 
+  async update(): Promise<void> {
+    if (this.epoch > 0 && !this.#closed)
+      await this.#inTurn(() => this.#renew([])).catch(this.#options.onFailure);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#inTurn(async () => {
       if (this.epoch === 0) return;
-      const { docs, executors } = this.#options;
+      const { docs, known } = this.#options;
       const doc = await docs.get(accountId, id);
       if (doc?.owner !== this.#options.instanceId) return;
-      await docs.replace({ ...doc, version: doc.version + 1, owner: null, executors: [...executors()] });
+      const { executors, lost } = known();
+      await docs.replace({
+        ...doc,
+        version: doc.version + 1,
+        owner: null,
+        executors: [...executors],
+        lost: [...lost],
+      });
     }).catch(this.#options.onFailure);
   }
 
@@ -125,10 +146,12 @@ class StoredOwner implements SlotOwner {
     }
     const owns = this.epoch > 0;
     if (doc !== null && !owns && !this.#hasEnded(doc, startedAt)) return;
-    const known = doc?.executors ?? [];
-    const executors = owns ? [...new Set([...this.#options.executors(), ...joining])] : known;
-    if (owns && this.#options.isAlone && isSame(executors, known)) return;
-    const next = { id, accountId, version: (doc?.version ?? 0) + 1, owner: instanceId, executors };
+    const before = { executors: doc?.executors ?? [], lost: doc?.lost ?? [] };
+    const { executors, lost } = owns ? withJoining(this.#options.known(), joining) : before;
+    const hasChanged = !isSame(executors, before.executors) || !isSame(lost, before.lost);
+    if (owns && this.#options.isAlone && !hasChanged) return;
+    const version = (doc?.version ?? 0) + 1;
+    const next = { id, accountId, version, owner: instanceId, executors: [...executors], lost: [...lost] };
     if (doc === null) await docs.insert(next);
     else if (!(await docs.replace(next))) return;
     this.#seen = { version: next.version, at: startedAt };
@@ -137,7 +160,7 @@ class StoredOwner implements SlotOwner {
     for (const executor of executors) this.#listed.add(executor);
     if (owns) return;
     this.epoch = next.version;
-    this.#options.onOwned(known);
+    this.#options.onOwned(before);
   }
 
   #hasEnded({ owner }: SlotOwnerDoc, at: number): boolean {
@@ -153,6 +176,11 @@ class StoredOwner implements SlotOwner {
     this.#options.onLost();
   }
 }
+
+const withJoining = ({ executors, lost }: KnownExecutors, joining: readonly string[]): KnownExecutors => ({
+  executors: [...new Set([...executors, ...joining])],
+  lost: lost.filter((id) => !joining.includes(id)),
+});
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {
   const set = new Set(others);

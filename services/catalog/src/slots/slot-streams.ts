@@ -3,7 +3,7 @@
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { type LedgerOptions, type SlotChange, SlotLedger, type SlotUse } from './slot-ledger.ts';
-import type { SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
+import type { KnownExecutors, SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
 
 export interface SlotStreams {
   lease(requests: AsyncIterable<LeaseSlotsRequest>, signal: CallSignal): AsyncIterable<LeaseSlotsResponse>;
@@ -12,7 +12,7 @@ export interface SlotStreams {
 }
 
 export interface SlotStreamsOptions extends Pick<LedgerOptions, 'leaseMs' | 'servers' | 'now'> {
-  openOwner(ledger: Pick<SlotOwnerOptions, 'executors' | 'onOwned' | 'onLost'>): Promise<SlotOwner>;
+  openOwner(ledger: Pick<SlotOwnerOptions, 'known' | 'onOwned' | 'onLost'>): Promise<SlotOwner>;
   onFailure(err: unknown): void;
 }
 
@@ -98,11 +98,11 @@ class Streams implements SlotStreams {
 
   async open(): Promise<void> {
     this.#owner = await this.#options.openOwner({
-      executors: () => this.#executors(),
+      known: () => this.#known(),
       onOwned: (known) => this.#begin(known),
       onLost: () => this.#end(),
     });
-    if (this.#owner.epoch > 0 && this.#ledger === undefined) this.#begin([]);
+    if (this.#owner.epoch > 0 && this.#ledger === undefined) this.#begin({ executors: [], lost: [] });
     this.#timer = setInterval(() => this.#ledger?.tick(), tickMs).unref();
   }
 
@@ -128,7 +128,10 @@ class Streams implements SlotStreams {
       signal.removeEventListener('abort', end);
       this.#streams.delete(stream);
       const isLast = !this.#executorsOfStreams().includes(stream.executorId);
-      if (isLast && this.#isJoined(stream)) this.#ledger?.lost(stream.executorId);
+      if (isLast && this.#isJoined(stream)) {
+        this.#ledger?.lost(stream.executorId);
+        void this.#owner?.update();
+      }
     }
   }
 
@@ -140,9 +143,9 @@ class Streams implements SlotStreams {
     for (const { outbox } of this.#streams) outbox.close();
   }
 
-  #begin(known: readonly string[]): void {
+  #begin({ executors: known, lost }: KnownExecutors): void {
     const mayGrant = () => !this.#closed && this.#owner?.mayGrant === true;
-    this.#ledger = new SlotLedger({ ...this.#options, known, mayGrant });
+    this.#ledger = new SlotLedger({ ...this.#options, known, lost, mayGrant });
     for (const { outbox } of this.#streams) outbox.greet();
   }
 
@@ -151,8 +154,9 @@ class Streams implements SlotStreams {
     for (const { outbox } of this.#streams) outbox.greet();
   }
 
-  #executors(): string[] {
-    return [...(this.#ledger?.executors ?? []), ...this.#executorsOfStreams()];
+  #known(): KnownExecutors {
+    const { executors = [], lostExecutors: lost = [] } = this.#ledger ?? {};
+    return { executors: [...executors, ...this.#executorsOfStreams()], lost };
   }
 
   #executorsOfStreams(): string[] {
@@ -191,5 +195,6 @@ class Streams implements SlotStreams {
       send: (sourceId, change) => outbox.add(sourceId, change),
       expired: () => outbox.close(),
     });
+    void this.#owner?.update();
   }
 }

@@ -3,12 +3,23 @@ import { SlotLedger, type SlotUse } from '../../src/slots/slot-ledger.ts';
 
 const leaseMs = 60_000;
 
-function setup({ known = [] as string[], servers = {} as Record<string, number> } = {}) {
+function setup({
+  known = [] as string[],
+  lost = [] as string[],
+  servers = {} as Record<string, number>,
+} = {}) {
   let at = 0;
   const held = new Map<string, number>();
   const told: string[] = [];
   const limits = new Map(Object.entries(servers));
-  const ledger = new SlotLedger({ leaseMs, servers: limits, known, mayGrant: () => true, now: () => at });
+  const ledger = new SlotLedger({
+    leaseMs,
+    servers: limits,
+    known,
+    lost,
+    mayGrant: () => true,
+    now: () => at,
+  });
   const use = (sourceId: string, more: Partial<SlotUse> = {}): SlotUse => ({
     sourceId,
     accountId: sourceId.slice(0, 1),
@@ -174,6 +185,30 @@ test('while a known executor is missing, the others share what they have reporte
   pass(2_000, ['e1', 'e2']);
   expect(of('e1', 'a1') + of('e2', 'a1')).toBe(10);
   expect(of('e2', 'a2')).toBe(1);
+});
+
+test('an executor that the former owner knew to be killed is awaited only until its sessions have ended', () => {
+  const { ledger, use, join, want, pass, of } = setup({ known: ['e1', 'killed'], lost: ['killed'] });
+  expect(ledger.lostExecutors).toEqual(['killed']);
+  join('e1', [use('a1', { held: 2 })]);
+  want('e1', 'a1', 4);
+  pass(4_500, ['e1']);
+  expect(of('e1', 'a1')).toBe(2);
+  pass(1_000, ['e1']);
+  expect(of('e1', 'a1')).toBe(6);
+  expect([ledger.executors, ledger.lostExecutors]).toEqual([['e1'], []]);
+});
+
+test('the owner knows an executor whose stream has ended from one that is silent', () => {
+  const { ledger, join, pass } = setup();
+  join('killed');
+  join('paused');
+  pass(20_000, ['killed']);
+  ledger.lost('killed');
+  ledger.lost('paused');
+  expect(ledger.lostExecutors).toEqual(['killed']);
+  join('killed');
+  expect(ledger.lostExecutors).toEqual([]);
 });
 
 test('a pause of the catalog does not count as silence of the executors', () => {
