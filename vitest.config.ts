@@ -71,12 +71,6 @@ const once = [
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/**
- * Files of `unit` share the modules of their worker, which saves a quarter of the CPU time. Not these: one replaces a
- * module, and the other compares bytes in which V8 writes the same number in one of two ways, as its history has it.
- */
-const alone = ['execution/drift-watch', 'model/snapshot-bytes'].map((name) => `**/${name}.test.ts`);
-
 const overHttp = ['tests/e2e/**/*.test.ts'];
 const isQuick = extent === 'quick';
 const chaosFiles = ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'];
@@ -106,17 +100,15 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          isolate: false,
           include: [
             ...sources.map((dir) => `${dir}/**/*.test.ts`),
             'tests/architecture/**/*.test.ts',
             'tests/matrix/table.test.ts',
           ],
-          exclude: [...exclude, '**/*.servers.test.ts', ...withTools, ...alone],
+          exclude: [...exclude, '**/*.servers.test.ts', ...withTools],
           ...limits,
         },
       },
-      { test: { name: 'unit-alone', include: alone, exclude, ...limits } },
       // The tests that need tools which `npm test` installs: Helm, kubernetes-validate, schemathesis and actionlint.
       { test: { name: 'tools', include: withTools, ...limits } },
       {

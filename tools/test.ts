@@ -212,7 +212,7 @@ async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Op
     },
     () => {},
   );
-  const counts = [await runVitest({ projects: ['unit*'], extra, env: process.env, interrupted })];
+  const counts = [await runVitest({ projects: ['unit'], extra, env: process.env, interrupted })];
   const databases = await starting;
   if (interrupted.aborted) return counts;
   // The tests with tools run beside the others, or at the end if a tool is still being built.
