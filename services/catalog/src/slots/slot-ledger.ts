@@ -43,7 +43,7 @@ export interface LedgerOptions {
    */
   known: Iterable<string>;
   /** Of those, the ones that the earlier owner knew to have been killed. They are awaited for a short time. */
-  lost?: Iterable<string>;
+  lost: Iterable<string>;
   /** False while another replica may own the slots. */
   mayGrant: () => boolean;
   now: () => number;
@@ -79,7 +79,7 @@ export class SlotLedger {
     this.#options = options;
     this.#tickedAt = options.now();
     for (const id of options.known) this.#awaited.set(id, this.#tickedAt + options.leaseMs);
-    for (const id of options.lost ?? []) this.#awaited.set(id, this.#tickedAt + options.leaseMs * awayShare);
+    for (const id of options.lost) this.#awaited.set(id, this.#tickedAt + options.leaseMs * awayShare);
   }
 
   /** The executors that hold slots or may hold some. */
@@ -90,7 +90,7 @@ export class SlotLedger {
   /** Of those, the ones that seem to have been killed. */
   get lostExecutors(): string[] {
     const own = [...this.#executors].filter(([, { isLost }]) => isLost).map(([id]) => id);
-    return [...own, ...[...(this.#options.lost ?? [])].filter((id) => this.#awaited.has(id))];
+    return [...own, ...[...this.#options.lost].filter((id) => this.#awaited.has(id))];
   }
 
   /** Everything that an executor holds; it replaces what was known. */

@@ -5,6 +5,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectDeps } from '../ports/engine.ts';
 import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
 import type { LoginAttempt } from './login-attempts.ts';
+import { orAborted } from './or-aborted.ts';
 import { openSocket } from './shared-read-buffer.ts';
 
 export type Dial = ConnectDeps['dial'];
@@ -86,18 +87,6 @@ function interleave(targets: readonly CheckedAddress[]): CheckedAddress[] {
   const same = targets.filter(({ family }) => family === first);
   const other = targets.filter(({ family }) => family !== first);
   return same.flatMap((target, i) => [target, ...other.slice(i, i + 1)]).concat(other.slice(same.length));
-}
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 interface Race {

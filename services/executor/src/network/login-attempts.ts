@@ -16,6 +16,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { CheckedAddress } from './address-policy.ts';
 import { LocalLogins, type LoginCounter } from './local-logins.ts';
+import { orAborted } from './or-aborted.ts';
 
 type Source = Pick<SourceDefinition, 'accountId' | 'sourceId' | 'settingsVersion'>;
 
@@ -142,7 +143,6 @@ export class LoginAttempt {
   /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none. */
   async admit(addresses: CheckedAddress[], port: number, signal: AbortSignal): Promise<CheckedAddress[]> {
     const targets = addresses.map(({ address }) => this.#targetOf(address, port));
-    const stop = aborted(signal);
     for (;;) {
       const { retryAfterMs, isWaiting } = await this.#take(targets);
       const allowed = addresses.filter((_, i) => this.#granted.has((targets[i] as LoginTarget).login));
@@ -150,7 +150,8 @@ export class LoginAttempt {
       // Attempts in progress, here or in another executor, may succeed, and then do not count.
       const others = this.#all.running(this.#source, targets);
       if (others.length === 0 && !isWaiting) throw tooManyFailures(retryAfterMs);
-      await Promise.race([...others, stop, ...(isWaiting ? [setTimeout(askAgainMs)] : [])]);
+      const room = isWaiting ? [...others, setTimeout(askAgainMs)] : others;
+      await orAborted(Promise.race(room), signal);
     }
   }
 
@@ -220,12 +221,4 @@ function tooManyFailures(retryAfterMs: number): HubError {
     'Too many log-ins of this user at this server, or at its address, have failed within a minute, so the hub makes no further attempt. Check user, password and database, and try again later.',
     { stage: 'connect', retryable: true, retryAfterMs },
   );
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  promise.catch(() => {});
-  return promise;
 }

@@ -105,7 +105,7 @@ function withEngine(form: SourceForm, engine: string): SourceForm {
 
 const nameHint = 'How people find it. Without one it has the name of the database.';
 
-/** An address such as most services show it. It is taken apart at once and not kept, because it may have a password. */
+/** An address as most services show it. It is taken apart at once and not kept, because it may have a password. */
 function Address({ form, onChange }: Pick<SourceFieldsProps, 'form' | 'onChange'>) {
   const [text, setText] = useState('');
   const [filled, setFilled] = useState<string>();
