@@ -93,10 +93,13 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   await rm(dir, { recursive: true, force: true });
   const result: Report = JSON.parse(text);
   const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = result;
-  // A file that cannot be loaded, or a broken set-up, fails the run without a failed test.
+  // A file that cannot be loaded, a broken set-up or an error outside of a test fails the run without a failed test.
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
+  const failures = failuresOf(result);
+  if (failures.length < failed)
+    failures.push(`${projects.join(', ')}: an error outside of a test; see above`);
   const skipped = numPendingTests + numTodoTests;
-  return { passed: numPassedTests, failed, skipped, failures: failuresOf(result), times: timesOf(result) };
+  return { passed: numPassedTests, failed, skipped, failures, times: timesOf(result) };
 }
 
 /** Lists the failed tests, and the files that failed as a whole. */
