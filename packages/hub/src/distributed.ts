@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
 import type { Environment } from '@datahub/service-kit/process/settings';
-import { distinctPorts, type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
+import { type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
 
 export interface DistributedHub {
   /** The port of the first gateway. */
@@ -124,15 +124,14 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
   const forEach = <T>(name: Service, make: (i: number) => Promise<T>) =>
     Promise.all(Array.from({ length: countOf(name) }, (_, i) => make(i)));
-  const newPort = distinctPorts();
-  const freePorts = (name: Service) => forEach(name, newPort);
+  const freePorts = (name: Service) => forEach(name, freePort);
   const ports = {
     catalog: await freePorts('catalog'),
     executor: await freePorts('executor'),
     ml: await freePorts('ml'),
   };
   const internalPorts = await freePorts('catalog');
-  const gateways = await forEach('gateway', (i) => gatewayPorts(env, i, newPort));
+  const gateways = await forEach('gateway', (i) => gatewayPorts(env, i));
   const executorMetricsPorts = await freePorts('executor');
   const catalogMetricsPorts = await freePorts('catalog');
   const mlMetricsPorts = await freePorts('ml');
@@ -176,13 +175,9 @@ async function planDistributed(env: Environment, countOf: (name: Service) => num
 }
 
 /** The ports of the environment for the first gateway, and free ones for the others. */
-async function gatewayPorts(
-  env: Environment,
-  replica: number,
-  newPort: () => Promise<number>,
-): Promise<GatewayPorts> {
-  if (replica > 0) return { port: await newPort(), metricsPort: 0 };
-  const port = Number(env.PORT ?? 8080) || (await newPort());
+async function gatewayPorts(env: Environment, replica: number): Promise<GatewayPorts> {
+  if (replica > 0) return { port: await freePort(), metricsPort: 0 };
+  const port = Number(env.PORT ?? 8080) || (await freePort());
   return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090) };
 }
 

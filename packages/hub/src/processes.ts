@@ -5,22 +5,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '@datahub/service-kit/process/free-port';
 import type { Environment } from '@datahub/service-kit/process/settings';
 import { v8Flags } from '../../service-kit/v8-flags.mjs';
 
 export type Output = 'inherit' | 'ignore' | number;
-
-/** Returns a function that gives no port twice, because a service may not listen yet when the next port is chosen. */
-export function distinctPorts(): () => Promise<number> {
-  const given = new Set<number>();
-  return async () => {
-    let port = await freePort();
-    while (given.has(port)) port = await freePort();
-    given.add(port);
-    return port;
-  };
-}
 
 /** Created at the first start, and the same for all services and later starts. */
 export async function serviceToken(dataDir: string): Promise<string> {

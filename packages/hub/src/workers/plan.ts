@@ -1,16 +1,16 @@
 /** Chooses the inner addresses of the owner and the workers, and the environment of each. */
 
 import { publicKeyOf } from '@datahub/sealing/key-pair';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import type { HubSettings } from '../hub-settings.ts';
-import { distinctPorts, serviceToken } from '../processes.ts';
+import { serviceToken } from '../processes.ts';
 
 /** The environment of each process, beside that of this one. */
 export async function planProcesses(
   { dataDir, env, gateway }: HubSettings,
   options: { count: number; port: number; privateKeys: readonly string[] },
 ) {
-  const newPort = distinctPorts();
-  const newAddress = async () => `127.0.0.1:${await newPort()}`;
+  const newAddress = async () => `127.0.0.1:${await freePort()}`;
   const executors: string[] = [];
   for (let i = 0; i < options.count; i++) executors.push(await newAddress());
   const publicKeys = await Promise.all(options.privateKeys.map(publicKeyOf));

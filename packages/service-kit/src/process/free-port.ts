@@ -1,6 +1,7 @@
 /** Finds a free TCP port on the loopback interface, for a server that is started next. */
 
 import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
@@ -8,12 +9,28 @@ import { createServer } from 'node:net';
 const ports = { from: 10_000, to: 32_000 };
 const triesMax = 100;
 
+/** Returns a port that no other call returns while this process runs, in any process, even before the server listens. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < triesMax; tries++) {
     const port = randomInt(ports.from, ports.to);
-    if (await isFreePort(port)) return port;
+    if ((await reserve(port)) && (await isFreePort(port))) return port;
   }
   throw new Error(`None of ${triesMax} ports between ${ports.from} and ${ports.to} is free.`);
+}
+
+/** Takes the UDP port of the same number, which the server does not need, until the process ends. */
+async function reserve(port: number): Promise<boolean> {
+  const socket = createSocket('udp4');
+  return await new Promise((resolve) => {
+    socket.on('error', () => {
+      socket.close();
+      resolve(false);
+    });
+    socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => {
+      socket.unref();
+      resolve(true);
+    });
+  });
 }
 
 export async function isFreePort(port: number): Promise<boolean> {
