@@ -85,7 +85,13 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const definitions = openDefinitions(config, catalog);
   const dialFor = createDialFor(config, deps);
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
-  const { book, pools } = openPools(config, createConnect(config, deps, dialFor), () => events);
+  const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
+  const connect = createConnect(config, deps, { dialFor, isAwake: () => book.checkAwake(now()) });
+  const pools = openPools(
+    config,
+    book,
+    createOpen(connect, () => events),
+  );
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
     statistics.read(request, requirePrincipal(ctx));
@@ -149,14 +155,9 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   };
 }
 
-function openPools(
-  config: ExecutorConfig,
-  connect: ReturnType<typeof createConnect>,
-  events: () => ExecutorEvents,
-) {
-  const book = new SlotBook({ now, onExpired: (pausedMs) => events().leaseEnded(pausedMs) });
-  const pools = createPoolRegistry<SourceDefinition>({
-    open: createOpen(connect, events),
+const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<typeof createOpen>) =>
+  createPoolRegistry<SourceDefinition>({
+    open,
     pool: config.pool,
     breaker: defaultBreakerSettings,
     limits: config.connections,
@@ -164,8 +165,6 @@ function openPools(
     now,
     random: Math.random,
   });
-  return { book, pools };
-}
 
 /** Every server that the source names counts, because the one that a connection reaches may change. */
 function toClaim({ sourceId, accountId, host, port, servers }: SourceDefinition, max: number): SlotClaim {
@@ -250,7 +249,11 @@ const createFetchIssuerKeys =
   };
 
 /** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
-function createConnect(config: ExecutorConfig, deps: ExecutorDeps, dialFor: DialFor) {
+function createConnect(
+  config: ExecutorConfig,
+  deps: ExecutorDeps,
+  { dialFor, isAwake }: { dialFor: DialFor; isAwake: () => boolean },
+) {
   const { engines, opener, resolveService = createServiceResolve() } = deps;
   const { rowBytesMax, statementComments } = config;
   // A pool keeps the same definition object until the settings change.
@@ -268,6 +271,7 @@ function createConnect(config: ExecutorConfig, deps: ExecutorDeps, dialFor: Dial
       dial: dialFor(accountId, attempt),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
+      isAwake,
       rowBytesMax,
       comments: statementComments && source.servers?.statementComments !== 'off',
       facts,

@@ -93,6 +93,11 @@ export interface ConnectDeps {
   resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */
   signal: AbortSignal;
+  /**
+   * Asked before commands are sent. Closes all connections and returns false if the executor was paused for so long that
+   * others may use its share of the server's connections. Not for MongoDB.
+   */
+  isAwake?(): boolean;
   /** True if statements are sent with their comments. */
   comments?: boolean;
   /** A larger row fails with SQL_REJECTED and closes the connection. */

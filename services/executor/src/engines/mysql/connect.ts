@@ -50,6 +50,7 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
   const connection = new MysqlConnection({
     socket: driver.stream,
     rowBytesMax: deps.rowBytesMax,
+    isAwake: deps.isAwake,
     comments: deps.comments ?? false,
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,

@@ -65,7 +65,7 @@ export class MysqlConnection implements Connection {
     this.#session = session;
     this.#canceller = session.canceller;
     this.serverVersion = session.serverVersion;
-    this.#wire = new Wire(session.socket, session.rowBytesMax);
+    this.#wire = new Wire(session.socket, session);
     this.#controls = new Controls(session.isMariadb);
     this.#host = {
       hasExtended: session.hasExtended,

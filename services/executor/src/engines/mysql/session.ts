@@ -14,6 +14,8 @@ export interface MysqlSession {
   /** True if MariaDB reports the format of a column (such as JSON) in extended metadata. */
   hasExtended: boolean;
   rowBytesMax: number | undefined;
+  /** See `ConnectDeps`. */
+  isAwake: (() => boolean) | undefined;
   /** True if statements are sent with their comments. */
   comments: boolean;
   threadId: number;

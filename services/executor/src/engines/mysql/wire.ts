@@ -52,6 +52,11 @@ export const beganReadOnly: Response = (source, start, end) => {
   return true;
 };
 
+export interface WireOptions {
+  rowBytesMax?: number | undefined;
+  isAwake?: (() => boolean) | undefined;
+}
+
 export class Wire {
   closed = false;
   readonly #socket: Socket;
@@ -59,10 +64,13 @@ export class Wire {
   readonly #exchanges: Exchange[] = [];
   /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
+  readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
-  constructor(socket: Socket, rowBytesMax = defaultRowBytesMax) {
+  /** Commands are sent while `isAwake` returns true. */
+  constructor(socket: Socket, { rowBytesMax = defaultRowBytesMax, isAwake = () => true }: WireOptions) {
     this.#socket = socket;
+    this.#isAwake = isAwake;
     this.#reader = new PacketReader(rowBytesMax);
     for (const event of ['end', 'close', 'error']) socket.removeAllListeners(event);
     socket.on('error', () => {});
@@ -103,7 +111,7 @@ export class Wire {
   }
 
   send(bytes: Buffer): void {
-    if (!this.closed) this.#socket.write(bytes);
+    if (!this.closed && this.#isAwake()) this.#socket.write(bytes);
   }
 
   pause(): void {

@@ -65,7 +65,7 @@ async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: S
   const plainAllowed = settings.tls.mode === 'prefer';
   const { socket, secure } = await openServerSocket(settings, deps, { signal: deps.signal, plainAllowed });
   try {
-    const wire = new Wire(socket);
+    const wire = new Wire(socket, deps.isAwake);
     const { user, password, database, tls } = settings;
     const verified = secure && tls.mode === 'verify-full';
     const started = await untilAborted(wire, deps.signal, () =>

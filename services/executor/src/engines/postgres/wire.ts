@@ -41,11 +41,13 @@ export class Wire {
   #answered = false;
   /** Of messages that nobody had asked for, since the last one that somebody had. */
   #unaskedBytes = 0;
+  readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
-  /** Nobody is logged in yet: messages are small. */
-  constructor(socket: Socket) {
+  /** Nobody is logged in yet: messages are small. Commands are sent while `isAwake` returns true. */
+  constructor(socket: Socket, isAwake = () => true) {
     this.#socket = socket;
+    this.#isAwake = isAwake;
     for (const event of ['end', 'close', 'error', 'drain']) socket.removeAllListeners(event);
     socket.on('error', () => {});
     socket.on('close', () => this.close());
@@ -89,7 +91,7 @@ export class Wire {
   }
 
   send(bytes: Buffer): void {
-    if (!this.closed) this.#socket.write(bytes);
+    if (!this.closed && this.#isAwake()) this.#socket.write(bytes);
   }
 
   pause(): void {
