@@ -36,6 +36,7 @@ import {
 import { quotedName } from '../../state/schema/names.ts';
 import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
+import { acceptWhenAnswered, lateAcceptance } from './late-acceptance.ts';
 import { popupFocus } from './popup-focus.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
@@ -166,7 +167,7 @@ function keysOf({ onRun, onSave }: EditorOptions): Extension {
     { key: 'Mod-Enter', run: done(onRun), preventDefault: true },
     { key: 'Mod-s', run: done(onSave), preventDefault: true },
     // Tab accepts an open completion. Otherwise the browser handles it, so that a keyboard can leave the editor.
-    { key: 'Tab', run: acceptCompletion },
+    { key: 'Tab', run: (view) => acceptCompletion(view) || acceptWhenAnswered(view) },
     { key: 'Enter', run: enter, shift: insertNewline },
     { key: 'ArrowDown', run: choosing(moveCompletionSelection(true)) },
     { key: 'ArrowUp', run: choosing(moveCompletionSelection(false)) },
@@ -192,6 +193,7 @@ export function openEditor(options: EditorOptions): EditorHandle {
         isChosen,
         keysOf(options),
         typing,
+        lateAcceptance,
         popupFocus,
         lineNumbers(),
         lintGutter(),
