@@ -24,6 +24,26 @@ describe('the key of a request', () => {
   });
 });
 
+describe('a key that replaces itself', () => {
+  it('can do so again if it does not receive the answer', async () => {
+    const { key, keyId } = await newKey({ scopes: ['keys:admin'] });
+    const path = `/v1/keys/${keyId}/rotate`;
+    const { status, body } = await api.post(path, { overlapSeconds: 0 }, { key });
+    expect([status, body.errors[0].pointer]).toEqual([400, '/overlapSeconds']);
+    for (const ms of [0, 1, 2, 5, 10, 20])
+      await fetch(`${inject('hub').url}${path}`, {
+        method: 'POST',
+        headers: { 'x-service-api-key': key, 'content-type': 'application/json' },
+        body: '{"overlapSeconds":60}',
+        signal: AbortSignal.timeout(ms),
+      }).catch(() => undefined);
+    const next = await api.ok(api.post(path, { overlapSeconds: 60 }, { key }));
+    // The new key ends the old one.
+    await api.ok(api.call('DELETE', `/v1/keys/${keyId}`, { key: next.key }));
+    expect((await api.get('/v1/keys/current', { key: next.key })).body.keyId).toBe(next.keyId);
+  });
+});
+
 describe('limits that could never match', () => {
   it.each([
     'https://*.shop.example',

@@ -49,8 +49,8 @@ export const sourceLimits = {
 /** The versions of a query that are kept, the present one included, and the bytes of the older ones. */
 export const queryVersionsKept = { max: 100, olderBytesMax: 1_048_576 } as const;
 
-/** The time for which the old key stays valid after a rotation. */
-export const rotationOverlapSeconds = { min: 0, max: 30 * 24 * 3_600 } as const;
+/** The time for which the old key stays valid after a rotation. `ownMin` is for a key that replaces itself. */
+export const rotationOverlapSeconds = { min: 0, ownMin: 60, max: 30 * 24 * 3_600 } as const;
 
 export const classifierLimits = {
   /** The number of examples or contexts of one call. */

@@ -104,6 +104,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         const detail = `must be at most ${rotationOverlapSeconds.max}`;
         throw fieldError([{ path: ['overlapSeconds'], detail }]);
       }
+      if (keyId === context.principal.keyId) requireTimeToRepeat(overlapMs);
       const old = await loadKey(catalog, context.accountId, keyId);
       const caller = await store.keys.get(context.accountId, context.principal.keyId);
       requireNoMore(reachOf(context.principal, caller), old);
@@ -151,6 +152,13 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
   if (expiresAt === null || expiresAt > nowMs) return;
   throw new HubError('CONFLICT', 'This key has expired and cannot be changed or rotated. Create a new one.');
+}
+
+/** If the answer is lost, the old key is the only one that its owner has. */
+function requireTimeToRepeat(overlapMs: number): void {
+  if (overlapMs >= rotationOverlapSeconds.ownMin * 1_000) return;
+  const detail = `must be at least ${rotationOverlapSeconds.ownMin} when a key replaces itself, because the answer can be lost. Revoke the old key with the new one to end it earlier`;
+  throw fieldError([{ path: ['overlapSeconds'], detail }]);
 }
 
 const tooMany = () =>

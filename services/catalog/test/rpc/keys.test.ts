@@ -65,6 +65,19 @@ describe('rotating a key', () => {
     expect(await store.audit.count({ accountId: 'a', where: { action: 'key.rotate' } })).toBe(1);
   });
 
+  it('leaves a key that replaces itself valid for a minute at least, so that a lost answer leaves one that works', async () => {
+    const keyId = await create();
+    const codeOf = (overlapSeconds: number, by: string) =>
+      calls.rotateKey({ keyId, overlapSeconds }, ctx(by)).then(
+        () => 'OK',
+        ({ code }) => code,
+      );
+    for (const seconds of [0, 59]) expect(await codeOf(seconds, keyId)).toBe('VALIDATION');
+    expect([(await calls.listKeys({}, ctx())).total, (await stored(keyId)).expiresAt]).toEqual([1, null]);
+    expect([await codeOf(60, keyId), (await stored(keyId)).expiresAt]).toEqual(['OK', 60_042]);
+    expect([await codeOf(0, 'operator'), (await stored(keyId)).expiresAt]).toEqual(['OK', 42]);
+  });
+
   it('makes no key if the process ends after any one of its writes', async () => {
     const keyId = await create();
     const writes: string[] = [];
