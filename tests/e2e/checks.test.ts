@@ -69,6 +69,27 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect((await api.post('/v1/queries/execute', run)).body.sql).toMatchObject(sql);
   });
 
+  it('says that a statement that writes in a WITH clause cannot run as a read', async () => {
+    const returning = engine === 'mysql' ? '' : ' RETURNING id';
+    const query = `WITH gone AS (\nDELETE FROM scratch WHERE id = 77${returning}) SELECT 1 AS one`;
+    const warning = { code: 'WRITING_WITH', sql: { line: 2, column: 1 } };
+    const { problems } = await api.ok(check(query));
+    expect(problems.at(-1)).toMatchObject({ severity: 'warning', ...warning });
+    const body = { hubId, sourceId, label: 'writes', query };
+    const { warnings, config } = await api.ok(api.post('/v1/queries?signature=1', body));
+    expect(warnings).toMatchObject([warning]);
+    const run = await api.post('/v1/queries/execute', { queryId: config.query.queryId });
+    expect([run.status, run.body.code]).toEqual([422, 'SQL_REJECTED']);
+    for (const validate of [query, 'SELECT 1 AS one\nFROM sales FOR UPDATE']) {
+      const cache = { maxAgeS: 1, validate };
+      const refused = await api.post('/v1/queries', { ...body, query: 'SELECT 1 AS one', cache });
+      expect([refused.status, refused.body.errors]).toEqual([
+        400,
+        [{ pointer: '/cache/validate', detail: expect.stringContaining('must only read') }],
+      ]);
+    }
+  });
+
   it('warns of uses of variables that are probably mistakes', async () => {
     const query = "SELECT id FROM sales WHERE region = ':region'\nORDER BY :by";
     const warnings = [

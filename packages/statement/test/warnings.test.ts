@@ -24,6 +24,12 @@ it.each([
   ['SELECT names[1:n], names[: n], names[:1], names[{{i}}], ARRAY[:x] FROM t', []],
   ['SELECT a FROM t FOR UPDATE', ['LOCKING_READ 1:17']],
   ['SELECT a FROM (SELECT a FROM t FOR NO KEY UPDATE) s', ['LOCKING_READ 1:32']],
+  ['WITH w AS (DELETE FROM t RETURNING a) SELECT a FROM w', ['WRITING_WITH 1:12']],
+  [
+    'WITH v AS (SELECT 1), w AS NOT MATERIALIZED (\nWITH u AS (SELECT 2) insert INTO t TABLE u RETURNING a), x AS (UPDATE t SET a = 1) SELECT a FROM w',
+    ['WRITING_WITH 2:22', 'WRITING_WITH 2:64'],
+  ],
+  ["WITH w AS (SELECT (1) update, '(DELETE' FROM t) SELECT CAST(a AS int) FROM w", []],
   ['SELECT substring(a FOR 2), substring(a FROM 1 FOR length) FROM t', []],
 ])('%s', (text, expected) => {
   expect(warnings(text)).toEqual(expected);
@@ -35,10 +41,20 @@ it('uses the quotes of each dialect, and declared names', () => {
   expect(warnings('SELECT a FROM t FOR UPDATE', 'mysql')).toEqual(['LOCKING_READ 1:17']);
   expect(warnings('SELECT a FROM t FOR SHARE')).toEqual(['LOCKING_READ 1:17']);
   expect(warnings('SELECT a FROM t FOR SHARE', 'mysql')).toEqual([]);
+  for (const dialect of ['mysql', 'mariadb'] as const)
+    expect(warnings('WITH w AS (DELETE FROM t) SELECT 1', dialect)).toEqual(['WRITING_WITH 1:12']);
   expect(warnings('SELECT names[:i] FROM t', 'postgres', ['i'])).toEqual([]);
   expect(warnings("SELECT 'at :y'", 'postgres', ['y'])).toEqual(['QUOTED_VARIABLE 1:12']);
 });
 
 it('lists a bounded number of warnings', () => {
   expect(warnings(`SELECT ${"':x',".repeat(10_000)} 1`)).toHaveLength(20);
+});
+
+it.each([
+  ['CALL', 'WITH w AS (DELETE FROM t RETURNING a) SELECT a FROM w FOR UPDATE'],
+  ['INSERT', 'WITH w AS (DELETE FROM t RETURNING a) INSERT INTO u SELECT a FROM w'],
+  ['EXPLAIN', 'EXPLAIN WITH w AS (DELETE FROM t RETURNING a) SELECT a FROM w'],
+])('lets a statement write under %s', (command, text) => {
+  expect(compileStatement(text, { dialect: 'postgres', command, variables: [] }).warnings()).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
-import { compileStatement } from '@datahub/statement/compile';
+import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
 export const checkStatement: CheckStatement = ({ engine, command, query, context, cache }, pooling) => {
@@ -16,11 +16,22 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
     throw fieldError([
       { path, detail: 'must be left out, because MongoDB cannot read both in one snapshot' },
     ]);
-  try {
-    compileStatement(cache.validate, { ...options, command: 'SELECT' });
-  } catch (err) {
-    if (!(err instanceof HubError)) throw err;
-    throw fieldError([{ path, detail: `must be a valid SELECT: ${err.message.replace(/\.$/, '')}` }]);
-  }
+  const fault = faultOf(() => compileStatement(cache.validate ?? '', { ...options, command: 'SELECT' }));
+  if (fault !== undefined) throw fieldError([{ path, detail: fault }]);
   return compiled.warnings();
 };
+
+/** The warnings of statements that fail each time they run. */
+const failing = new Set(['LOCKING_READ', 'WRITING_WITH']);
+
+function faultOf(compile: () => CompiledStatement): string | undefined {
+  try {
+    const found = compile()
+      .warnings()
+      .find(({ code }) => failing.has(code));
+    return found && `must only read, but locks rows or writes in line ${found.line}, column ${found.column}`;
+  } catch (err) {
+    if (!(err instanceof HubError)) throw err;
+    return `must be a valid SELECT: ${err.message.replace(/\.$/, '')}`;
+  }
+}

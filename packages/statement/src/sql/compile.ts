@@ -27,6 +27,8 @@ interface Writer {
   sharesPlaceholders: boolean;
   /** True if each kind of row lock fails in a read-only transaction. */
   refusesLocks: boolean;
+  /** True if a statement in a WITH clause can write. */
+  writesInWith: boolean;
 }
 
 const writers: Record<Syntax, Writer> = {
@@ -36,6 +38,7 @@ const writers: Record<Syntax, Writer> = {
     formOf: () => 'a',
     sharesPlaceholders: true,
     refusesLocks: true,
+    writesInWith: true,
   },
   mysql: {
     write: writeMysql,
@@ -46,6 +49,7 @@ const writers: Record<Syntax, Writer> = {
     formOf: ({ length }) => String(paddedLength(length)),
     sharesPlaceholders: false,
     refusesLocks: false,
+    writesInWith: false,
   },
 };
 
@@ -89,8 +93,8 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     warnings: () =>
       findWarnings(text, tokens, {
         declared: new Set(declared.keys()),
-        refusesLocks: writer.refusesLocks,
-        isRead: kind === 'read',
+        writer,
+        reads: kind === 'read' ? verb : undefined,
       }),
     columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
     toStored: (run, fault) =>

@@ -97,7 +97,7 @@ export function checkShape(
     });
   }
   if (kind === 'read' || isQuery) rejectInto(text, own, options.dialect);
-  const uncounted = isWritingQuery || own.some((_, i) => isWritingWith(own, i));
+  const uncounted = isWritingQuery || !writesInWith(own)[Symbol.iterator]().next().done;
   return { verb: verb.text, kind, uncounted, tokens: own };
 }
 
@@ -106,12 +106,28 @@ function mismatchOf(verb: string, command: string, isQuery: boolean): string {
   return `The statement is ${article(verb)} ${verb}, but the command is ${command}. Set the command to ${verb} if that is what you want to run${other}.`;
 }
 
-/** True for `AS (DELETE …` and `AS MATERIALIZED (DELETE …`. */
-function isWritingWith(tokens: Token[], at: number): boolean {
-  const [verb, open, before] = [tokens[at], tokens[at - 1], tokens[at - 2]];
-  if (verb?.kind !== 'word' || !writeVerbs.has(verb.text) || open?.text !== '(') return false;
-  return before?.kind === 'word' && (before.text === 'AS' || before.text === 'MATERIALIZED');
+/** Finds the verbs that write in a WITH clause, as in `AS (DELETE …`, `AS MATERIALIZED (DELETE …`, `AS (WITH … DELETE …`. */
+export function* writesInWith(tokens: readonly Token[]): Iterable<Token> {
+  /** For each open parenthesis: whether it follows AS, and what was read of its statement. */
+  const open: { isBody: boolean; read: 'nothing' | 'WITH' | 'verb' }[] = [];
+  for (const [i, token] of tokens.entries()) {
+    const { kind, text } = token;
+    const inner = open.at(-1);
+    if (kind === 'symbol' && text === '(') {
+      const before = tokens[i - 1];
+      open.push({ isBody: before?.kind === 'word' && beforeBody.has(before.text), read: 'nothing' });
+    } else if (kind === 'symbol' && text === ')') open.pop();
+    else if (inner?.isBody && inner.read === 'nothing' && kind === 'word' && text === 'WITH')
+      inner.read = 'WITH';
+    else if (inner?.isBody && inner.read !== 'verb') {
+      const isVerb = kind === 'word' && (queryVerbs.has(text) || writeVerbs.has(text));
+      if (isVerb && writeVerbs.has(text)) yield token;
+      if (isVerb || inner.read === 'nothing') inner.read = 'verb';
+    }
+  }
 }
+
+const beforeBody = new Set(['AS', 'MATERIALIZED']);
 
 function onlyStatement(text: string, tokens: Token[]): Token[] {
   const end = tokens.findIndex(({ kind, text: symbol }) => kind === 'symbol' && symbol === ';');

@@ -2,6 +2,7 @@
 
 import type { StatementWarning } from '../types.ts';
 import { lineAndColumn, type Token } from './lexer.ts';
+import { writesInWith } from './statement-kind.ts';
 
 /** The most warnings that are listed. */
 const warningsMax = 20;
@@ -11,14 +12,16 @@ const variableInText = /(?<![\w:]):([A-Za-z_]\w{0,63})(?!\w)/g;
 interface Circumstances {
   /** The names in the query's context. */
   declared: ReadonlySet<string>;
-  refusesLocks: boolean;
-  isRead: boolean;
+  /** What the engine refuses. */
+  writer: { refusesLocks: boolean; writesInWith: boolean };
+  /** The verb of a statement that only reads. */
+  reads: string | undefined;
 }
 
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
-  { declared, refusesLocks, isRead }: Circumstances,
+  { declared, writer, reads }: Circumstances,
 ): StatementWarning[] {
   const known = new Set([
     ...declared,
@@ -29,7 +32,8 @@ export function findWarnings(
     ...orderVariables(tokens),
     ...tableVariables(tokens),
     ...sliceBounds(tokens),
-    ...(isRead ? rowLocks(tokens, refusesLocks) : []),
+    ...(reads === undefined ? [] : rowLocks(tokens, writer.refusesLocks)),
+    ...(reads === undefined || explains.has(reads) ? [] : withWrites(tokens, writer.writesInWith)),
   ].sort((a, b) => a.at - b.at);
   return found
     .slice(0, warningsMax)
@@ -129,5 +133,17 @@ function* rowLocks(tokens: readonly Token[], refusesLocks: boolean): Iterable<Fo
     if (lock === undefined || (!refusesLocks && lock !== 'UPDATE')) continue;
     const detail = `FOR ${lock} locks rows, so the database rejects the statement under a command that only reads. Set the command to CALL, or remove FOR ${lock}.`;
     yield { code: 'LOCKING_READ', detail, at: start };
+  }
+}
+
+/** A plan writes nothing. */
+const explains = new Set(['EXPLAIN', 'DESCRIBE', 'DESC']);
+
+function* withWrites(tokens: readonly Token[], canWrite: boolean): Iterable<Found> {
+  for (const { text, start } of writesInWith(tokens)) {
+    const detail = canWrite
+      ? `${text} in a WITH clause writes, so the database rejects the statement under a command that only reads. Set the command to CALL, or remove ${text}.`
+      : `${text} writes, but the database accepts only queries in a WITH clause. Remove ${text}, or store it as a query of its own.`;
+    yield { code: 'WRITING_WITH', detail, at: start };
   }
 }

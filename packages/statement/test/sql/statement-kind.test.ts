@@ -186,6 +186,7 @@ describe('a write', () => {
     ['WITH a AS (SELECT 1), b AS NOT MATERIALIZED (UPDATE t SET n = 1) DELETE FROM t', 'DELETE'],
     ['WITH a(n) AS MATERIALIZED (/* */ insert INTO t VALUES (1) RETURNING n) UPDATE t SET n = 1', 'UPDATE'],
     ['INSERT INTO u WITH a AS (DELETE FROM t RETURNING n) SELECT n FROM a', 'INSERT'],
+    ['WITH a AS (WITH b AS (SELECT 1) DELETE FROM t RETURNING n) INSERT INTO u SELECT n FROM a', 'INSERT'],
     ['SELECT write_rows()', 'CALL'],
   ])('%s touches rows that are not counted', (text, command) => {
     expect(uncounted(text, command)).toBe(true);

@@ -96,6 +96,7 @@ const mysql = (engine: 'mariadb' | 'mysql', url: string | undefined): Server => 
   refused: [
     'INSERT INTO hub_read VALUES (2)',
     'INSERT INTO hub_read_plain VALUES (2)',
+    'WITH w AS (DELETE FROM hub_read) SELECT 1',
     'SELECT hub_read_write()',
     'SELECT hub_read_write_plain()',
     // At MariaDB, outside of a transaction, this would change the next read's transaction, and the server would not
