@@ -7,8 +7,35 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
+import { type FaultyNetwork, startNetwork } from './support/network.ts';
 
-const { POSTGRES_URL } = process.env;
+const { POSTGRES_URL, MYSQL_URL, MONGODB_URL } = process.env;
+
+/** A statement for each command that only reads, and writes, with a mark. */
+const statements: Record<string, (mark: string) => { reads: string[]; writes: string[] }> = {
+  postgres: (mark) => ({
+    reads: ['SELECT 1', 'WITH w AS (SELECT 1) TABLE w', 'VALUES (1)', 'TABLE pg_am', 'SHOW server_version']
+      .concat('EXPLAIN SELECT 1')
+      .map((text) => text.replace(' ', ` /* ${mark} */ `)),
+    writes: [`CALL /* ${mark} */ no_such_procedure()`],
+  }),
+  mysql: (mark) => ({
+    reads: ['SELECT 1', 'TABLE no_such_table', 'SHOW TABLES', 'EXPLAIN SELECT 1', 'DESCRIBE mysql.user']
+      .concat('DESC mysql.user')
+      .map((text) => text.replace(' ', ` /* ${mark} */ `)),
+    writes: [`UPDATE /* ${mark} */ no_such_table SET n = 1`],
+  }),
+  mongodb: (mark) => ({
+    reads: [
+      { find: mark },
+      { aggregate: mark, pipeline: [] },
+      { count: mark },
+      { distinct: mark, key: 'n' },
+    ].map((command) => JSON.stringify(command)),
+    writes: [JSON.stringify({ delete: mark, deletes: [{ q: { n: 1 }, limit: 1 }] })],
+  }),
+};
+const servers = Object.entries({ postgres: POSTGRES_URL, mysql: MYSQL_URL, mongodb: MONGODB_URL });
 
 describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (needs POSTGRES_URL)', () => {
   let dir: string;
@@ -19,6 +46,9 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
   const queries = { reads: [] as string[], write: '' };
   let sourceId: string;
   let drop: string;
+  const networks: FaultyNetwork[] = [];
+  /** Queries of sources that do not answer statements with the mark. */
+  const held = { reads: [] as string[], writes: [] as string[] };
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-lost-executor-'));
@@ -53,11 +83,41 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     await api.ok(api.post('/v1/queries/execute', { queryId: create }));
     queries.write = await store(`INSERT INTO ${mark} SELECT 1 FROM pg_sleep(60)`, 'INSERT');
     drop = await store(`DROP TABLE ${mark}`, 'DROP');
+    for (const [engine, url] of servers) if (url !== undefined) await hold(hubId, engine, url);
+    // The sources have described all queries. In new sessions the texts are sent again.
+    await Promise.all(
+      Object.values(held)
+        .flat()
+        .map((id) => api.get(`/v1/queries/${id}?signature=1`)),
+    );
+    for (const network of networks) {
+      network.fault = { noAnswersTo: mark };
+      network.resetAll();
+    }
   });
+  const hold = async (hubId: string, engine: string, url: string) => {
+    const { host, port, ...access } = accessOf(url);
+    const network = await startNetwork({ host, port });
+    networks.push(network);
+    // In the clear, so that the network can see the mark.
+    const at = { host: '127.0.0.1', port: network.port, tls: { mode: 'disable' } };
+    const database = access.database || 'lost';
+    const source = { hubId, label: 's', engine, connectionSettings: { ...access, ...at, database } };
+    const { sourceId } = await api.ok(api.post('/v1/sources', source));
+    const { reads, writes } = statements[engine]?.(mark) ?? { reads: [], writes: [] };
+    const store = async (query: string) => {
+      const command = /^[A-Z]+/.exec(query)?.[0];
+      const body = { hubId, sourceId, label: 'q', query, command };
+      return (await api.ok(api.post('/v1/queries', body))).config.query.queryId;
+    };
+    for (const text of reads) held.reads.push(await store(text));
+    for (const text of writes) held.writes.push(await store(text));
+  };
   afterAll(async () => {
     await watcher.kill(mark);
     await api.ok(api.post('/v1/queries/execute', { queryId: drop }));
     await watcher?.close();
+    for (const network of networks) network.close();
     await hub?.close();
     await rm(dir, { recursive: true, force: true });
   });
@@ -68,12 +128,18 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
   };
 
   it('because its executor was killed has an unknown outcome if it writes, and is retryable if it reads', async () => {
-    const answers = Promise.all([...queries.reads, queries.write].map(execute));
+    const reads = [...queries.reads, ...held.reads];
+    const writes = [queries.write, ...held.writes];
+    const answers = Promise.all([...reads, ...writes].map(execute));
     await expect.poll(() => watcher.running(mark), { timeout: 60_000, interval: 50 }).toBe(4);
+    const unanswered = () => networks.reduce((sum, network) => sum + network.unanswered, 0);
+    await expect
+      .poll(unanswered, { timeout: 60_000, interval: 50 })
+      .toBe(held.reads.length + held.writes.length);
     const restarted = hub.restart('executor', 0, 'SIGKILL');
     expect(await answers).toEqual([
-      ...queries.reads.map(() => ({ status: 502, code: 'SOURCE_BROKEN', retryable: true })),
-      { status: 503, code: 'OUTCOME_UNKNOWN', retryable: false },
+      ...reads.map(() => ({ status: 502, code: 'SOURCE_BROKEN', retryable: true })),
+      ...writes.map(() => ({ status: 503, code: 'OUTCOME_UNKNOWN', retryable: false })),
     ]);
     await watcher.kill(mark);
     await restarted;

@@ -13,12 +13,16 @@ export type Fault =
   /** Answers come through at this pace. */
   | { bytesPerSecond: number }
   /** The answer to what holds this text resets its connection instead of coming through. */
-  | { resetInAnswerTo: string };
+  | { resetInAnswerTo: string }
+  /** Connections over which this text came in receive no more answers. */
+  | { noAnswersTo: string };
 
 export interface FaultyNetwork {
   port: number;
   /** In force at once; what silence has lost stays lost. */
   fault: Fault;
+  /** The connections that receive no more answers because of `noAnswersTo`. */
+  readonly unanswered: number;
   /** Resets the connections there are. */
   resetAll(): void;
   close(): void;
@@ -26,12 +30,16 @@ export interface FaultyNetwork {
 
 export async function startNetwork(target: { host: string; port: number }): Promise<FaultyNetwork> {
   const clients = new Set<Socket>();
+  const unanswered = new Set<Socket>();
   const server = createServer((client) => {
     clients.add(client);
-    client.on('close', () => clients.delete(client));
+    client.on('close', () => {
+      clients.delete(client);
+      unanswered.delete(client);
+    });
     client.on('error', () => {});
     if (network.fault === 'reset') client.resetAndDestroy();
-    else pass(client, target, network);
+    else pass(client, { target, network, unanswered });
   });
   const resetAll = () => {
     for (const client of clients) client.resetAndDestroy();
@@ -47,6 +55,9 @@ export async function startNetwork(target: { host: string; port: number }): Prom
       fault = next;
       if (next === 'reset') resetAll();
     },
+    get unanswered() {
+      return unanswered.size;
+    },
     resetAll,
     close: () => {
       server.close();
@@ -56,7 +67,13 @@ export async function startNetwork(target: { host: string; port: number }): Prom
   return network;
 }
 
-function pass(client: Socket, target: { host: string; port: number }, network: FaultyNetwork): void {
+interface Passing {
+  target: { host: string; port: number };
+  network: FaultyNetwork;
+  unanswered: Set<Socket>;
+}
+
+function pass(client: Socket, { target, network, unanswered }: Passing): void {
   const origin = connect(target);
   let answersReset = false;
   origin.on('error', () => client.resetAndDestroy());
@@ -66,13 +83,15 @@ function pass(client: Socket, target: { host: string; port: number }, network: F
   client.on('close', () => origin.destroy());
   client.on('data', (bytes) => {
     if (network.fault === 'silence') return;
+    if (isUnanswered(network.fault) && bytes.includes(network.fault.noAnswersTo)) unanswered.add(client);
     if (isReset(network.fault) && bytes.includes(network.fault.resetInAnswerTo)) answersReset = true;
     origin.write(bytes);
   });
   origin.on('data', (bytes) => {
     const { fault } = network;
     if (answersReset) client.resetAndDestroy();
-    else if (fault === 'silence' || fault === 'no-answers' || client.destroyed) return;
+    else if (fault === 'silence' || fault === 'no-answers' || client.destroyed || unanswered.has(client))
+      return;
     else if (!client.write(bytes) || isSlow(fault)) {
       origin.pause();
       const pauseMs = isSlow(fault) ? (1_000 * bytes.length) / fault.bytesPerSecond : 0;
@@ -84,3 +103,4 @@ function pass(client: Socket, target: { host: string; port: number }, network: F
 
 const isSlow = (fault: Fault) => typeof fault === 'object' && 'bytesPerSecond' in fault;
 const isReset = (fault: Fault) => typeof fault === 'object' && 'resetInAnswerTo' in fault;
+const isUnanswered = (fault: Fault) => typeof fault === 'object' && 'noAnswersTo' in fault;
