@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import type { Environment } from '@datahub/service-kit/process/settings';
 import { type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
 
