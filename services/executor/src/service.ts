@@ -87,11 +87,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
   const connect = createConnect(config, deps, { dialFor, isAwake: () => book.checkAwake(now()) });
-  const pools = openPools(
-    config,
-    book,
-    createOpen(connect, () => events),
-  );
+  const open = createOpen(connect, () => events);
+  const pools = openPools(config, book, open);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
     statistics.read(request, requirePrincipal(ctx));
@@ -107,10 +104,9 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     tracing: deps.tracing,
   });
   const compile = compileOnce(deps.compile);
-  const { statementTimeoutMs: timeoutMs } = config.executions;
+  const { statementTimeoutMs: timeoutMs, rowsMax } = config.executions;
   const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
   const { createWriter } = deps;
-  const { rowsMax } = config.executions;
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
