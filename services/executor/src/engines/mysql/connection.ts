@@ -3,7 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import { rowsLeftError } from '../shared/cancelled-error.ts';
+import { Cancellation } from '../shared/cancellation.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
@@ -56,10 +56,7 @@ export class MysqlConnection implements Connection {
     if (ok(source, start, end) && protocol.readOk(source, start, end).sessionChanged) this.#changed = true;
     return true;
   };
-  #cancelling = false;
-  /** True while the rows of a cancelled statement are dropped. */
-  #discarding = false;
-  #hasDiscarded = false;
+  readonly #cancellation = new Cancellation();
 
   constructor(session: MysqlSession) {
     this.#session = session;
@@ -69,7 +66,7 @@ export class MysqlConnection implements Connection {
     this.#controls = new Controls(session.isMariadb);
     this.#host = {
       hasExtended: session.hasExtended,
-      discarding: () => this.#dropsRows(),
+      discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     };
@@ -103,7 +100,7 @@ export class MysqlConnection implements Connection {
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    this.#cancelling = this.#discarding = this.#hasDiscarded = false;
+    this.#cancellation.reset();
     const key = keyOf(statement, this.#session.isMariadb);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
@@ -117,25 +114,26 @@ export class MysqlConnection implements Connection {
       // The next statement cannot be prepared in the open transaction.
       if (isNextNew) await this.#prepare(keyOf(next, this.#session.isMariadb), next);
       const prepared = (usesState ? undefined : known) ?? (await this.#prepare(key, statement));
-      if (this.#cancelling) throw stoppedError();
+      if (this.#cancellation.isAsked) throw stoppedError();
       const inOpenTransaction =
         statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
       const run = { sink, options, inOpenTransaction };
       const outcome = await (inOpenTransaction
         ? this.#runInTransaction(prepared, statement, run)
         : this.#execute(prepared, statement, run));
-      if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
+      const left = this.#cancellation.rowsLeft(statement.kind);
+      if (left !== undefined) throw left;
       // MySQL reports success for a SLEEP() that was killed.
-      if (this.#cancelling && statement.kind === 'read') throw stoppedError();
+      if (this.#cancellation.isAsked && statement.kind === 'read') throw stoppedError();
       return outcome;
     } catch (err) {
       if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
-      throw this.#cancelling ? toCancelled(err) : located(err, statement.text);
+      throw this.#cancellation.isAsked ? toCancelled(err) : located(err, statement.text);
     } finally {
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
       // A KILL that arrives late could cancel the next statement.
-      if (this.#cancelling && !this.#discarding) this.#broken = true;
+      if (this.#cancellation.isPending) this.#broken = true;
       const leavesState = usesState || this.#changed || statement.kind === 'standalone';
       this.#changed = leavesState;
       if (next === undefined) this.#closeOnce();
@@ -259,14 +257,13 @@ export class MysqlConnection implements Connection {
   }
 
   cancel(signal: AbortSignal): Promise<void> {
-    this.#cancelling = true;
+    this.#cancellation.ask();
     return this.#canceller.cancelStatement({
       threadId: this.#session.threadId,
       busy: () => this.#wire.busy,
       signal,
       onKilled: () => {
-        // The server may notice the KILL only after it has sent more rows.
-        this.#discarding = true;
+        this.#cancellation.answered();
         this.#wire.resume();
       },
     });
@@ -308,10 +305,5 @@ export class MysqlConnection implements Connection {
     // end.
     if (this.#wire.busy) this.#canceller.endSession(this.#session.threadId).catch(() => {});
     this.#wire.close();
-  }
-
-  #dropsRows(): boolean {
-    this.#hasDiscarded ||= this.#discarding;
-    return this.#discarding;
   }
 }

@@ -3,7 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import { rowsLeftError } from '../shared/cancelled-error.ts';
+import { Cancellation } from '../shared/cancellation.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
@@ -51,10 +51,7 @@ export class PostgresConnection implements Connection {
   #timeoutMs = -1;
   #broken = false;
   #running = false;
-  #cancelling = false;
-  /** True while the rows of a cancelled statement are dropped. */
-  #discarding = false;
-  #hasDiscarded = false;
+  readonly #cancellation = new Cancellation();
 
   constructor(session: PostgresSession) {
     this.#session = session;
@@ -84,9 +81,7 @@ export class PostgresConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#running = true;
-    this.#cancelling = false;
-    this.#discarding = false;
-    this.#hasDiscarded = false;
+    this.#cancellation.reset();
     try {
       let outcome: Outcome;
       try {
@@ -96,18 +91,19 @@ export class PostgresConnection implements Connection {
         // The statement has not run, and it only reads, so it can be repeated.
         outcome = await this.#runPrepared(statement, sink, options);
       }
-      if (this.#hasDiscarded) throw rowsLeftError(statement.kind);
+      const left = this.#cancellation.rowsLeft(statement.kind);
+      if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
-      throw this.#cancelling ? toCancelled(told) : told;
+      throw this.#cancellation.isAsked ? toCancelled(told) : told;
     } finally {
       this.#running = false;
       if (placeOf(options) !== 'first') this.#statements.forgetOnce();
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
       // A cancel request that arrives late could cancel the next statement.
-      if (this.#cancelling && !this.#discarding) this.#broken = true;
+      if (this.#cancellation.isPending) this.#broken = true;
     }
   }
 
@@ -136,7 +132,7 @@ export class PostgresConnection implements Connection {
       checksTexts: this.#session.checksTexts,
       commandsBefore: before.length + block.commandsBefore,
       tags: block.tags,
-      discarding: () => this.#discards(),
+      discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     });
@@ -259,10 +255,9 @@ export class PostgresConnection implements Connection {
   }
 
   async cancel(signal: AbortSignal): Promise<void> {
-    this.#cancelling = true;
+    this.#cancellation.ask();
     await this.#session.cancel(signal, () => this.#running);
-    // The server may notice the cancel only after the hub has read more rows.
-    this.#discarding = true;
+    this.#cancellation.answered();
     this.#wire.resume();
   }
 
@@ -290,11 +285,6 @@ export class PostgresConnection implements Connection {
   close(): void {
     this.#broken = true;
     this.#wire.close();
-  }
-
-  #discards(): boolean {
-    this.#hasDiscarded ||= this.#discarding;
-    return this.#discarding;
   }
 }
 
