@@ -40,8 +40,10 @@ export function createTokenVerifier(options: IssuerKeysOptions & { nowMs: () => 
   return async (principal, token) => {
     try {
       const { sub, exp } = await verify(principal, token);
-      if (sub === '') throw invalidToken('The claim sub of the token is empty.');
-      return { subject: sub as string, expiresAt: exp as number };
+      // The library only checks that it is there.
+      if (typeof sub !== 'string' || sub === '')
+        throw invalidToken('The claim sub of the token must be a text that is not empty.');
+      return { subject: sub, expiresAt: exp as number };
     } catch (err) {
       throw err instanceof HubError ? err : invalidToken(reasonOf(err), err);
     }

@@ -65,6 +65,19 @@ describe('the principal of a user', () => {
   });
 });
 
+describe('a token whose subject is not a text', () => {
+  it.each<[unknown]>([[0], [7], [true], [''], [['c1']], [[]], [{}], [null]])(
+    'is refused: %j',
+    async (sub) => {
+      const { verify } = setup();
+      const err = await verify(await (before as TestIssuer).sign({ sub } as never)).catch(
+        (err: unknown) => err,
+      );
+      expect(err).toMatchObject({ code: 'TOKEN_INVALID', message: expect.stringContaining('claim sub') });
+    },
+  );
+});
+
 describe('the keys of an issuer', () => {
   it('are fetched once for concurrent calls, and again after ten minutes', async () => {
     const { state, codeOf } = setup();
