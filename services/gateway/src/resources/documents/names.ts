@@ -32,9 +32,11 @@ export function toNames(queries: readonly { label: string; path?: string | undef
 }
 
 const wordsMax = 12;
+/** Unicode has had joiners and the middle dot of Japanese in identifiers since version 15.1. Python refuses them. */
+const partsOfNames = /[\p{ID_Continue}--[\u200c\u200d\u30fb]]+/gv;
 
 function toName(label: string): string {
-  const words = label.normalize('NFKC').match(/\p{ID_Continue}+/gu) ?? [];
+  const words = label.normalize('NFKC').match(partsOfNames) ?? [];
   const camel = words
     .slice(0, wordsMax)
     .map((word) => (word === word.toUpperCase() ? word.toLowerCase() : word))

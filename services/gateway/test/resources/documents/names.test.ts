@@ -12,6 +12,9 @@ describe('names of queries', () => {
     ['lambda', 'lambdaQuery'],
     ['__proto__', 'query__proto__'],
     ['*/ alert(1) /*', 'alert1'],
+    ['売上・月次', '売上月次'],
+    ['売上･月次', '売上月次'],
+    ['a\u200db\u200cc', 'aBC'],
     ['!?', 'query'],
     ['', 'query'],
   ])('turn %j into %s', (label, name) => expect(toNames([{ label }])).toEqual([name]));
