@@ -4,14 +4,14 @@
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set(names);
   if (taken.size === names.length) return [...names];
-  const seen = new Set<string>();
+  const numbers = new Map<string, number>();
   return names.map((name) => {
-    if (!seen.has(name)) {
-      seen.add(name);
-      return name;
-    }
-    let number = 2;
-    while (taken.has(`${name}_${number}`)) number++;
+    const last = numbers.get(name);
+    let number = (last ?? 0) + 1;
+    // Goes on from the last number, because a result can have tens of thousands of columns of one name.
+    while (last !== undefined && taken.has(`${name}_${number}`)) number++;
+    numbers.set(name, number);
+    if (last === undefined) return name;
     const free = `${name}_${number}`;
     taken.add(free);
     return free;

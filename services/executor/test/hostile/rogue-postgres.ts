@@ -24,6 +24,8 @@ const completeAs = (tag: string) => message('C', `${tag}\0`);
 const complete = completeAs('SELECT 1');
 const columns = (types: number[]) =>
   message('T', int16(types.length), ...types.map((type, i) => field(`c${i}`, type)));
+const textArray = 1009;
+const sameNames: Buffer[] = new Array(65_535).fill(field('c', 23));
 const row = (...texts: string[]) => message('D', int16(texts.length), ...texts.map(value));
 const authentication = (kind: number, ...more: (Buffer | string)[]) => message('R', int32(kind), ...more);
 const welcome = Buffer.concat([authentication(0), message('K', int32(1), int32(2)), ready]);
@@ -256,5 +258,34 @@ export const postgresPlays: Play[] = [
     name: 'asks for a file in the middle of a statement',
     play: perform({ goesOn: true, execute: send(message('G', Buffer.from([0]), int16(0))) }),
     codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'asks for files without end and reads no answer',
+    play: perform({
+      execute: (socket) => {
+        socket.pause();
+        flood(socket, message('G'));
+      },
+    }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
+    name: 'describes 65,535 columns of one name',
+    play: perform({ describe: send(message('t', int16(0)), message('T', int16(65_535), ...sameNames)) }),
+    codes: ['OK'],
+  },
+  ...['{"a', '{"a}', '{"a\\', '{"', '[0:1]{1}'].map((text) => ({
+    name: `sends the array ${text}, which has no end`,
+    play: perform({
+      describe: send(message('t', int16(0)), columns([textArray])),
+      execute: send(row(text), complete),
+      goesOn: true,
+    }),
+    codes: ['SOURCE_BROKEN'],
+  })),
+  {
+    name: 'sends a state that is a member of all objects',
+    play: perform({ execute: send(message('E', 'C__proto__\0Mrefused\0\0')), goesOn: true }),
+    codes: ['SQL_REJECTED'],
   },
 ];

@@ -60,12 +60,18 @@ const logInRules: Record<string, Rule> = {
 const ruleOf = (rules: Record<string, Rule>, state: string): Rule | undefined =>
   rules[state] ?? rules[state.slice(0, 2)];
 
+/** Without what is no SQLSTATE: a hostile server can send any text, such as the name of a member of all objects. */
+function stateOf(fields: ReadonlyMap<string, string>): string {
+  const state = fields.get('C') ?? '';
+  return /^[0-9A-Z]{5}$/.test(state) ? state : '';
+}
+
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
 /** `charactersBefore` is what was sent in front of the statement. */
 export function toHubError(body: Buffer, statement: string | undefined, charactersBefore = 0): HubError {
   const fields = readFields(body);
-  const state = fields.get('C') ?? '';
+  const state = stateOf(fields);
   const rule =
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
   return new HubError(rule.code, rule.text ?? mask(fields), {
@@ -193,11 +199,12 @@ const poolerRules: [RegExp, Rule | undefined][] = [
 /** Converts an error of the login. The server's message is not passed on, because it contains hosts and users. */
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
-  const [state = '', message = ''] = [fields.get('C'), fields.get('M')];
-  // The code is checked, because it is logged and a server can send any text.
-  const code = /^[0-9A-Z]{5}$/.test(state) ? state : undefined;
+  const state = stateOf(fields);
+  const message = fields.get('M') ?? '';
+  const code = state === '' ? undefined : state;
   const options = { cause: Object.assign(new Error(`state ${state}`), { code }), stage: 'connect' as const };
-  if (/no pg_hba.conf entry.*(no encryption|SSL off)/i.test(message)) {
+  // In two expressions, because one with `.*` takes long for a long message of a hostile server.
+  if (/no pg_hba.conf entry/i.test(message) && /no encryption|SSL off/i.test(message)) {
     const text = 'The source accepts only TLS connections. Set tls.mode to require.';
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
   }

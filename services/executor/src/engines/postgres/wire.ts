@@ -21,6 +21,8 @@ interface Exchange {
   /** ReadyForQuery messages still to come. */
   readies: number;
   error: Buffer | undefined;
+  /** True once the server asked for a file, which it can do once for each ReadyForQuery. */
+  refusedFile: boolean;
   /** What an error is answered with; undefined when the server needs no answer. */
   recover: (() => Buffer | undefined) | undefined;
   resolve: (result: ExchangeResult) => void;
@@ -85,7 +87,8 @@ export class Wire {
       if (this.closed) reject(brokenError());
       else {
         if (this.#exchanges.length === 0) this.#answered = false;
-        this.#exchanges.push({ onMessage, readies, error: undefined, recover, resolve, reject });
+        const begun = { readies, error: undefined, refusedFile: false };
+        this.#exchanges.push({ ...begun, onMessage, recover, resolve, reject });
       }
     });
   }
@@ -146,12 +149,20 @@ export class Wire {
     this.#unaskedBytes = 0;
     if (type !== errorResponse) this.#answered = true;
     if (type === errorResponse) this.#fail(exchange, source.subarray(start, end));
-    else if (type === copyIn) this.#socket.write(copyFail);
+    else if (type === copyIn) this.#refuseFile(exchange);
     else if (type !== readyForQuery) exchange.onMessage(type, source, start, end);
-    else if (--exchange.readies === 0) {
+    else if (--exchange.readies > 0) exchange.refusedFile = false;
+    else {
       this.#exchanges.shift();
       exchange.resolve({ error: exchange.error, status: String.fromCharCode(source[start] as number) });
     }
+  }
+
+  /** A server that asks again and again, and reads no answer, would fill the memory with answers. */
+  #refuseFile(exchange: Exchange): void {
+    if (exchange.refusedFile) throw new Error('The server asked for a second file.');
+    exchange.refusedFile = true;
+    this.#socket.write(copyFail);
   }
 }
 

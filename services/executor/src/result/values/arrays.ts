@@ -1,6 +1,7 @@
 /** Writes PostgreSQL's text format of arrays as JSON. */
 
 import type { ByteWriter } from './byte-writer.ts';
+import { malformedError } from './malformed.ts';
 import { type FieldEncoder, writeAscii, writeNull } from './primitives.ts';
 
 const quote = 0x22;
@@ -11,12 +12,22 @@ const backslash = 0x5c;
 const equals = 0x3d;
 const bounds = 0x5b;
 
-/** Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. */
+/**
+ * Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. Throws for a text that ends too early: the
+ * bytes after it belong to other values.
+ */
 export function arrayEncoder(element: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
-    let at = source[start] === bounds ? source.indexOf(equals, start) + 1 : start;
+    let at = source[start] === bounds ? find(equals, source, start, end) + 1 : start;
     while (at < end) at = writeToken(out, source, { at, end, element });
   };
+}
+
+function find(wanted: number, source: Buffer, start: number, end: number): number {
+  let at = start;
+  while (at < end && source[at] !== wanted) at += source[at] === backslash ? 2 : 1;
+  if (at < end) return at;
+  throw malformedError('an array that has no end');
 }
 
 /** Writes the element at `at` and returns the position of the next token. */
@@ -30,7 +41,7 @@ function writeToken(
     writeAscii(out, byte === open ? '[' : byte === close ? ']' : ',');
     return at + 1;
   }
-  if (byte === quote) return writeQuotedElement(out, source, { at: at + 1, element });
+  if (byte === quote) return writeQuotedElement(out, source, { at: at + 1, end, element });
   let stop = at;
   while (stop < end && source[stop] !== comma && source[stop] !== close) stop++;
   if (source.toString('latin1', at, stop) === 'NULL') writeNull(out);
@@ -41,22 +52,11 @@ function writeToken(
 function writeQuotedElement(
   out: ByteWriter,
   source: Buffer,
-  { at, element }: { at: number; element: FieldEncoder },
+  { at, end, element }: { at: number; end: number; element: FieldEncoder },
 ): number {
-  let stop = at;
-  let escaped = false;
-  while (source[stop] !== quote) {
-    if (source[stop] === backslash) {
-      escaped = true;
-      stop++;
-    }
-    stop++;
-  }
-  if (!escaped) element(out, source, at, stop);
-  else {
-    const bytes = removeEscapes(source, at, stop);
-    element(out, bytes, 0, bytes.length);
-  }
+  const stop = find(quote, source, at, end);
+  const bytes = removeEscapes(source, at, stop);
+  element(out, bytes, 0, bytes.length);
   return stop + 1;
 }
 

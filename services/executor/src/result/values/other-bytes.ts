@@ -1,5 +1,6 @@
 /** Writes values that databases send as bits or hexadecimal digits. */
 
+import { malformedError } from './malformed.ts';
 import { type FieldEncoder, writeAscii, writeBase64 } from './primitives.ts';
 
 /** Writes bytes, given in hexadecimal digits after `\x`, as base64. */
@@ -15,9 +16,13 @@ export const writeHexAsBytes: FieldEncoder = (out, source, start, end) => {
   out.position += out.buffer.write(source.toString('latin1', start + 2, end), out.position, bytes, 'hex');
 };
 
-/** Writes big-endian bytes as `width` binary digits. */
+/** Of BIT in MySQL and MariaDB. */
+const bitsMax = 64;
+
+/** Writes big-endian bytes as `width` binary digits. The time for each byte grows with their number. */
 export function bitsEncoder(width: number): FieldEncoder {
   return (out, source, start, end) => {
+    if (width > bitsMax || 8 * (end - start) > bitsMax) throw malformedError(`more than ${bitsMax} bits`);
     let value = 0n;
     for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
     writeAscii(out, value.toString(2).padStart(width, '0'));

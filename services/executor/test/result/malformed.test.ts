@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import type { ColumnKind } from '../../src/ports/column-kind.ts';
+import { createResponseWriter } from '../../src/result/response-writer.ts';
+
+/** Writes one row with one column, which has these bytes. */
+function write(kind: ColumnKind, source: Buffer): string {
+  const chunks: Buffer[] = [];
+  const writer = createResponseWriter({
+    format: 'json',
+    numbers: 'auto',
+    meta: false,
+    reply: { chunk: (bytes) => chunks.push(bytes) > 0, onDrain: () => {} },
+    notNull: undefined,
+  });
+  writer.begin([{ name: 'a', type: 'x', kind }]);
+  writer.row(source, Int32Array.of(0, source.length));
+  writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 });
+  return Buffer.concat(chunks).toString();
+}
+
+const broken = expect.objectContaining({ code: 'SOURCE_BROKEN' });
+
+describe('bits', () => {
+  it('are at most 64, as in MySQL and MariaDB', () => {
+    expect(write({ is: 'bits', width: 64 }, Buffer.alloc(8, 0xff))).toContain(`"${'1'.repeat(64)}"`);
+    expect(() => write({ is: 'bits', width: 65 }, Buffer.alloc(1))).toThrow(broken);
+    expect(() => write({ is: 'bits', width: 64 }, Buffer.alloc(9))).toThrow(broken);
+  });
+});
