@@ -14,12 +14,18 @@ const exactDigitsMax = 15;
 
 const powers = Float64Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
 
+/** Up to this many digits are a number of 32 bits, with which V8 computes in half the time that doubles take. */
+const wordDigitsMax = 9;
+
 /** Reads a number of at most 15 digits, or of any length that a double represents. */
 export function readShort(source: Buffer, start: number, end: number): number {
-  let value = 0;
   const isNegative = source[start] === minus;
-  for (let i = isNegative ? start + 1 : start; i < end; i++)
-    value = value * 10 + (source[i] as number) - zero;
+  let i = isNegative ? start + 1 : start;
+  let first = 0;
+  for (const stop = Math.min(end, i + wordDigitsMax); i < stop; i++)
+    first = (first * 10 + (source[i] as number) - zero) | 0;
+  let value = first;
+  for (; i < end; i++) value = value * 10 + (source[i] as number) - zero;
   return isNegative ? 0 - value : value;
 }
 
@@ -141,6 +147,19 @@ function negate(words: Int32Array): void {
   }
 }
 
+/** Reads at most nine digits with perhaps a point. Returns NaN for others. */
+function readShortDouble(source: Buffer, start: number, end: number): number {
+  let value = 0;
+  let fraction = 0;
+  for (let i = start; i < end; i++) {
+    const byte = source[i] as number;
+    if (byte >= zero && byte <= nine) value = (value * 10 + byte - zero) | 0;
+    else if (byte === point) fraction = end - i - 1;
+    else return Number.NaN;
+  }
+  return value / (powers[fraction] as number);
+}
+
 /**
  * Reads digits with perhaps a point and an exponent, `NaN`, `Infinity` or `-Infinity`. At most 15 digits times or by a
  * power of ten up to 22 are exact ("How to Read Floating Point Numbers Accurately", Clinger); others take a string.
@@ -148,6 +167,10 @@ function negate(words: Int32Array): void {
 export function readDouble(source: Buffer, start: number, end: number): number {
   const isNegative = source[start] === minus;
   const first = isNegative ? start + 1 : start;
+  if (end - first <= wordDigitsMax) {
+    const short = readShortDouble(source, first, end);
+    if (!Number.isNaN(short)) return isNegative ? -short : short;
+  }
   let value = 0;
   let i = first;
   for (; i < end; i++) {
