@@ -1,5 +1,6 @@
 /** One session at MongoDB. It runs commands and writes the documents of their cursors directly into the sink. */
 
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/call/error';
 import {
   BSON,
@@ -98,7 +99,14 @@ export class MongodbConnection implements Connection {
     if (name !== 'find' && name !== 'aggregate') {
       const isTimed = name !== 'distinct' || this.#session.lease.source.timesDistinct;
       const timed = isTimed ? { ...command, maxTimeMS } : command;
-      return rows.single(name, await this.#ask(timed, this.#session.readPreference));
+      const reply = await this.#ask(timed, this.#session.readPreference);
+      if (name === 'count') rows.count(reply);
+      else
+        for (const _ of rows.distinct(reply)) {
+          await this.#untilTaken(sink);
+          await nextIteration();
+        }
+      return rows.end();
     }
     const first = Math.min(batchSizes.first, maxRows + 1);
     const sized = name === 'find' ? { batchSize: first } : { cursor: { batchSize: first } };

@@ -8,6 +8,7 @@ import { Carry } from '../../network/shared-read-buffer.ts';
 import { documentEnd } from '../../result/values/bson-reader.ts';
 import { logInBytesMax } from '../shared/bounds.ts';
 import { checkScram, cleanHello } from './hello.ts';
+import { ReplyPieces } from './reply-pieces.ts';
 
 const opReply = 1;
 const opQuery = 2_004;
@@ -86,6 +87,7 @@ export class Replies {
   readonly #pass: (bytes: Buffer) => void;
   readonly #carry = new Carry();
   #left = 0;
+  #pieces = new ReplyPieces();
 
   constructor(requests: Requests, pass: (bytes: Buffer) => void) {
     this.#requests = requests;
@@ -94,7 +96,10 @@ export class Replies {
 
   take(bytes: Buffer): void {
     const passed = Math.min(this.#left, bytes.length);
-    if (passed > 0) this.#pass(bytes.subarray(0, passed));
+    if (passed > 0) {
+      this.#pieces.take(bytes.subarray(0, passed));
+      this.#pass(bytes.subarray(0, passed));
+    }
     this.#left -= passed;
     const there = passed === bytes.length ? undefined : this.#carry.join(bytes.subarray(passed));
     if (there === undefined) return;
@@ -114,6 +119,8 @@ export class Replies {
     if (there.length > length) throw misfit('The server sent a reply without a request.');
     this.#left = length - there.length;
     this.#requests.id = 0;
+    this.#pieces = new ReplyPieces();
+    this.#pieces.take(there.subarray(bodyAt));
     this.#pass(isWide ? there : this.#checked(there, bodyAt));
   }
 

@@ -19,6 +19,9 @@ import {
 } from '../../result/values/bson-reader.ts';
 import { rowTooLargeError } from '../shared/bounds.ts';
 
+/** A reply to `distinct` comes as a whole, with up to millions of values. */
+const valuesPerSlice = 1_000;
+
 export interface RowsOptions {
   sink: RowSink;
   rowBytesMax: number;
@@ -48,21 +51,34 @@ export class DocumentRows {
     });
   }
 
-  /** Writes the reply to `count` as one row with the number, and the reply to `distinct` as one row per value. */
-  single(name: string, reply: Buffer): Outcome {
-    if (name === 'count') {
-      const count = findElement(reply, 0, 'n');
-      if (count === undefined) throw misfit();
-      this.#begin([{ name: 'count', type: typeNames[count.type] ?? '' }]);
-      this.#values(reply, count);
-    } else {
-      const values = member(reply, 0, 'values', types.array);
-      eachElement(reply, values.at, (value) => {
-        this.#begin([{ name: 'value', type: typeNames[value.type] ?? '' }]);
-        return this.#values(reply, value);
-      });
+  /** Writes the reply to `count` as one row with the number. */
+  count(reply: Buffer): void {
+    const count = findElement(reply, 0, 'n');
+    if (count === undefined) throw misfit();
+    this.#begin([{ name: 'count', type: typeNames[count.type] ?? '' }]);
+    this.#values(reply, count);
+  }
+
+  /** Writes the reply to `distinct` as one row per value. Yields between slices of the values. */
+  *distinct(reply: Buffer): Iterable<void> {
+    const values = member(reply, 0, 'values', types.array);
+    for (let from: number | undefined = values.at + 4; from !== undefined; ) {
+      let left = valuesPerSlice;
+      let next: number | undefined;
+      eachElement(
+        reply,
+        values.at,
+        (value) => {
+          this.#begin([{ name: 'value', type: typeNames[value.type] ?? '' }]);
+          const goesOn = this.#values(reply, value);
+          if (--left === 0 && goesOn) next = value.end;
+          return left > 0 && goesOn;
+        },
+        from,
+      );
+      from = next;
+      if (from !== undefined) yield;
     }
-    return this.end();
   }
 
   end(): Outcome {

@@ -50,7 +50,7 @@ export const typeNames: Record<number, string> = {
 };
 
 /** The sizes of types whose size does not depend on the value. */
-const fixedSizes: Record<number, number> = {
+export const fixedSizes: Record<number, number> = {
   [types.double]: 8,
   [types.undefined]: 0,
   [types.objectId]: 12,
@@ -66,7 +66,7 @@ const fixedSizes: Record<number, number> = {
 };
 
 /** The number of bytes that the length of a value does not count. */
-const countedSizes: Record<number, number> = {
+export const countedSizes: Record<number, number> = {
   [types.string]: 4,
   [types.document]: 0,
   [types.array]: 0,
@@ -120,10 +120,18 @@ export interface Element {
   end: number;
 }
 
-/** Calls `onElement` for each element in order until it returns false. The object passed to it is reused. */
-export function eachElement(source: Buffer, start: number, onElement: (element: Element) => boolean): void {
+/**
+ * Calls `onElement` for each element in order until it returns false. The object passed to it is reused. `from` is the
+ * position of the first one, if it is not that of the document.
+ */
+export function eachElement(
+  source: Buffer,
+  start: number,
+  onElement: (element: Element) => boolean,
+  from = start + 4,
+): void {
   const end = documentEnd(source, start, source.length) - 1;
-  const element: Element = { type: 0, start: 0, nameEnd: 0, at: start + 4, end: start + 4 };
+  const element: Element = { type: 0, start: 0, nameEnd: 0, at: from, end: from };
   while (element.end < end) {
     element.start = element.end;
     element.type = source[element.start] as number;
