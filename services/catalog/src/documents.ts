@@ -171,6 +171,8 @@ export interface KeyDoc extends Doc {
   lastCharacters: string;
   createdAt: number;
   expiresAt: number | null;
+  /** Set by a rotation: the key that was made, and when this one would have expired without it. */
+  successor?: { keyId: string; expiresAt: number | null };
   lastUsedAt: number | null;
 }
 

@@ -104,12 +104,14 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
         const detail = `must be at most ${rotationOverlapSeconds.max}`;
         throw fieldError([{ path: ['overlapSeconds'], detail }]);
       }
-      if (keyId === context.principal.keyId) requireTimeToRepeat(overlapMs);
+      const isOwn = keyId === context.principal.keyId;
+      if (isOwn) requireTimeToRepeat(overlapMs);
       const old = await loadKey(catalog, context.accountId, keyId);
       const caller = await store.keys.get(context.accountId, context.principal.keyId);
       requireNoMore(reachOf(context.principal, caller), old);
       requireUnexpired(old, context.nowMs);
-      const { name, scopes, limits, expiresAt } = old;
+      const { name, scopes, limits } = old;
+      const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
       const made = makeKey({ name, scopes, limits, expiresAt }, context);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       // Both keys share one budget while the old one is valid.
@@ -117,7 +119,9 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
       const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
       // One write: a crash leaves no key that nobody has seen.
-      await endKey(catalog, { key: old, expiresAt: endsAt, companion: [{ collection: 'keys', doc }, entry] });
+      const successor = { keyId: doc.id, expiresAt };
+      const companion: CompanionWrite[] = [{ collection: 'keys', doc }, entry];
+      await endKey(catalog, { key: old, ending: { expiresAt: endsAt, successor }, companion });
       return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
     },
 
@@ -152,6 +156,15 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
   if (expiresAt === null || expiresAt > nowMs) return;
   throw new HubError('CONFLICT', 'This key has expired and cannot be changed or rotated. Create a new one.');
+}
+
+/**
+ * The expiry of the key that replaces `old`. Nobody has used the one that replaced it before: its answer was lost, so the
+ * owner tries again, and must not get a key that ends with `old`.
+ */
+async function expiryToPassOn({ store }: Catalog, old: KeyDoc): Promise<number | null> {
+  const before = old.successor && (await store.keys.get(old.accountId, old.successor.keyId));
+  return old.successor && before?.lastUsedAt === null ? old.successor.expiresAt : old.expiresAt;
 }
 
 /** If the answer is lost, the old key is the only one that its owner has. */
@@ -212,15 +225,15 @@ async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<
 
 interface Ending {
   key: KeyDoc;
-  expiresAt: number;
+  ending: Required<Pick<KeyDoc, 'expiresAt' | 'successor'>>;
   companion: CompanionWrite[];
 }
 
 /** Retries, because concurrent uses of the key change its document. */
-async function endKey(catalog: Catalog, { key, expiresAt, companion }: Ending): Promise<void> {
+async function endKey(catalog: Catalog, { key, ending, companion }: Ending): Promise<void> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const current = await loadKey(catalog, key.accountId, key.id);
-    const ended = { ...current, expiresAt, version: current.version + 1 };
+    const ended = { ...current, ...ending, version: current.version + 1 };
     if (await catalog.store.keys.replace(ended, companion)) return;
   }
   throw tooMany();

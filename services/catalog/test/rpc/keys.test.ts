@@ -78,6 +78,18 @@ describe('rotating a key', () => {
     expect([await codeOf(0, 'operator'), (await stored(keyId)).expiresAt]).toEqual(['OK', 42]);
   });
 
+  it('passes on the expiry that the key had before a rotation whose key nobody has used', async () => {
+    const keyId = await create();
+    const rotate = async () => (await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId))).key;
+    const lost = await rotate();
+    const next = await rotate();
+    expect([lost?.expiresAt, next?.expiresAt]).toEqual([undefined, undefined]);
+    const used = await stored(next?.keyId as string);
+    await store.keys.replace({ ...used, lastUsedAt: 42, version: used.version + 1 });
+    // A key that was replaced makes none that outlives it.
+    expect((await rotate())?.expiresAt).toEqual(new Date(60_042));
+  });
+
   it('makes no key if the process ends after any one of its writes', async () => {
     const keyId = await create();
     const writes: string[] = [];
