@@ -40,6 +40,33 @@ describe('docs/configuration.md', () => {
   );
 });
 
+describe('docs/operations.md', () => {
+  const operations = read('docs/operations.md');
+  const troubleshooting = operations.slice(
+    operations.indexOf('## Troubleshooting'),
+    operations.indexOf('## Dashboard'),
+  );
+  const matches = (text: string, pattern: RegExp) => [
+    ...new Set([...text.matchAll(pattern)].map(([, name = '']) => name)),
+  ];
+  const sources = ['services', 'packages']
+    .flatMap((dir) => readdirSync(join(root, dir)).map((name) => join(root, dir, name, 'src')))
+    .filter((dir) => existsSync(dir))
+    .flatMap((dir) => readdirSync(dir, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
+    .join('\n');
+
+  it('names metrics, events of the log and messages that exist', () => {
+    const metrics = matches(operations, /(datahub_[a-z_]+)/g);
+    const events = matches(troubleshooting, /`((?!pool\.)[a-z]+\.[a-z]+)`/g).map((name) => `'${name}'`);
+    const messages = matches(troubleshooting, /^\|[^|]*?"([^"|]+?)\.?"/gm);
+    expect(Math.min(metrics.length, events.length)).toBeGreaterThan(10);
+    expect(messages.length).toBeGreaterThan(4);
+    expect([...metrics, ...events, ...messages].filter((name) => !sources.includes(name))).toEqual([]);
+  });
+});
+
 describe('docs/dependencies.md', () => {
   const listed = read('docs/dependencies.md');
   const manifests = ['package.json', 'proto/package.json'].concat(

@@ -39,7 +39,7 @@ describe('a backup', () => {
     );
     return { written: JSON.parse(stdout).written.map((path: string) => path.slice(dir.length + 1)), stderr };
   };
-  const saying = (text: string) => ({ message: expect.stringContaining(text) });
+  const saying = (text: string) => ({ code: 1, message: expect.stringContaining(text) });
 
   const forms: [string, () => Promise<{ port: number; close(): Promise<void> }>][] = [
     ['one process', () => openHub(env())],
