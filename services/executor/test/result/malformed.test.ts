@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { expectLinear } from '../../../../tests/support/growth.ts';
 import type { ColumnKind } from '../../src/ports/column-kind.ts';
+import { uniqueNames } from '../../src/result/column-names.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 
 /** Writes one row with one column, which has these bytes. */
-function write(kind: ColumnKind, source: Buffer): string {
+function write(kind: ColumnKind, source: Buffer, format: 'json' | 'arrow' = 'json'): string {
   const chunks: Buffer[] = [];
   const writer = createResponseWriter({
-    format: 'json',
+    format,
     numbers: 'auto',
     meta: false,
     reply: { chunk: (bytes) => chunks.push(bytes) > 0, onDrain: () => {} },
@@ -19,6 +21,14 @@ function write(kind: ColumnKind, source: Buffer): string {
 }
 
 const broken = expect.objectContaining({ code: 'SOURCE_BROKEN' });
+
+it('names of 65,536 columns are made unique in linear time', () =>
+  expectLinear((size) => uniqueNames(new Array(size).fill('a')), 65_536));
+
+it('bytes in hexadecimal digits have a prefix', () => {
+  const bytes: ColumnKind = { is: 'binary', bytes: 'hex' };
+  expect(() => write(bytes, Buffer.from('x'), 'arrow')).toThrow(broken);
+});
 
 describe('bits', () => {
   it('are at most 64, as in MySQL and MariaDB', () => {

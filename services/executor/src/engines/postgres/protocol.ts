@@ -155,10 +155,15 @@ export interface FieldDescription {
   modifier: number;
 }
 
+/** More than PostgreSQL's 1,664. */
+const columnsMax = 4_096;
+
 export function readRowDescription(body: Buffer): FieldDescription[] {
   const fields: FieldDescription[] = [];
   let at = 2;
-  for (let i = body.readUInt16BE(0); i > 0; i--) {
+  const count = body.readUInt16BE(0);
+  if (count > columnsMax) throw new RangeError('The server described too many columns.');
+  for (let i = count; i > 0; i--) {
     const end = body.indexOf(0, at);
     if (end < 0) throw new RangeError('The server sent a column name without a terminator.');
     const name = body.toString('utf8', at, end);

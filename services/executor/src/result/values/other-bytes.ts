@@ -12,6 +12,7 @@ export const writeHexAsBase64: FieldEncoder = (out, source, start, end) => {
 /** Writes bytes, given in hexadecimal digits after `\x`. */
 export const writeHexAsBytes: FieldEncoder = (out, source, start, end) => {
   const bytes = (end - start - 2) >> 1;
+  if (bytes < 0) throw malformedError('bytes that do not begin with \\x');
   out.reserve(bytes);
   out.position += out.buffer.write(source.toString('latin1', start + 2, end), out.position, bytes, 'hex');
 };
