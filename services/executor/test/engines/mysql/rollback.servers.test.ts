@@ -142,6 +142,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
 
     if (name === 'mariadb')
       it('counts the rows that a write returns, not those of the answer', async () => {
+        await write('DELETE FROM hub_back_innodb');
         await write('INSERT INTO hub_back_innodb VALUES (1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)');
         const remove = (options: object) =>
           write('DELETE FROM hub_back_innodb RETURNING id', { maxRows: 1, ...options });
