@@ -16,7 +16,8 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
     throw fieldError([
       { path, detail: 'must be left out, because MongoDB cannot read both in one snapshot' },
     ]);
-  const fault = faultOf(() => compileStatement(cache.validate ?? '', { ...options, command: 'SELECT' }));
+  const { validate } = cache;
+  const fault = faultOf(() => compileStatement(validate, { ...options, command: 'SELECT' }));
   if (fault !== undefined) throw fieldError([{ path, detail: fault }]);
   return compiled.warnings();
 };

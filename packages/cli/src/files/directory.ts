@@ -128,7 +128,9 @@ export async function writeDirectory(
 ): Promise<Written> {
   const strange = hub.queries.find(({ path }) => !queryPath.test(path));
   if (strange !== undefined)
-    throw new CommandError(`${JSON.stringify(strange.path)} is no path of a query. Nothing was written.`);
+    throw new CommandError(
+      `${JSON.stringify(strange.path)} is not a valid path of a query. Nothing was written.`,
+    );
   const contents = new Map([
     [hubFileName, { text: writeHubFile(hub), says: (before: string) => saysHub(before, hub) }],
   ]);

@@ -97,7 +97,7 @@ export function checkShape(
     });
   }
   if (kind === 'read' || isQuery) rejectInto(text, own, options.dialect);
-  const uncounted = isWritingQuery || !writesInWith(own)[Symbol.iterator]().next().done;
+  const uncounted = isWritingQuery || [...writesInWith(own)].length > 0;
   return { verb: verb.text, kind, uncounted, tokens: own };
 }
 

@@ -11,10 +11,10 @@ class Acceptance {
 
   update({ view, docChanged, selectionSet, state }: ViewUpdate): void {
     if (!this.isWanted) return;
-    const status = completionStatus(state);
-    this.isWanted = status === 'pending' && !docChanged && !selectionSet;
+    const status = docChanged || selectionSet ? null : completionStatus(state);
+    this.isWanted = status === 'pending';
     // After the update.
-    if (status === 'active' && !docChanged && !selectionSet) queueMicrotask(() => acceptCompletion(view));
+    if (status === 'active') queueMicrotask(() => acceptCompletion(view));
   }
 }
 

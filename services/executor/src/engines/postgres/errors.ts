@@ -60,7 +60,7 @@ const logInRules: Record<string, Rule> = {
 const ruleOf = (rules: Record<string, Rule>, state: string): Rule | undefined =>
   rules[state] ?? rules[state.slice(0, 2)];
 
-/** Without what is no SQLSTATE: a hostile server can send any text, such as the name of a member of all objects. */
+/** The SQLSTATE, or an empty text if it is none: a hostile server can send any text, such as `__proto__`. */
 function stateOf(fields: ReadonlyMap<string, string>): string {
   const state = fields.get('C') ?? '';
   return /^[0-9A-Z]{5}$/.test(state) ? state : '';

@@ -279,6 +279,7 @@ const numberColumn = (
   });
 
 function littleEndianPut(bits: 8 | 16 | 32, isUnsigned: boolean): Put<FillableArray> {
+  // The array stores the same 32 bits, with a sign or without.
   if (bits === 32)
     return ({ array, at }, source, start) => {
       array[at] = source.readInt32LE(start);

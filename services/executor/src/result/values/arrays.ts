@@ -55,8 +55,13 @@ function writeQuotedElement(
   { at, end, element }: { at: number; end: number; element: FieldEncoder },
 ): number {
   const stop = find(quote, source, at, end);
-  const bytes = removeEscapes(source, at, stop);
-  element(out, bytes, 0, bytes.length);
+  let plain = at;
+  while (plain < stop && source[plain] !== backslash) plain++;
+  if (plain === stop) element(out, source, at, stop);
+  else {
+    const bytes = removeEscapes(source, at, stop);
+    element(out, bytes, 0, bytes.length);
+  }
   return stop + 1;
 }
 
