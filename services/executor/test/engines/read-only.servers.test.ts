@@ -56,7 +56,7 @@ const postgres: Server = {
     'SELECT lo_create(4711)',
     "SELECT lo_from_bytea(4711, 'a')",
     "SELECT pg_notify('hub_read', 'x')",
-    'SELECT pg_advisory_lock(4711)',
+    'SELECT pg_advisory_lock(4716)',
     "SELECT set_config('search_path', 'hub_read', false)",
   ],
   look: `SELECT (SELECT array_agg(a) FROM hub_read.t) AS rows, (SELECT last_value FROM hub_read.s) AS next,
@@ -168,17 +168,21 @@ describe.each(servers)('a read at $engine', (server) => {
 
 describe.skipIf(postgres.url === undefined)('a read at PostgreSQL over a second connection', () => {
   it('can write with the rights of the source’s user, so the database must deny dblink', async () => {
-    const settings = settingsOf('postgres', postgres.url as string);
-    const connection = await connect('postgres', postgres.url as string);
-    const command = (text: string) => ask(connection, text, { kind: 'standalone' });
-    await command('CREATE EXTENSION IF NOT EXISTS dblink');
-    await command('CREATE TABLE IF NOT EXISTS hub_linked (a int)');
-    const { host, port, user, password, database } = settings;
+    const { host, port, user, password } = settingsOf('postgres', postgres.url as string);
+    // A database of its own: an extension is there for all files that use a database, or for none.
+    const database = 'hub_linked';
+    const outer = await connect('postgres', postgres.url as string);
+    await ask(outer, `DROP DATABASE IF EXISTS ${database}`, { kind: 'standalone' });
+    await ask(outer, `CREATE DATABASE ${database}`, { kind: 'standalone' });
+    const url = Object.assign(new URL(postgres.url as string), { pathname: database }).href;
+    const connection = await connect('postgres', url);
+    await ask(connection, 'CREATE EXTENSION dblink', { kind: 'standalone' });
+    await ask(connection, 'CREATE TABLE t (a int)', { kind: 'standalone' });
     const link = `host=${host} port=${port} user=${user} password=${password} dbname=${database}`;
-    await ask(connection, "SELECT dblink_exec($1, 'INSERT INTO hub_linked VALUES (1)')", { params: [link] });
-    expect((await ask(connection, 'SELECT a FROM hub_linked')).data).toEqual([{ a: 1 }]);
-    await command('DROP TABLE hub_linked');
-    await command('DROP EXTENSION dblink');
+    await ask(connection, "SELECT dblink_exec($1, 'INSERT INTO t VALUES (1)')", { params: [link] });
+    expect((await ask(connection, 'SELECT a FROM t')).data).toEqual([{ a: 1 }]);
     connection.close();
+    await ask(outer, `DROP DATABASE ${database} WITH (FORCE)`, { kind: 'standalone' });
+    outer.close();
   });
 });

@@ -133,13 +133,13 @@ describe.each(servers)('%s', (name, url) => {
     });
 
     it('never writes with a read', async () => {
-      await ask(connection, 'DROP TABLE IF EXISTS hub_read', { kind: 'standalone' });
-      await ask(connection, 'CREATE TABLE hub_read (a INT)', { kind: 'standalone' });
-      await expect(ask(connection, 'INSERT INTO hub_read VALUES (1)')).rejects.toMatchObject({
+      await ask(connection, 'DROP TABLE IF EXISTS hub_unwritten', { kind: 'standalone' });
+      await ask(connection, 'CREATE TABLE hub_unwritten (a INT)', { kind: 'standalone' });
+      await expect(ask(connection, 'INSERT INTO hub_unwritten VALUES (1)')).rejects.toMatchObject({
         code: 'SQL_REJECTED',
       });
-      expect((await ask(connection, 'SELECT * FROM hub_read')).data).toEqual([]);
-      await ask(connection, 'DROP TABLE hub_read', { kind: 'standalone' });
+      expect((await ask(connection, 'SELECT * FROM hub_unwritten')).data).toEqual([]);
+      await ask(connection, 'DROP TABLE hub_unwritten', { kind: 'standalone' });
     });
 
     it('returns affected rows and ids of writes', async () => {

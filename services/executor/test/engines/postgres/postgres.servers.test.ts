@@ -154,12 +154,12 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
   });
 
   it('leaves no lock, setting or temporary table behind', async () => {
-    await ask(connection, "SELECT query_to_xml('SELECT pg_advisory_lock(4711)', true, true, '')");
+    await ask(connection, "SELECT query_to_xml('SELECT pg_advisory_lock(4714)', true, true, '')");
     await ask(connection, "SELECT set_config('search_path', 'evil', false)");
     await ask(connection, 'CREATE TEMP TABLE hub_temp (a int)', { kind: 'standalone' });
     const { data } = await ask(
       connection,
-      "SELECT (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory') AS locks, current_setting('search_path') AS path, to_regclass('hub_temp') AS temp, current_setting('TimeZone') AS zone",
+      "SELECT (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4714) AS locks, current_setting('search_path') AS path, to_regclass('hub_temp') AS temp, current_setting('TimeZone') AS zone",
     );
     expect(data).toEqual([{ locks: 0, path: '"$user", public', temp: null, zone: 'UTC' }]);
     expect(connection.broken).toBe(false);

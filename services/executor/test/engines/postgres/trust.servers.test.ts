@@ -28,7 +28,7 @@ describe.skipIf(url === undefined)('SQL in a session at PostgreSQL (needs POSTGR
     await operator.query(`
       DROP SCHEMA IF EXISTS hub_trust CASCADE;
       CREATE SCHEMA hub_trust;
-      CREATE EXTENSION IF NOT EXISTS dblink;
+      CREATE EXTENSION IF NOT EXISTS dblink; -- No other file uses this one.
       CREATE TABLE hub_trust.t (a int);
       CREATE SEQUENCE hub_trust.runs;
       CREATE FUNCTION hub_trust.says(state text) RETURNS int LANGUAGE plpgsql AS
@@ -114,10 +114,10 @@ describe.skipIf(url === undefined)('SQL in a session at PostgreSQL (needs POSTGR
     for (const wanted of ['BEGIN%', 'ROLLBACK%', 'SELECT pg_advisory%', '%']) {
       await ask(connection, `SELECT hub_trust.replaces('${wanted}', 'SELECT 1')`);
       await ask(connection, "SELECT hub_trust.does('INSERT INTO hub_trust.t VALUES (9)')").catch(() => {});
-      await ask(connection, 'SELECT pg_advisory_lock(4711)');
+      await ask(connection, 'SELECT pg_advisory_lock(4715)');
     }
     expect(await written()).toEqual([]);
-    const locks = await operator.query("SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory'");
+    const locks = await operator.query("SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = 4715");
     expect(locks.rows[0].n).toBe(0);
   });
 
