@@ -142,7 +142,9 @@ describe.skipIf(!here)(
       }
       const { rows } = await direct.query(`SELECT count(*)::int AS n FROM ${table}`);
       expect(rows[0].n).toBe(Math.ceil(callers / 4) * 2);
-      const { rows: locks } = await direct.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)");
+      const { rows: locks } = await direct.query(
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)",
+      );
       expect(locks).toEqual([]);
     }, 120_000);
 
@@ -167,7 +169,10 @@ describe.skipIf(!here)(
         );
         expect(rows[0]).toEqual({ secret: '', late: '', path: '"$user", public', temporary: null });
       }
-      expect((await direct.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)")).rows).toEqual([]);
+      expect(
+        (await direct.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)"))
+          .rows,
+      ).toEqual([]);
     });
 
     it('names no statement, and keeps reads from writing', async () => {

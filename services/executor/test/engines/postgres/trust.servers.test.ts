@@ -117,7 +117,9 @@ describe.skipIf(url === undefined)('SQL in a session at PostgreSQL (needs POSTGR
       await ask(connection, 'SELECT pg_advisory_lock(4715)');
     }
     expect(await written()).toEqual([]);
-    const locks = await operator.query("SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = 4715");
+    const locks = await operator.query(
+      "SELECT count(*)::int AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = 4715",
+    );
     expect(locks.rows[0].n).toBe(0);
   });
 
