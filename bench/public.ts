@@ -1,14 +1,22 @@
 /**
  * The seven cases of the public benchmark of NpgsqlRest, at 1, 50 and 100 users: the hub in one process against a
- * hand-written Fastify server, and against pREST if PREST names its binary (docs/benchmarks.md says how to build it). The
- * contenders take turns, and CPU per request is of their process alone, because other programs may use the machine.
+ * hand-written Fastify server, and against pREST and MCP Toolbox if PREST and TOOLBOX name their binaries
+ * (docs/benchmarks.md says how to get them). The contenders take turns, and CPU per request is of their process alone,
+ * because other programs may use the machine.
  *
- *     PREST=/path/to/prestd npm run bench -- public
+ *     PREST=/path/to/prestd TOOLBOX=/path/to/toolbox npm run bench -- public
  */
 
 import { Agent, request } from 'node:http';
 import { type Case, cases } from './public/cases.ts';
-import { type Call, type Contender, startByHand, startHub, startPrest } from './public/contenders.ts';
+import {
+  type Call,
+  type Contender,
+  startByHand,
+  startHub,
+  startPrest,
+  startToolbox,
+} from './public/contenders.ts';
 import { threadsCpuOf } from './support/child.ts';
 import { median, quantile } from './support/table.ts';
 
@@ -71,11 +79,10 @@ async function measure(contender: Contender, one: Case, load: { users: number; r
   };
 }
 
-const contenders = [
-  await startByHand(url),
-  await startHub(url),
-  ...(process.env.PREST === undefined ? [] : [await startPrest(process.env.PREST, url)]),
-];
+const { PREST, TOOLBOX } = process.env;
+const contenders = [await startByHand(url), await startHub(url)];
+if (PREST !== undefined) contenders.push(await startPrest(PREST, url));
+if (TOOLBOX !== undefined) contenders.push(await startToolbox(TOOLBOX, url));
 try {
   for (const contender of contenders) for (const one of cases) await requireRows(contender, one);
   // V8 compiles hot code first.

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
-import { type Case, cases, toQuery } from './cases.ts';
+import { type Case, cases, numbered, toQuery } from './cases.ts';
 import { connectionsMax } from './limits.ts';
 
 export interface Call {
@@ -175,5 +175,55 @@ export async function startPrest(binary: string, databaseUrl: string): Promise<C
       method: 'GET',
       headers: {},
     }),
+  };
+}
+
+/** MCP Toolbox for Databases: each case is a tool, called over its MCP endpoint. It checks no key. */
+export async function startToolbox(binary: string, databaseUrl: string): Promise<Contender> {
+  const port = await freePort();
+  const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl);
+  const source = {
+    kind: 'source',
+    name: 'public',
+    type: 'postgres',
+    host: hostname,
+    port: databasePort,
+    database: pathname.slice(1),
+    user: username,
+    password: decodeURIComponent(password),
+    queryParams: { sslmode: 'disable', pool_max_conns: String(connectionsMax) },
+  };
+  const tools = cases.map(({ name, sql }) => {
+    const { text, names } = numbered(sql);
+    const parameters = names.map((variable) => ({ name: variable, type: 'string', description: variable }));
+    const answers = { description: name, statement: text, parameters };
+    return { kind: 'tool', name, type: 'postgres-sql', source: 'public', ...answers };
+  });
+  const config = join(mkdtempSync(join(tmpdir(), 'datahub-toolbox-')), 'tools.yaml');
+  // JSON is YAML.
+  writeFileSync(config, [source, ...tools].map((part) => JSON.stringify(part)).join('\n---\n'));
+  const flags = ['--disable-reload', '--disable-version-check', '--log-level', 'WARN'];
+  const running = await startProcess(binary, ['--config', config, '--port', String(port), ...flags], {
+    GOMAXPROCS: '1',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  await untilAnswering(url);
+  return {
+    name: 'Toolbox',
+    ...running,
+    rowsOf: ({ result }) => (result.isError ? [] : result.content),
+    callOf: ({ name, values }) => {
+      const texts = Object.entries(values).map(([variable, value]) => [
+        variable,
+        typeof value === 'string' ? value : JSON.stringify(value),
+      ]);
+      const params = { name, arguments: Object.fromEntries(texts) };
+      return {
+        url: `${url}/mcp`,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+      };
+    },
   };
 }
