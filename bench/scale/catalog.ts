@@ -14,6 +14,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { checkStatement } from '@datahub/catalog/check-statement';
 import { readCatalogConfig } from '@datahub/catalog/config';
 import { openCatalog } from '@datahub/catalog/service';
@@ -25,7 +26,7 @@ import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { MongoClient } from 'mongodb';
 import { median } from '../support/table.ts';
 import { documentsPerAccount, known, load, operations } from './documents.ts';
-import { openWire } from './wire.ts';
+import { openWire, type Wire } from './wire.ts';
 
 const sqliteDocuments = Number(process.env.BENCH_DOCUMENTS ?? 1_000_000);
 const mongodbDocuments = Number(process.env.BENCH_MONGODB_DOCUMENTS ?? 5_000);
@@ -115,6 +116,14 @@ async function onSqlite(): Promise<void> {
   print(small, large, ['µs']);
 }
 
+/** The catalog looks through its collections when it starts. Waits until that is done. */
+async function quiet(wire: Wire): Promise<void> {
+  for (let before = -1; before !== wire.commands; ) {
+    before = wire.commands;
+    await sleep(2_000);
+  }
+}
+
 async function onMongodb(server: string): Promise<void> {
   const measure = async (accounts: number) => {
     const target = new URL(server);
@@ -128,6 +137,7 @@ async function onMongodb(server: string): Promise<void> {
       await load(store, accounts);
       await store.close();
       const catalog = await open(wire.url, dataDir);
+      await quiet(wire);
       const countOf = async (call: () => Promise<unknown>) => {
         const before = { ...wire };
         await call();
