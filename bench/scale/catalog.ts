@@ -21,7 +21,7 @@ import { openCatalog } from '@datahub/catalog/service';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { MongoClient } from 'mongodb';
 import { median } from '../support/table.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readSettings, type SettingsReader } from '../../packages/service-kit/src/process/settings.ts';
+import { readSettings, type SettingsReader } from '../../packages/service-kit/src/settings/settings.ts';
 import { readCatalogConfig } from '../../services/catalog/src/config.ts';
 import { readExecutorConfig } from '../../services/executor/src/config.ts';
 import { readGatewayConfig } from '../../services/gateway/src/config.ts';

@@ -46,7 +46,7 @@ beforeAll(() => {
     ...compile(
       'console.json',
       join(root, 'packages/console/tsconfig.json'),
-      ['pages/key/key-form.ts', 'ui/format.ts', 'pages/source/settings.ts'].map((file) =>
+      ['state/key-form.ts', 'ui/format.ts', 'pages/source/settings.ts'].map((file) =>
         join(root, 'packages/console/src', file),
       ),
     ),
@@ -89,7 +89,7 @@ const filesNaming = (name: string) =>
 
 it('a new scope is reported where no route or service checks it', () => {
   expect(filesNaming('reports:read')).toEqual([
-    'packages/console/src/pages/key/key-form.ts',
+    'packages/console/src/state/key-form.ts',
     'services/gateway/src/http/route.ts',
   ]);
 });

@@ -10,7 +10,7 @@ import { createKeyCache } from '@datahub/gateway/access/authenticate';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createApiKey } from '@datahub/service-kit/api-key';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Hub, openHub } from '../../packages/hub/src/compose.ts';

@@ -2,8 +2,8 @@
 
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeyDescription } from '@datahub/catalog/maintenance/operator';
-import type { Environment } from '@datahub/service-kit/process/settings';
+import type { KeyDescription } from '@datahub/catalog/rpc/operator';
+import type { Environment } from '@datahub/service-kit/settings/settings';
 
 export interface KeyAccess {
   key: string | undefined;

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import type { Environment } from '@datahub/service-kit/process/settings';
+import type { Environment } from '@datahub/service-kit/settings/settings';
 import { type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
 
 export interface DistributedHub {

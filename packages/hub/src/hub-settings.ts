@@ -4,7 +4,7 @@ import { readCatalogConfig } from '@datahub/catalog/config';
 import { readExecutorConfig } from '@datahub/executor/config';
 import { readGatewayConfig } from '@datahub/gateway/config';
 import { readMlConfig } from '@datahub/ml/config';
-import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
 import { readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 
 export type HubSettings = ReturnType<typeof readHubSettings>;

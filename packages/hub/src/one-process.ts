@@ -1,7 +1,8 @@
 /** The hub in one process and, unless DATAHUB_DEMO=0, a demo with queries and a trained classifier. */
 
-import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
-import type { Environment } from '@datahub/service-kit/process/settings';
+import { createClosers } from '@datahub/service-kit/closers';
+import type { RunningService } from '@datahub/service-kit/process/lifecycle';
+import type { Environment } from '@datahub/service-kit/settings/settings';
 import { findKey, storeUrl } from './access.ts';
 import { openHub } from './compose.ts';
 import { greet } from './welcome.ts';

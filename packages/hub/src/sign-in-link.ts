@@ -2,7 +2,7 @@
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { CatalogService } from '@datahub/catalog/service';
-import type { SignIn } from '@datahub/gateway/access/sign-in';
+import type { SignIn } from '@datahub/gateway/open/sign-in';
 import { hashApiKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 

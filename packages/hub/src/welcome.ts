@@ -1,6 +1,6 @@
 /** What a start prints for people, and the demo that it adds. */
 
-import { describeStartFailure } from '@datahub/service-kit/process/start-failure';
+import { describeStartFailure } from '@datahub/service-kit/settings/start-failure';
 import { exampleCurl, type KeyAccess } from './access.ts';
 import { type Demo, type DemoContent, startDemo } from './demo-content.ts';
 

@@ -2,12 +2,12 @@
 
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
-import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import {
   operatorSocketOf,
   readAccountQuota,
   readStoreUrl,
-} from '@datahub/service-kit/process/store-settings';
+} from '@datahub/service-kit/settings/store-settings';
 import { readServerLimits } from './slots/server-limits.ts';
 
 export interface CatalogConfig {

@@ -1,5 +1,5 @@
 import { generateKeyPair } from '@datahub/sealing/key-pair';
-import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
 import { expect, test } from 'vitest';
 import { readCatalogConfig } from '../src/config.ts';
 

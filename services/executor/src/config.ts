@@ -1,8 +1,8 @@
 /** The executor's settings. */
 
 import { faultOfKey } from '@datahub/sealing/key-pair';
-import type { SettingName } from '@datahub/service-kit/process/known-settings';
-import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import type { SettingName } from '@datahub/service-kit/settings/known-settings';
+import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
 import { defaultRowBytesMax } from './engines/shared/bounds.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';

@@ -12,6 +12,7 @@ import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor
 import { faultOfPrivateKey, readKeyFile } from '@datahub/sealing/key-pair';
 import { createOpener } from '@datahub/sealing/opener';
 import type { Calls } from '@datahub/service-kit/call/call';
+import { createClosers } from '@datahub/service-kit/closers';
 import { startGrpcServer } from '@datahub/service-kit/grpc/server';
 import {
   clientCredentialsOf,
@@ -19,15 +20,15 @@ import {
   readGrpcSettings,
   serverCredentialsOf,
 } from '@datahub/service-kit/grpc/settings';
-import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
+import type { RunningService } from '@datahub/service-kit/process/lifecycle';
+import { createStopLog } from '@datahub/service-kit/process/stop-log';
+import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import {
   type Environment,
   readSettings,
   SettingsError,
   type SettingsReader,
-} from '@datahub/service-kit/process/settings';
-import { createStopLog } from '@datahub/service-kit/process/stop-log';
-import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
+} from '@datahub/service-kit/settings/settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';

@@ -10,13 +10,13 @@ import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/ca
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import { AnswerStore } from './cache/answer-store.ts';
 import type { ExecutorConfig } from './config.ts';
 import { createRdsTokens } from './credentials/rds-tokens.ts';
 import { unseal } from './credentials/unseal.ts';
 import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
+import { AnswerStore } from './execution/cached/answer-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';

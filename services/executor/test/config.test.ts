@@ -1,4 +1,4 @@
-import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/process/settings';
+import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/settings/settings';
 import { expect, test } from 'vitest';
 import { readExecutorConfig, readSealing } from '../src/config.ts';
 

@@ -7,7 +7,7 @@ import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_int
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { createCallContext } from '@datahub/service-kit/call/call';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scaled } from '../../../tests/support/scale.ts';

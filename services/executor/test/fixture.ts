@@ -6,9 +6,9 @@ import type { FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
 import mysql from 'mysql2/promise';
 import { createEngines } from '../src/engines/index.ts';
-import type { RowFigures } from '../src/execution/execution-state.ts';
 import { openSocket } from '../src/network/shared-read-buffer.ts';
 import type { Connection, ConnectSettings, Outcome, RunOptions, Statement } from '../src/ports/engine.ts';
+import type { RowFigures } from '../src/result/response.ts';
 import { createResponseWriter } from '../src/result/response-writer.ts';
 
 export const dial = (host: string, port: number): Promise<Socket> =>

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import mysql from 'mysql2/promise';
 import pg from 'pg';

@@ -2,7 +2,7 @@
 
 import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
-import type { Environment, SettingsReader } from '@datahub/service-kit/process/settings';
+import type { Environment, SettingsReader } from '@datahub/service-kit/settings/settings';
 import { isOrigin } from './access/origins.ts';
 
 export interface GatewayConfig {

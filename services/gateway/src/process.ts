@@ -3,18 +3,19 @@
 import { type LocalExecutor, openRemoteExecutor } from '@datahub/executor-session/remote-executor';
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
+import { createClosers } from '@datahub/service-kit/closers';
 import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc/client';
 import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/service-kit/grpc/settings';
-import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
-import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
+import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
 import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
-import type { SignIn } from './access/sign-in.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import type { Readiness } from './open/health.ts';
+import type { SignIn } from './open/sign-in.ts';
 import { openGateway } from './service.ts';
 
 const readinessTimeoutMs = 1_000;

@@ -1,15 +1,14 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
 import type { Edge } from '@datahub/edge/edge';
-import { cannotListen } from '@datahub/service-kit/process/start-failure';
 import { createStopLog, type StopLog } from '@datahub/service-kit/process/stop-log';
+import { cannotListen } from '@datahub/service-kit/settings/start-failure';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { createKeyCache } from './access/authenticate.ts';
 import { createRateLimiter, type RateLimiter } from './access/rate-limiter.ts';
 import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
-import type { SignIn } from './access/sign-in.ts';
 import { createUserTokens } from './access/user-tokens.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
@@ -17,6 +16,7 @@ import { countRequests } from './http/listener.ts';
 import { answerProblem } from './http/raw-problem.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './open/health.ts';
+import type { SignIn } from './open/sign-in.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';

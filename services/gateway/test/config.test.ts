@@ -1,4 +1,4 @@
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { expect, test } from 'vitest';
 import { readGatewayConfig } from '../src/config.ts';
 

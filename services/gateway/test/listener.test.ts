@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { type Edge, openEdge } from '@datahub/edge/edge';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';

@@ -1,11 +1,11 @@
 /** Settings of the ml service. */
 
-import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import {
   operatorSocketOf,
   readAccountQuota,
   readStoreUrl,
-} from '@datahub/service-kit/process/store-settings';
+} from '@datahub/service-kit/settings/store-settings';
 
 export interface MlConfig {
   /** `sqlite:<file>` or `mongodb://…`. */

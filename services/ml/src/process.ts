@@ -2,10 +2,10 @@
 
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { readGrpcSettings } from '@datahub/service-kit/grpc/settings';
-import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/process/settings';
 import { lateService } from '@datahub/service-kit/process/store-wait';
 import { type RunningStoredService, startStoredService } from '@datahub/service-kit/process/stored-service';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
+import { type Environment, readSettings, type SettingsReader } from '@datahub/service-kit/settings/settings';
 import { createLogger, readLoggerSettings } from '@datahub/service-kit/telemetry/logger';
 import { openTracing } from '@datahub/service-kit/telemetry/tracing';
 import { readMlConfig } from './config.ts';

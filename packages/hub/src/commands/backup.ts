@@ -10,7 +10,7 @@ import { readCatalogConfig } from '@datahub/catalog/config';
 import { openDocumentStore } from '@datahub/document-store';
 import { readMlConfig } from '@datahub/ml/config';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
-import { type Environment, readSettings } from '@datahub/service-kit/process/settings';
+import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
 
 export interface BackupOptions {
   directory: string;

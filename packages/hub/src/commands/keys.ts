@@ -3,7 +3,7 @@
  * accounts, which no key may create, they use the running hub's socket or open the store.
  */
 
-import type { OperatorRequest } from '@datahub/catalog/maintenance/operator';
+import type { OperatorRequest } from '@datahub/catalog/rpc/operator';
 import { type Input, isSet, type Run, textOf } from '@datahub/cli/command';
 import { createKey, listKeys, readNewKey, revokeKey, rotateKey } from '@datahub/cli/commands/keys';
 import { CommandError } from '@datahub/cli/failure';

@@ -1,14 +1,14 @@
 /** Finds the hub of the data directory, and runs the operator's requests over its socket or in its store. */
 
 import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
-import { type OperatorRequest, operate } from '@datahub/catalog/maintenance/operator';
+import { type OperatorRequest, operate } from '@datahub/catalog/rpc/operator';
 import { openCatalogStore } from '@datahub/catalog/store';
 import type { Environment } from '@datahub/cli/access';
 import { findAccess, type Known } from '@datahub/cli/access';
 import { CommandError } from '@datahub/cli/failure';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import { type Access, findKey, findUrl } from '../access.ts';
 
 const dataDirOf = (env: Environment): string =>

@@ -1,6 +1,6 @@
 /** `whoami` for operators: it also knows the account, and works while the hub does not run. */
 
-import type { KeyDescription, OperatorRequest } from '@datahub/catalog/maintenance/operator';
+import type { KeyDescription, OperatorRequest } from '@datahub/catalog/rpc/operator';
 import { isSet, type Run } from '@datahub/cli/command';
 import { whoami } from '@datahub/cli/commands/whoami';
 import { CommandError } from '@datahub/cli/failure';

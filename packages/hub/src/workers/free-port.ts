@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { cannotListen } from '@datahub/service-kit/process/start-failure';
+import { cannotListen } from '@datahub/service-kit/settings/start-failure';
 
 /** Returns the port, or a free one for port 0. */
 export async function requireFreePort(host: string, port: number): Promise<number> {

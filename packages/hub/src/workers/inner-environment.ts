@@ -1,6 +1,6 @@
 /** The environment of services that only processes of this machine call. */
 
-import type { Environment } from '@datahub/service-kit/process/settings';
+import type { Environment } from '@datahub/service-kit/settings/settings';
 
 /** Inner ports are open on the loopback interface only. The supervisor serves the metrics. */
 export const innerEnvironment = (env: Environment): Environment => ({

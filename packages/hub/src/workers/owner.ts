@@ -3,10 +3,11 @@
 import { join } from 'node:path';
 import { startCatalogProcess } from '@datahub/catalog/process';
 import { requireMatchingKeys } from '@datahub/executor/credentials/key-check';
-import { allowsSignIn } from '@datahub/gateway/access/sign-in';
+import { allowsSignIn } from '@datahub/gateway/open/sign-in';
 import { startMlProcess } from '@datahub/ml/process';
 import { readKeyFile } from '@datahub/sealing/key-pair';
-import { createClosers, type RunningService, runProcess } from '@datahub/service-kit/process/lifecycle';
+import { createClosers } from '@datahub/service-kit/closers';
+import { type RunningService, runProcess } from '@datahub/service-kit/process/lifecycle';
 import { withoutUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';
 import { findKey, urlOf } from '../access.ts';

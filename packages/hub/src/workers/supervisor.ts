@@ -7,9 +7,10 @@
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { fileURLToPath } from 'node:url';
-import { createClosers, type RunningService } from '@datahub/service-kit/process/lifecycle';
-import type { Environment } from '@datahub/service-kit/process/settings';
+import { createClosers } from '@datahub/service-kit/closers';
+import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
+import type { Environment } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';

@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/process/settings';
+import { type Environment, readSettings, SettingsError } from '@datahub/service-kit/settings/settings';
 
 const workersMax = 64;
 const usage = `usage: npm start [-- --workers 1..${workersMax} | auto]`;

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { SettingsError } from '@datahub/service-kit/process/settings';
+import { SettingsError } from '@datahub/service-kit/settings/settings';
 import { expect, it } from 'vitest';
 import { readWorkerCount } from '../../src/workers/worker-count.ts';
 

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
-import type { SettingName } from '../process/known-settings.ts';
-import type { SettingsReader } from '../process/settings.ts';
+import type { SettingName } from '../settings/known-settings.ts';
+import type { SettingsReader } from '../settings/settings.ts';
 
 const addressPattern = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 

@@ -1,37 +1,13 @@
 /** The life cycle of a process: start, wait for a signal, close in reverse order within a time limit. */
 
+import type { Closable } from '../closers.ts';
+import { describeStartFailure } from '../settings/start-failure.ts';
 import { tuneHeap } from './heap.ts';
-import { describeStartFailure } from './start-failure.ts';
 import type { StopLog } from './stop-log.ts';
-
-export interface Closable {
-  close(): Promise<void> | void;
-}
 
 /** A running service. `runProcess` logs its stop in `stopLog`. */
 export interface RunningService extends Closable {
   stopLog?: StopLog;
-}
-
-/** Collects what was opened. `close` closes each once, the newest first, and continues after a failure. */
-export function createClosers(): Closable & { add(closable: Closable): void } {
-  const opened: Closable[] = [];
-  return {
-    add: (closable) => {
-      opened.push(closable);
-    },
-    close: async () => {
-      const failures: unknown[] = [];
-      for (let next = opened.pop(); next; next = opened.pop()) {
-        try {
-          await next.close();
-        } catch (err) {
-          failures.push(err);
-        }
-      }
-      if (failures.length > 0) throw new AggregateError(failures, 'Closing failed.');
-    },
-  };
 }
 
 /** Longer than the largest drain time that can be set. */

@@ -8,8 +8,8 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { HubError } from '../call/error.ts';
+import type { Closable } from '../closers.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { Closable } from './lifecycle.ts';
 
 const requestBytesMax = 65_536;
 /** The longest silence of the other side. A longer command reports its progress. */

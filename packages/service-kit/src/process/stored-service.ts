@@ -3,13 +3,14 @@
  * open and report that it is not serving.
  */
 
+import type { Closable } from '../closers.ts';
 import { type GrpcServerOptions, startGrpcServer } from '../grpc/server.ts';
 import { type GrpcSettings, serverCredentialsOf } from '../grpc/settings.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createRpcMetrics, serveMetrics } from '../telemetry/metrics.ts';
 import { renderStores } from '../telemetry/store-metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
-import type { Closable, RunningService } from './lifecycle.ts';
+import type { RunningService } from './lifecycle.ts';
 import { createStopLog } from './stop-log.ts';
 import { isAwaited, openWithStore } from './store-wait.ts';
 

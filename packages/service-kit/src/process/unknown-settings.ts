@@ -1,8 +1,8 @@
 /** Warns of `DATAHUB_…` variables that are not settings. */
 
+import { type SettingName, settingNames } from '../settings/known-settings.ts';
+import type { Environment } from '../settings/settings.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { type SettingName, settingNames } from './known-settings.ts';
-import type { Environment } from './settings.ts';
 
 export interface UnknownSetting {
   name: string;

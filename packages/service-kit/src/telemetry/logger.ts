@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module';
 import { type Logger, pino } from 'pino';
-import type { SettingsReader } from '../process/settings.ts';
+import type { SettingsReader } from '../settings/settings.ts';
 
 export type { Logger };
 

@@ -2,8 +2,8 @@
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Closable } from '../process/lifecycle.ts';
-import { cannotListen } from '../process/start-failure.ts';
+import type { Closable } from '../closers.ts';
+import { cannotListen } from '../settings/start-failure.ts';
 import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
 import { createProcessRegistry } from './process-metrics.ts';
 

@@ -5,7 +5,7 @@
 
 import type { Attributes, SpanContext } from '@opentelemetry/api';
 import type { Sampler } from '@opentelemetry/sdk-trace';
-import type { Environment } from '../process/settings.ts';
+import type { Environment } from '../settings/settings.ts';
 
 export interface SpanOptions {
   /** W3C `traceparent` of the parent span; a new trace without it. */

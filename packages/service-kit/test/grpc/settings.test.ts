@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { readAddresses, readCallerSettings, readTargets } from '../../src/grpc/settings.ts';
-import { type Environment, readSettings } from '../../src/process/settings.ts';
+import { type Environment, readSettings } from '../../src/settings/settings.ts';
 
 const name = 'DATAHUB_CATALOG_ADDRESS';
 const addresses = (text: string) =>

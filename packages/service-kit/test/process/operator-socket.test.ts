@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HubError } from '../../src/call/error.ts';
-import type { Closable } from '../../src/process/lifecycle.ts';
+import type { Closable } from '../../src/closers.ts';
 import {
   type OperatorCall,
   openOperatorSocket,

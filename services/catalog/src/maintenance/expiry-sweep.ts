@@ -1,7 +1,7 @@
 /** Retries failed cleanup, and deletes expired documents: stored responses, rate windows, old audit entries. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Closable } from '@datahub/service-kit/process/lifecycle';
+import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
 import type { Leftovers } from './deletion-sweep.ts';

@@ -1,6 +1,6 @@
 /** `DATAHUB_SERVER_CONNECTIONS_MAX`: the most sessions of a database server, over all sources and users. */
 
-import type { SettingsReader } from '@datahub/service-kit/process/settings';
+import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 
 const entryShape = /^(?<host>[^\s=]+):(?<port>\d{1,5})=(?<max>\d{1,5})$/;
 

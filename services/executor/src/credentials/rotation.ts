@@ -11,7 +11,7 @@ import { keyIdOf, type Opener } from '@datahub/sealing/opener';
 import { createSealer, type Seal } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Closable } from '@datahub/service-kit/process/lifecycle';
+import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { type Catalog, toSourceDefinition } from '../definitions/definition.ts';
 import { bindingOf } from './unseal.ts';

@@ -7,7 +7,7 @@ import type { QueryDefinition } from '../definitions/definition.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { DescribedColumn, Signature } from '../ports/engine.ts';
 import { uniqueNames } from '../result/column-names.ts';
-import { jsonTypeOf } from '../result/formats/json.ts';
+import { jsonTypeOf } from '../result/values/json-values.ts';
 import { toFailure } from './execution-error.ts';
 import type { DescribableForm, PreparedQuery } from './prepare.ts';
 

@@ -4,45 +4,18 @@ import type { FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
-import type { Annotation, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
 import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import type { Outcome, Statement } from '../ports/engine.ts';
-import type { RowSink } from '../ports/row-sink.ts';
+import type { Statement } from '../ports/engine.ts';
+import type { ResponseOptions, RowFigures } from '../result/response.ts';
 import { cancelReason } from './cancellation.ts';
 import { type ErrorMapping, withoutValues } from './execution-error.ts';
 import type { PreparedQuery } from './prepare.ts';
 import { toServerTiming } from './server-timing.ts';
-
-export type Timing = Pick<Execution, 'queueMs' | 'durationMs'>;
-
-/** Writes one response: its rows, then its end. */
-export interface ResponseWriter extends RowSink {
-  /** Without rows that were dropped. */
-  readonly rowCount: number;
-  finish(outcome: Outcome, timing: Timing): void;
-  /** Drops the bytes that were not sent, because the execution failed. */
-  abandon(): void;
-}
-
-export interface ResponseOptions {
-  format: FormatName;
-  numbers: Numbers;
-  meta: boolean;
-  /** Further rows are dropped, and the response says so. */
-  maxRows?: number | undefined;
-  /** Columns in which a NULL fails the answer. */
-  notNull?: readonly string[] | undefined;
-  reply: ExecutionReply;
-  /** The members that the receiver adds to each row. */
-  annotations?: readonly Annotation[] | undefined;
-}
-
-/** What a response contains. */
-export type RowFigures = Pick<ResponseWriter, 'rowCount' | 'truncated'>;
 
 interface ExecutionOptions {
   reply: ExecutionReply;

@@ -2,11 +2,12 @@
 
 import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import { runValidated, type Validation } from '../cache/validation.ts';
 import type { Pool } from '../pool/pool.ts';
 import { NeverAnswered, type RunOptions, type Statement } from '../ports/engine.ts';
+import type { ResponseOptions, ResponseWriter } from '../result/response.ts';
+import { runValidated, type Validation } from './cached/validation.ts';
 import { CancelUnconfirmed, cancelReason, withCancellation } from './cancellation.ts';
-import type { Execution, ResponseOptions, ResponseWriter } from './execution-state.ts';
+import type { Execution } from './execution-state.ts';
 
 export interface RunDeps {
   createWriter(options: ResponseOptions): ResponseWriter;

@@ -1,11 +1,11 @@
 /** Checks the columns that a query asserts in `notNull`, before their values are encoded. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ResponseWriter, Timing } from '../execution/execution-state.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from './column-names.ts';
+import type { ResponseWriter, Timing } from './response.ts';
 import { eachElement, nameOf, types } from './values/bson-reader.ts';
 import { isZeroDate } from './values/packed-times.ts';
 

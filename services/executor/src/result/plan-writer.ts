@@ -2,7 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ResponseWriter } from '../execution/execution-state.ts';
+import type { ResponseWriter } from './response.ts';
 
 const planBytesMax = 4 * 1_048_576;
 const chunkBytesMax = 262_144;

@@ -2,7 +2,6 @@
 
 import { type FormatName, formats } from '@datahub/contract/formats';
 import { frameKinds } from '@datahub/executor-session/row-frames';
-import type { ResponseOptions, ResponseWriter, Timing } from '../execution/execution-state.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
@@ -11,6 +10,7 @@ import type { DocumentEncoder, Formats, RowEncoder } from './formats/format.ts';
 import { createFormats } from './formats/index.ts';
 import { addedColumns, FrameWriter } from './frame-writer.ts';
 import { withoutNulls } from './not-null.ts';
+import type { ResponseOptions, ResponseWriter, Timing } from './response.ts';
 
 /** Creates a writer for a single response. */
 export function createResponseWriter(options: ResponseOptions): ResponseWriter {

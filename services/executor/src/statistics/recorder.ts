@@ -1,7 +1,7 @@
 /** Turns the events of executions into statistics of queries. */
 
 import { CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
-import type { CacheEvents } from '../cache/cached-execution.ts';
+import type { CacheEvents } from '../execution/cached/cached-execution.ts';
 import type { Execution } from '../execution/execution-state.ts';
 import type { Sample } from './figures.ts';
 import type { QueryStatistics } from './query-statistics.ts';

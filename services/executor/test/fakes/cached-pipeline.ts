@@ -6,13 +6,13 @@ import { type CacheInfo, type ExecuteRequest, Format } from '@datahub/proto/exec
 import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
-import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { AnswerStore } from '../../src/execution/cached/answer-store.ts';
 import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';
-import type { ResponseOptions, ResponseWriter } from '../../src/execution/execution-state.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import type { Connection, Outcome, Statement } from '../../src/ports/engine.ts';
+import type { ResponseOptions, ResponseWriter } from '../../src/result/response.ts';
 
 /** A pending statement. `begin` gives it a connection, and its answer is the result of `answerOf` at that time. */
 export interface Pending {

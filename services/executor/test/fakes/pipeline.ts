@@ -7,16 +7,16 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
-import { AnswerStore } from '../../src/cache/answer-store.ts';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
+import { AnswerStore } from '../../src/execution/cached/answer-store.ts';
 import { createExecute } from '../../src/execution/execute.ts';
-import type { ResponseWriter } from '../../src/execution/execution-state.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
 import { createPoolRegistry } from '../../src/pool/pool-registry.ts';
 import { defaultConnectionLimits, defaultPoolSettings } from '../../src/pool/pool-types.ts';
 import type { Connection, Outcome, RunOptions, Statement } from '../../src/ports/engine.ts';
 import type { RowSink } from '../../src/ports/row-sink.ts';
+import type { ResponseWriter } from '../../src/result/response.ts';
 import { anySlots } from './slots.ts';
 
 export const source: SourceDefinition = {

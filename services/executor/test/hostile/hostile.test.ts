@@ -5,7 +5,7 @@ import type { ResolveQueryResponse } from '@datahub/proto/catalog/v1/catalog_int
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import type { HubError } from '@datahub/service-kit/call/error';
-import { readSettings } from '@datahub/service-kit/process/settings';
+import { readSettings } from '@datahub/service-kit/settings/settings';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectGarbage } from '../../../../tests/support/memory.ts';

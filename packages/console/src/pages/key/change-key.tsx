@@ -3,11 +3,11 @@
 import { useState } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
 import type { Key } from '../../api/types.ts';
+import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
-import { changeOf, formOf, hasWrongNumber, type KeyForm } from './key-form.ts';
 import { KeyLimits } from './key-limits.tsx';
 
 interface ChangeKeyProps {

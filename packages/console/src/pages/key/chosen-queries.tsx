@@ -2,10 +2,10 @@
 
 import { callJson, part } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
+import type { PartProps } from '../../state/key-form.ts';
 import { hubId, hubs, queriesIn, tree } from '../../state/workspace.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Chosen } from './chosen.tsx';
-import type { PartProps } from './key-form.ts';
 
 export function ChosenQueries({ form: { hubIds, queryIds }, set }: PartProps) {
   const shown = hubIds.length > 0 ? hubIds : [hubId.value ?? ''];

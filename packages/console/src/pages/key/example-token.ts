@@ -2,7 +2,7 @@
 
 import { pinnedClaims } from '@datahub/contract/user-limit';
 import { parseExact } from '../../api/exact.ts';
-import { claimsOf, type UserForm } from './key-form.ts';
+import { claimsOf, type UserForm } from '../../state/key-form.ts';
 
 export interface DecodedToken {
   /** The claims as indented JSON. */

@@ -1,12 +1,12 @@
 /** The part of the form of a key that limits what its scopes allow. */
 
+import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
 import { workOf } from '../../state/query-work.ts';
 import { hubs } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Chosen } from './chosen.tsx';
 import { ChosenQueries } from './chosen-queries.tsx';
-import { hasWrongNumber, type PartProps } from './key-form.ts';
 import { Pairs } from './pairs.tsx';
 import { SignedInUsers } from './signed-in-users.tsx';
 

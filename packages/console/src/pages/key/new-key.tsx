@@ -3,6 +3,14 @@
 import { useState } from 'preact/hooks';
 import { addressOf, callJson, problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
+import {
+  bodyOf,
+  emptyKey,
+  hasWrongNumber,
+  type KeyForm,
+  type PartProps,
+  scopeGroups,
+} from '../../state/key-form.ts';
 import { workOf } from '../../state/query-work.ts';
 import { findNode, hub, hubId } from '../../state/workspace.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
@@ -11,7 +19,6 @@ import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage, withoutSecrets } from '../query/use/snippets.ts';
-import { bodyOf, emptyKey, hasWrongNumber, type KeyForm, type PartProps, scopeGroups } from './key-form.ts';
 import { KeyLimits } from './key-limits.tsx';
 
 interface NewKeyProps {

@@ -1,9 +1,9 @@
 /** The part of the form of a key that is for pages with signed-in users. */
 
 import { useState } from 'preact/hooks';
+import { emptyUser, type UserForm } from '../../state/key-form.ts';
 import { Field, Tick } from '../../ui/field.tsx';
 import { decodeToken } from './example-token.ts';
-import { emptyUser, type UserForm } from './key-form.ts';
 import { Pairs } from './pairs.tsx';
 
 interface SignedInUsersProps {

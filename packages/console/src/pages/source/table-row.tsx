@@ -14,7 +14,7 @@ import { counted } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { firstQuery } from '../query/first-query.ts';
+import { firstQuery } from './first-query.ts';
 
 interface TableRowProps {
   table: TableHit;

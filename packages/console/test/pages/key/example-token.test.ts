@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { decodeToken } from '../../../src/pages/key/example-token.ts';
-import { emptyUser } from '../../../src/pages/key/key-form.ts';
+import { emptyUser } from '../../../src/state/key-form.ts';
 
 const user = { ...emptyUser, issuer: 'i', audience: 'a', claims: [['n', 'app.n'] as [string, string]] };
 const part = (text: string) => Buffer.from(text).toString('base64url');

@@ -4,8 +4,8 @@
  */
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
-import { jsonEncoder } from '../formats/json.ts';
 import { ByteWriter } from '../values/byte-writer.ts';
+import { jsonEncoder } from '../values/json-values.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/other-bytes.ts';
 import { isZeroDate } from '../values/packed-times.ts';
 import { type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';

@@ -6,6 +6,7 @@ import { uniqueNames } from '../column-names.ts';
 import { BsonWriter } from '../values/bson.ts';
 import type { ByteWriter } from '../values/byte-writer.ts';
 import { isoTimestampEncoder } from '../values/iso-times.ts';
+import { jsonEncoder } from '../values/json-values.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from '../values/little-endian.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from '../values/other-bytes.ts';
 import { packedDateEncoder, packedTimeEncoder } from '../values/packed-times.ts';
@@ -19,7 +20,6 @@ import {
   writeRaw,
 } from '../values/primitives.ts';
 import type { FormatOptions, Open, RowEncoder } from './format.ts';
-import { jsonEncoder } from './json.ts';
 
 export function createCsv(): Open<RowEncoder> {
   const known: Encoders = { auto: new WeakMap(), string: new WeakMap(), number: new WeakMap() };

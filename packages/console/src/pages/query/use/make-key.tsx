@@ -3,13 +3,13 @@
 import { useState } from 'preact/hooks';
 import { callJson, callList } from '../../../api/client.ts';
 import type { Key } from '../../../api/types.ts';
+import { bodyOf, emptyKey } from '../../../state/key-form.ts';
 import { currentKey, may } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { Chips } from '../../../ui/chips.tsx';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { moment } from '../../../ui/format.ts';
-import { bodyOf, emptyKey } from '../../key/key-form.ts';
 
 export interface MadeKey {
   secret: string;

@@ -1,7 +1,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import Fastify from 'fastify';
 import { expect, it } from 'vitest';
-import { sendProblem } from '../../src/http/error-handler.ts';
+import { sendProblem } from '../../src/response/error-handler.ts';
 
 async function answerTo(err: unknown, config: { reads?: boolean; executes?: boolean }) {
   const app = Fastify();

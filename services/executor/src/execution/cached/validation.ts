@@ -6,10 +6,10 @@
 
 import { hash } from 'node:crypto';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ResponseOptions, ResponseWriter } from '../execution/execution-state.ts';
-import type { CallValues, PreparedQuery } from '../execution/prepare.ts';
-import type { Connection, Outcome, RunOptions, Statement } from '../ports/engine.ts';
-import type { RowSink } from '../ports/row-sink.ts';
+import type { Connection, Outcome, RunOptions, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
+import type { ResponseOptions, ResponseWriter } from '../../result/response.ts';
+import type { CallValues, PreparedQuery } from '../prepare.ts';
 import type { CacheEntry } from './answer-store.ts';
 
 export interface Validation {

@@ -8,8 +8,8 @@ import type { QueryPath } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { validationError } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
+import { validationError } from './request-error.ts';
 
 export interface QueryTarget {
   queryId: string;

@@ -2,7 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
-import { cancelReason } from '../execution/cancellation.ts';
+import { cancelReason } from '../cancellation.ts';
 
 const chunkBytesMax = 262_144;
 

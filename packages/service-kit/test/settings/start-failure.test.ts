@@ -2,9 +2,9 @@ import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { HubError } from '../../src/call/error.ts';
 import { startGrpcServer } from '../../src/grpc/server.ts';
-import type { SettingName } from '../../src/process/known-settings.ts';
-import { readSettings, SettingsError } from '../../src/process/settings.ts';
-import { describeStartFailure } from '../../src/process/start-failure.ts';
+import type { SettingName } from '../../src/settings/known-settings.ts';
+import { readSettings, SettingsError } from '../../src/settings/settings.ts';
+import { describeStartFailure } from '../../src/settings/start-failure.ts';
 import { serveMetrics } from '../../src/telemetry/metrics.ts';
 
 it('names the setting of a port that is taken', async () => {

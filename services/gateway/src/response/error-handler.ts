@@ -2,9 +2,10 @@
 
 import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Problem, problemHeaders, toProblem } from '../http/problem-details.ts';
+import { isReading } from '../http/route.ts';
+import { pathOf } from '../http/route-check.ts';
 import type { GatewayEvents } from '../telemetry/events.ts';
-import { type Problem, problemHeaders, toProblem } from './problem-details.ts';
-import { isReading } from './route.ts';
 
 interface Failure {
   hubError: HubError;
@@ -50,8 +51,6 @@ function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {
   return err.lost === true || (err.code === 'INTERNAL' && context.route?.executes !== true);
 }
 
-const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;
-
 /**
  * Fastify closes the connection if it refuses a body. The hub reads the body to its end instead, see `createBodyDrain`.
  */
@@ -72,40 +71,4 @@ function fromFastify(err: unknown): HubError {
     return new HubError('VALIDATION', 'The request is malformed.', { cause: err });
   }
   return toHubError(err);
-}
-
-/** Throws NOT_FOUND for an unknown path, and METHOD_NOT_ALLOWED for a known path with another method. */
-export function refuseUnknown(request: FastifyRequest, known: { method: string; path: string }[]): never {
-  const path = pathOf(request);
-  const named = known.filter((one) => one.path === path);
-  const allowed = (named.length > 0 ? named : known.filter((one) => matches(one.path, path))).map(
-    ({ method }) => method,
-  );
-  if (allowed.length === 0)
-    throw new HubError('NOT_FOUND', 'There is no such path. /openapi.json lists all paths.');
-  if (allowed.includes('GET')) allowed.push('HEAD');
-  const list = [...new Set([...allowed, 'OPTIONS'])].join(', ');
-  throw Object.assign(new HubError('METHOD_NOT_ALLOWED', `This path allows ${list}.`), { allow: list });
-}
-
-/**
- * Refuses requests without a route. A path without parameters never names an id of another route, as in
- * GET `/v1/queries/execute`.
- */
-export function createRouteCheck(known: { method: string; path: string }[]) {
-  const plain = new Set(known.map(({ path }) => path).filter((path) => !/[:*]/.test(path)));
-  return (request: FastifyRequest): void => {
-    const path = pathOf(request);
-    const isOfAnother = request.routeOptions.url !== path && plain.has(path);
-    if (request.is404 || isOfAnother) refuseUnknown(request, known);
-  };
-}
-
-function matches(known: string, path: string): boolean {
-  const [pattern, parts] = [known.split('/'), path.split('/')];
-  if (pattern.at(-1) === '*' && parts.length > pattern.length) parts.length = pattern.length;
-  return (
-    pattern.length === parts.length &&
-    pattern.every((part, i) => (/^[:*]/.test(part) ? parts[i] !== '' : part === parts[i]))
-  );
 }

@@ -5,9 +5,9 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { RateLimiter } from '../access/rate-limiter.ts';
 import type { GatewayConfig } from '../config.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
-import type { RateLimiter } from './rate-limiter.ts';
 
 export interface SignedIn {
   key: string;

@@ -14,18 +14,18 @@ import {
 } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { CacheRules, QueryDefinition } from '../definitions/definition.ts';
-import { cancelReason } from '../execution/cancellation.ts';
-import { toFailure } from '../execution/execution-error.ts';
-import { Execution } from '../execution/execution-state.ts';
+import type { CacheRules, QueryDefinition } from '../../definitions/definition.ts';
+import { cancelReason } from '../cancellation.ts';
+import { toFailure } from '../execution-error.ts';
+import { Execution } from '../execution-state.ts';
 import {
   type CallValues,
   type ExecutionLimits,
   type PreparedQuery,
   runOptionsOf,
   timeoutMsOf,
-} from '../execution/prepare.ts';
-import { type RunDeps, runOn, type StatementRun } from '../execution/run-statement.ts';
+} from '../prepare.ts';
+import { type RunDeps, runOn, type StatementRun } from '../run-statement.ts';
 import type { AnswerStore, CachedAnswer, CacheEntry } from './answer-store.ts';
 import { createTagger, toCacheKey } from './cache-key.ts';
 import { Flight } from './flight.ts';

@@ -9,11 +9,11 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
 import type { HubError } from '@datahub/service-kit/call/error';
 import { expect, test } from 'vitest';
-import { createRandom } from '../../../../tests/support/random.ts';
-import { scaled } from '../../../../tests/support/scale.ts';
-import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import { type Call, createCachedPipeline, type Pending, settle } from '../fakes/cached-pipeline.ts';
-import { noLimits, source } from '../fakes/pipeline.ts';
+import { createRandom } from '../../../../../tests/support/random.ts';
+import { scaled } from '../../../../../tests/support/scale.ts';
+import type { QueryDefinition } from '../../../src/definitions/definition.ts';
+import { type Call, createCachedPipeline, type Pending, settle } from '../../fakes/cached-pipeline.ts';
+import { noLimits, source } from '../../fakes/pipeline.ts';
 
 const interleavings = scaled(600, 100_000);
 const steps = 60;

@@ -4,7 +4,7 @@ import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
-import { createKeyCalls } from '../rpc/keys.ts';
+import { createKeyCalls } from './keys.ts';
 
 export interface OperatorRequest {
   action: 'create' | 'list' | 'rotate' | 'revoke' | 'describe';

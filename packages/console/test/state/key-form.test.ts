@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Key } from '../../../src/api/types.ts';
-import { bodyOf, changeOf, emptyKey, formOf, hasWrongNumber } from '../../../src/pages/key/key-form.ts';
+import type { Key } from '../../src/api/types.ts';
+import { bodyOf, changeOf, emptyKey, formOf, hasWrongNumber } from '../../src/state/key-form.ts';
 
 const now = Date.parse('2026-11-01T00:00:00Z');
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { firstQuery } from '../../../src/pages/query/first-query.ts';
+import { firstQuery } from '../../../src/pages/source/first-query.ts';
 
 it.each([
   ['postgres', 'public', 'orders', 'FROM orders'],

@@ -3,8 +3,8 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
-import type { QueryDefinition } from '../definitions/definition.ts';
-import type { Param, Statement } from '../ports/engine.ts';
+import type { QueryDefinition } from '../../definitions/definition.ts';
+import type { Param, Statement } from '../../ports/engine.ts';
 
 /** Everything that an answer depends on, apart from the data. */
 export interface CacheKeyParts {

@@ -2,9 +2,9 @@
 
 import type { Scope } from '@datahub/contract/scopes';
 import type { Claim } from '@datahub/contract/user-limit';
-import { isJson, parseExact, toText } from '../../api/exact.ts';
-import type { Key } from '../../api/types.ts';
-import { isNumberText } from '../../state/rows/scan.ts';
+import { isJson, parseExact, toText } from '../api/exact.ts';
+import type { Key } from '../api/types.ts';
+import { isNumberText } from './rows/scan.ts';
 
 const scopeTitles = ['Run', 'See', 'Change'] as const;
 

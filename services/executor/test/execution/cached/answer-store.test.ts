@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { AnswerStore, type CacheEntry } from '../../src/cache/answer-store.ts';
-import { type CacheKeyParts, createTagger, toCacheKey } from '../../src/cache/cache-key.ts';
-import type { Param } from '../../src/ports/engine.ts';
-import { query, source } from '../fakes/pipeline.ts';
+import { AnswerStore, type CacheEntry } from '../../../src/execution/cached/answer-store.ts';
+import { type CacheKeyParts, createTagger, toCacheKey } from '../../../src/execution/cached/cache-key.ts';
+import type { Param } from '../../../src/ports/engine.ts';
+import { query, source } from '../../fakes/pipeline.ts';
 
 const kibi = 1_024;
 const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry => ({

@@ -1,0 +1,39 @@
+/** What an execution asks of a response, and the port through which it writes it. */
+
+import type { FormatName } from '@datahub/contract/formats';
+import type { Numbers } from '@datahub/contract/numbers';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { Annotation } from '@datahub/proto/executor/v1/executor';
+import type { Outcome } from '../ports/engine.ts';
+import type { RowSink } from '../ports/row-sink.ts';
+
+/** The wait for a connection, and the time of the statement. */
+export interface Timing {
+  readonly queueMs: number;
+  readonly durationMs: number;
+}
+
+/** Writes one response: its rows, then its end. */
+export interface ResponseWriter extends RowSink {
+  /** Without rows that were dropped. */
+  readonly rowCount: number;
+  finish(outcome: Outcome, timing: Timing): void;
+  /** Drops the bytes that were not sent, because the execution failed. */
+  abandon(): void;
+}
+
+export interface ResponseOptions {
+  format: FormatName;
+  numbers: Numbers;
+  meta: boolean;
+  /** Further rows are dropped, and the response says so. */
+  maxRows?: number | undefined;
+  /** Columns in which a NULL fails the answer. */
+  notNull?: readonly string[] | undefined;
+  reply: ExecutionReply;
+  /** The members that the receiver adds to each row. */
+  annotations?: readonly Annotation[] | undefined;
+}
+
+/** What a response contains. */
+export type RowFigures = Pick<ResponseWriter, 'rowCount' | 'truncated'>;

@@ -1,0 +1,115 @@
+/** How a value of each kind is written as JSON. */
+
+import { anyJson, type JsonType } from '@datahub/contract/json-types';
+import type { ColumnKind } from '../../ports/column-kind.ts';
+import { arrayEncoder } from './arrays.ts';
+import { BsonWriter } from './bson.ts';
+import { isoTimestampEncoder } from './iso-times.ts';
+import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from './little-endian.ts';
+import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from './other-bytes.ts';
+import { packedDateEncoder, packedTimeEncoder } from './packed-times.ts';
+import {
+  type FieldEncoder,
+  inQuotes,
+  type Numbers,
+  writeBase64,
+  writeBit,
+  writeDigits,
+  writeJson,
+  writeLetter,
+  writeQuoted,
+  writeRaw,
+  writeString,
+} from './primitives.ts';
+
+const quotedBigints = { auto: 'long', string: 'all', number: 'none' } as const satisfies Record<
+  Numbers,
+  string
+>;
+
+/** The encoder of a kind's values as JSON. A kind that is missing does not compile. */
+export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
+  switch (kind.is) {
+    case 'boolean':
+      return kind.bytes === 'letter' ? writeLetter : writeBit;
+    case 'integer':
+      if (kind.bits === 53) return writeRaw;
+      if (kind.bits !== 64)
+        return kind.bytes === 'digits' ? writeRaw : integerEncoder(kind.bits, kind.isUnsigned);
+      if (kind.bytes === 'digits') return writeDigits[numbers];
+      return bigintEncoder(kind.isUnsigned, quotedBigints[numbers]);
+    case 'float':
+      if (kind.bytes === 'digits') return writeFloatDigits;
+      return kind.bits === 32 ? writeFloat : writeDouble;
+    case 'decimal': {
+      const write = writeDigits[numbers];
+      return kind.isPadded ? withoutLeadingZeros(write) : write;
+    }
+    case 'date':
+      return kind.bytes === 'iso' ? writeQuoted : packedDateEncoder(undefined, 'json');
+    case 'time':
+      return kind.bytes === 'iso' ? writeQuoted : packedTimeEncoder('json');
+    case 'timestamp':
+      if (kind.bytes === 'iso') return isoTimestampEncoder(kind.hasZone, 'json');
+      return packedDateEncoder(kind.hasZone ? 'Z' : '', 'json');
+    case 'bits':
+      return inQuotes(bitsEncoder(kind.width));
+    case 'binary':
+      return inQuotes(kind.bytes === 'raw' ? writeBase64 : writeHexAsBase64);
+    case 'text':
+      return writeString;
+    case 'ascii':
+      return writeQuoted;
+    case 'json':
+      return kind.mayBeInvalid ? writeCheckedJson : writeJson;
+    case 'array':
+      return arrayEncoder(jsonEncoder(kind.element, numbers));
+    case 'bson':
+      return new BsonWriter(numbers, 'json').element;
+  }
+}
+
+/** The JSON types of a kind's values, apart from null. */
+export function jsonTypeOf(kind: ColumnKind): JsonType {
+  switch (kind.is) {
+    case 'boolean':
+    case 'array':
+      return kind.is;
+    case 'integer':
+      return kind.bits === 64 ? 'number|string' : 'number';
+    case 'float':
+      return kind.bytes === 'digits' ? 'number|string' : 'number';
+    case 'decimal':
+      return 'number|string';
+    case 'json':
+    case 'bson':
+      return anyJson;
+    default:
+      return 'string';
+  }
+}
+
+/**
+ * The server sends the shortest digits that round-trip. NaN and the infinities become strings, because JSON has no such
+ * numbers.
+ */
+const writeFloatDigits: FieldEncoder = (out, source, start, end) => {
+  const last = source[end - 1] as number;
+  const isNumber = last >= 0x30 && last <= 0x39;
+  if (isNumber) writeRaw(out, source, start, end);
+  else writeQuoted(out, source, start, end);
+};
+
+/**
+ * Writes invalid JSON as a string, because MariaDB's JSON columns may contain it (`1.`, its own escapes, unchecked
+ * text).
+ */
+const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
+  try {
+    JSON.parse(source.toString('utf8', start, end));
+  } catch {
+    writeString(out, source, start, end);
+    return;
+  }
+  writeJson(out, source, start, end);
+};
