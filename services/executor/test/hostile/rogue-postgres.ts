@@ -249,6 +249,11 @@ export const postgresPlays: Play[] = [
     codes: ['SOURCE_BROKEN'],
   },
   {
+    name: 'describes fewer columns after its first row',
+    play: perform({ execute: send(row('1'), columns([]), row(), complete), goesOn: true }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
     name: 'floods a statement with notices',
     play: perform({ execute: (socket) => flood(socket, notice) }),
     codes: ['STATEMENT_TIMEOUT'],

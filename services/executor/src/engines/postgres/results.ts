@@ -90,8 +90,13 @@ export class ResultReader {
     if (this.#completed === 0) outcome.affectedRows = affectedBy(source, start, end);
   }
 
-  /** The table, and so the columns, may have changed since the statement was prepared. */
+  /**
+   * The table, and so the columns, may have changed since the statement was prepared. For a named statement the server
+   * does not run it then, so the hub requests no description.
+   */
   #describe(body: Buffer): void {
+    if (this.begun || this.#prepared.name !== '')
+      throw new RangeError('The server described columns unasked.');
     const fields = readRowDescription(body);
     if (isDeepStrictEqual(fields, this.#prepared.fields)) return;
     this.isOutdated = true;
