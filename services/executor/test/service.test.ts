@@ -148,6 +148,7 @@ async function setup(env: Record<string, string> = {}) {
         rowCount: 4,
         truncated: false,
         takesDocuments: true,
+        takesBinary: false,
         begin: () => {},
         row: () => {},
         document: () => {},

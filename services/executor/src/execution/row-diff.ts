@@ -148,6 +148,7 @@ interface SinkWatcher {
 
 const watching = (sink: RowSink, { onColumns, beforeRow }: SinkWatcher): RowSink => ({
   takesDocuments: sink.takesDocuments,
+  takesBinary: sink.takesBinary,
   begin: (columns) => {
     onColumns(columns);
     sink.begin(columns);

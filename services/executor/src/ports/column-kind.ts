@@ -33,3 +33,18 @@ export type ColumnKind =
   | { is: 'array'; element: ColumnKind }
   /** A BSON element with type and name, so values in one column can have different types. */
   | { is: 'bson' };
+
+/**
+ * The kinds of values in PostgreSQL's binary format, all big-endian. Only a sink with `takesBinary` gets them, so formats
+ * of text need no encoder for them.
+ */
+export type BinaryKind =
+  | { is: 'integer'; bits: 16 | 32 | 64; isUnsigned: boolean; bytes: 'big-endian' }
+  | { is: 'float'; bits: 32 | 64; bytes: 'big-endian' }
+  /** Days from 2000-01-01; the lowest and the highest number are the infinities. */
+  | { is: 'date'; bytes: 'days' }
+  /** Microseconds from midnight, or from 2000-01-01 with infinities as for dates. */
+  | { is: 'time'; bytes: 'micros' }
+  | { is: 'timestamp'; hasZone: boolean; bytes: 'micros' }
+  /** 16 bytes. */
+  | { is: 'uuid' };

@@ -3,7 +3,7 @@
  * bytes to the bytes of the response, without a JavaScript value in between.
  */
 
-import type { ColumnKind } from './column-kind.ts';
+import type { BinaryKind, ColumnKind } from './column-kind.ts';
 
 export interface SinkColumn {
   /** As the database named it. The sink renames duplicates. */
@@ -11,11 +11,15 @@ export interface SinkColumn {
   /** The type as the engine names it, for `meta`. */
   type: string;
   kind: ColumnKind;
+  /** How the bytes read if they come in the database's binary format. Only for a sink with `takesBinary`. */
+  binary?: BinaryKind | ColumnKind;
 }
 
 export interface RowSink {
   /** True if each row can have members of its own: the adapter may call `document` instead of `row`. */
   readonly takesDocuments: boolean;
+  /** True if the sink reads the columns that have `binary`, for less CPU than their texts. */
+  readonly takesBinary: boolean;
   /**
    * Called once before the first row, and also if there are no rows. The array must not change afterwards. For the same
    * columns, an adapter passes the same array again.

@@ -38,6 +38,10 @@ class NotNullWriter implements ResponseWriter {
     return this.#writer.takesDocuments;
   }
 
+  get takesBinary() {
+    return this.#writer.takesBinary;
+  }
+
   get rowCount() {
     return this.#writer.rowCount;
   }

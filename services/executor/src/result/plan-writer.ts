@@ -13,6 +13,7 @@ export function createPlanWriter(reply: ExecutionReply, { isJson }: { isJson: bo
   let bytes = 0;
   return {
     takesDocuments: false,
+    takesBinary: false,
     rowCount: 0,
     truncated: false,
     full: false,

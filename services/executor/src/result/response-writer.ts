@@ -33,6 +33,7 @@ interface Shared extends OutputSchedule {
 
 class RowWriter extends ChunkedOutput implements ResponseWriter {
   readonly takesDocuments: boolean;
+  readonly takesBinary: boolean;
   rowCount = 0;
   truncated = false;
   readonly #rowsMax: number;
@@ -47,6 +48,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   ) {
     super(reply, shared);
     this.takesDocuments = formats[format].rows === 'documents';
+    this.takesBinary = formats[format].rows === 'typed columns';
     this.#rowsMax = maxRows ?? Number.POSITIVE_INFINITY;
     this.#frames = annotations && new FrameWriter(annotations, this.out, { format, numbers });
     const added = annotations === undefined ? [] : addedColumns(annotations);

@@ -15,6 +15,7 @@ function createLostSink(): RowSink & { rows: number } {
   return {
     rows: 0,
     takesDocuments: true,
+    takesBinary: false,
     truncated: false,
     full: true,
     begin: () => {},

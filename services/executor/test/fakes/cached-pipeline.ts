@@ -221,6 +221,7 @@ function createWriter({ reply }: ResponseOptions): ResponseWriter {
     },
     truncated: false,
     takesDocuments: true,
+    takesBinary: false,
     begin: () => {},
     row: (source) => void rows.push(source),
     document: () => {},

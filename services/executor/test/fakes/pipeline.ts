@@ -151,6 +151,7 @@ export function setupExecute({
       rowCount: 1,
       truncated: false,
       takesDocuments: true,
+      takesBinary: false,
       begin: () => {},
       row: () => void reply.chunk(Buffer.from('row')),
       document: () => void reply.chunk(Buffer.from('document')),

@@ -66,7 +66,7 @@ interface Limits {
 interface Stage {
   lines: string[];
   add(engine: string, play: Play): Promise<string>;
-  run(sourceId: string): Promise<{ code: string; message: string; ms: number }>;
+  run(sourceId: string, format?: Format): Promise<{ code: string; message: string; ms: number }>;
   received(): string;
   close(): Promise<void>;
 }
@@ -139,13 +139,13 @@ function openStage(limits: Limits): Stage {
       rogues.set(id, { engine, rogue: await startRogue(play) });
       return id;
     },
-    run: async (queryId) => {
+    run: async (queryId, format = Format.FORMAT_JSON) => {
       const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
       const ctx = createCallContext({ timeoutMs: callMs, principal });
       const reply = { chunk: () => true, onDrain: () => {} };
       const startedAt = performance.now();
       const err: HubError | undefined = await service.executor
-        .execute({ queryId, contextJson: '', format: Format.FORMAT_JSON }, ctx, reply)
+        .execute({ queryId, contextJson: '', format }, ctx, reply)
         .then(
           () => undefined,
           (failure) => failure,
@@ -190,7 +190,7 @@ describe('a hostile server', () => {
 
   const check = async (engine: string, play: Play) => {
     const stage = play.lasts ? stages.lasting : stages.ending;
-    const { code, message, ms } = await stage.run(await stage.add(engine, play));
+    const { code, message, ms } = await stage.run(await stage.add(engine, play), play.format);
     for (const secret of [...secrets, '127.0.0.1']) expect(message).not.toContain(secret);
     expect(play.codes, `${engine} ${play.name}: ${message}`).toContain(code);
     expect(ms, `${engine} ${play.name}`).toBeLessThan(endedMs);

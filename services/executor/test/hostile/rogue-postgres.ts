@@ -1,6 +1,7 @@
 /** A PostgreSQL that turns on its client, at the log-in or while a statement runs. */
 
 import type { Socket } from 'node:net';
+import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Play } from './plays.ts';
 import { cut, drip, flood, noise } from './rogue.ts';
 
@@ -247,6 +248,18 @@ export const postgresPlays: Play[] = [
     name: 'sends a row that is shorter than its field',
     play: perform({ execute: send(message('D', int16(1), int32(1_000_000), '1')) }),
     codes: ['SOURCE_BROKEN'],
+  },
+  ...['', '123', '12345678'].map((bytes) => ({
+    name: `sends a binary integer of ${bytes.length} bytes`,
+    play: perform({ execute: send(row(bytes), complete), goesOn: true }),
+    codes: ['SOURCE_BROKEN'],
+    format: Format.FORMAT_ARROW,
+  })),
+  {
+    name: 'describes columns that nobody asked for in front of its rows',
+    play: perform({ execute: send(columns([25, 25]), row('1234', '5678'), complete), goesOn: true }),
+    codes: ['SOURCE_BROKEN'],
+    format: Format.FORMAT_ARROW,
   },
   {
     name: 'describes fewer columns after its first row',

@@ -6,7 +6,7 @@ import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { ResultReader } from './results.ts';
+import { ResultReader, toBinaryResult } from './results.ts';
 import { describeStatement, readSchema } from './schema.ts';
 import {
   type BlockKind,
@@ -21,7 +21,7 @@ import {
   sessionBlocks,
   undo,
 } from './session.ts';
-import { type Prepared, Statements } from './statements.ts';
+import { type BinaryResult, type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
@@ -124,8 +124,10 @@ export class PostgresConnection implements Connection {
     // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
     const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
+    const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
       prepared,
+      binary,
       sink,
       outcome,
       serverTypes: this.#statements.serverTypes,
@@ -140,7 +142,7 @@ export class PostgresConnection implements Connection {
     const messages = [
       ...before,
       block.before,
-      ...messagesOf(this.#toSend(statement, prepared), prepared, options),
+      ...messagesOf(this.#toSend(statement, prepared), { prepared, formats: binary?.formats }, options),
       block.after,
     ];
     const sent = this.#wire.expect(
@@ -207,6 +209,16 @@ export class PostgresConnection implements Connection {
         { retryable: false },
       );
     }
+  }
+
+  /** Undefined for results that come as texts. */
+  #binaryResult(prepared: Prepared): BinaryResult | undefined {
+    // Only the columns of a named statement are certain before it runs: the server refuses to run it with others.
+    // Where the database does not check texts, the hub does, and would refuse other bytes.
+    const { name, fields } = prepared;
+    if (name === '' || fields === undefined || !this.#session.checksTexts) return undefined;
+    prepared.binary ??= toBinaryResult(fields, this.#statements.serverTypes);
+    return prepared.binary;
   }
 
   /** A statement without a name is sent as text again. */

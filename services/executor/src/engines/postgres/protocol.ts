@@ -45,13 +45,14 @@ export function callFunction(id: number): Buffer {
 }
 
 /**
- * Binds values as text to the unnamed portal, with results as text. Avoids copies, because every execution sends it.
+ * Binds values as text to the unnamed portal, with results as text, or as `formats` says. Avoids copies, because every
+ * execution sends it.
  */
-export function bind(name: string, params: readonly Param[]): Buffer {
+export function bind(name: string, params: readonly Param[], formats?: Buffer): Buffer {
   const texts: (string | null)[] = [];
   // Type, length, portal name, statement name, formats of parameters (none means text), count, values, formats of
   // results.
-  let size = 5 + 1 + name.length + 1 + 2 + 2 + 2;
+  let size = 5 + 1 + name.length + 1 + 2 + 2 + (formats?.length ?? 2);
   for (const param of params) {
     const text = param === null ? null : toText(param);
     texts.push(text);
@@ -71,11 +72,20 @@ export function bind(name: string, params: readonly Param[]): Buffer {
     at = text === null ? start : writeText(out, text, start);
     out.writeInt32BE(text === null ? -1 : at - start, start - 4);
   }
-  out.writeInt16BE(0, at);
+  if (formats === undefined) out.writeInt16BE(0, at);
+  else out.set(formats, at);
   return out;
 }
 
 const bindType = 0x42;
+
+/** The formats of the results: binary for each column that is true. */
+export function resultFormats(areBinary: readonly boolean[]): Buffer {
+  const formats = Buffer.alloc(2 + 2 * areBinary.length);
+  formats.writeUInt16BE(areBinary.length);
+  for (const [i, isBinary] of areBinary.entries()) formats.writeInt16BE(Number(isBinary), 2 + 2 * i);
+  return formats;
+}
 
 /** Up to this length, a loop is faster than `Buffer.write`. */
 const shortTextMax = 24;

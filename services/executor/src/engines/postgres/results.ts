@@ -3,13 +3,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
-import { type FieldDescription, readRowDescription } from './protocol.ts';
+import { type FieldDescription, readRowDescription, resultFormats } from './protocol.ts';
 import type { Tags } from './session.ts';
-import type { Prepared } from './statements.ts';
-import { kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
+import type { BinaryResult, Prepared } from './statements.ts';
+import { binaryKindOf, kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
 
 export interface ResultOptions {
   prepared: Prepared;
+  /** Set if the values come in the formats of this result. */
+  binary: BinaryResult | undefined;
   sink: RowSink;
   /** Filled while the response is read. */
   outcome: Outcome;
@@ -139,10 +141,10 @@ export class ResultReader {
 const nothing = new DataView(new ArrayBuffer(0));
 
 function beginRows(prepared: Prepared, options: ResultOptions): void {
-  const { sink } = options;
+  const { sink, binary, serverTypes } = options;
   if (prepared.fields === undefined) return;
-  prepared.columns ??= toColumns(prepared.fields, options.serverTypes);
-  sink.begin(prepared.columns);
+  prepared.columns ??= toColumns(prepared.fields, serverTypes);
+  sink.begin(binary?.columns ?? prepared.columns);
   sink.onDrain(options.resume);
 }
 
@@ -155,6 +157,18 @@ const toColumns = (
     type: typeName(typeId, serverTypes),
     kind: kindOf(typeId, { modifier, serverTypes }),
   }));
+
+/** Requests the binary format for the columns whose type has a kind in it. */
+export function toBinaryResult(
+  fields: readonly FieldDescription[],
+  serverTypes: ReadonlyMap<number, ServerType>,
+): BinaryResult {
+  const columns = toColumns(fields, serverTypes).map((column, i) => {
+    const binary = binaryKindOf(fields[i]?.typeId ?? 0);
+    return binary === undefined ? column : { ...column, binary };
+  });
+  return { columns, formats: resultFormats(columns.map((column) => column.binary !== undefined)) };
+}
 
 /**
  * Finds the fields of a row: their number, then each after its length (-1 for NULL). Returns the end of the last one.

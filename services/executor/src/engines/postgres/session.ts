@@ -4,7 +4,7 @@ import type { RunOptions, Statement } from '../../ports/engine.ts';
 import * as protocol from './protocol.ts';
 import type { Wire } from './wire.ts';
 
-/** Values are sent as text, so these settings fix their formats. */
+/** Most values are sent as text, so these settings fix their formats. */
 export const sessionSettings = {
   client_encoding: 'UTF8',
   TimeZone: 'UTC',
@@ -128,13 +128,16 @@ export const directRead: Block = {
  */
 export function messagesOf(
   { text, params, kind }: Statement,
-  { name, fields }: { name: string; fields: unknown },
+  {
+    prepared: { name, fields },
+    formats,
+  }: { prepared: { name: string; fields: unknown }; formats: Buffer | undefined },
   { maxRows }: RunOptions,
 ): Buffer[] {
   // A write is read to its end: a SELECT that writes would stop writing at the limit, and `maxAffected` needs the count.
   const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || kind !== 'read';
   const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
-  if (name !== '') return [protocol.bind(name, params), limit];
+  if (name !== '') return [protocol.bind(name, params, formats), limit];
   const described = fields === undefined ? [] : [protocol.describePortal];
   return [protocol.parse('', text), protocol.bind('', params), ...described, limit];
 }

@@ -19,6 +19,15 @@ export interface Prepared {
   parameterTypes: number[];
   /** Set at the first run. */
   columns: readonly SinkColumn[] | undefined;
+  /** Set at the first run for a sink that takes binary values. */
+  binary: BinaryResult | undefined;
+}
+
+/** A result with columns in the binary format. */
+export interface BinaryResult {
+  columns: readonly SinkColumn[];
+  /** The formats that Bind requests. */
+  formats: Buffer;
 }
 
 interface StatementsOptions {
@@ -122,7 +131,13 @@ export class Statements {
   }
 
   async parse(statement: Statement, name = ''): Promise<Prepared> {
-    const prepared: Prepared = { name, fields: undefined, parameterTypes: [], columns: undefined };
+    const prepared: Prepared = {
+      name,
+      fields: undefined,
+      parameterTypes: [],
+      columns: undefined,
+      binary: undefined,
+    };
     const block = this.#block?.();
     const own = [protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
     const bytes = Buffer.concat(

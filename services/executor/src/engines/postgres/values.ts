@@ -1,8 +1,8 @@
-/** The kinds of PostgreSQL's types, whose values come in the text format. */
+/** The kinds of PostgreSQL's types, in the text format and in the binary one. */
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ColumnKind } from '../../ports/column-kind.ts';
+import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
 
 const integer = (bits: 16 | 32 | 64, isUnsigned = false): ColumnKind => ({
   is: 'integer',
@@ -16,47 +16,80 @@ const ascii: ColumnKind = { is: 'ascii' };
 const json: ColumnKind = { is: 'json', mayBeInvalid: false };
 const timestamp = (hasZone: boolean): ColumnKind => ({ is: 'timestamp', hasZone, bytes: 'iso' });
 
+const bigEndian = (bits: 16 | 32 | 64, isUnsigned = false): BinaryKind => ({
+  is: 'integer',
+  bits,
+  isUnsigned,
+  bytes: 'big-endian',
+});
+const float = (bits: 32 | 64) =>
+  ({
+    kind: { is: 'float', bits, bytes: 'digits' },
+    binary: { is: 'float', bits, bytes: 'big-endian' },
+  }) as const;
+const binaryTimestamp = (hasZone: boolean): BinaryKind => ({ is: 'timestamp', hasZone, bytes: 'micros' });
+
 interface Type {
   name: string;
   kind: ColumnKind;
+  /**
+   * The kind in the binary format, if this costs the database and the hub less together. Texts, JSON, booleans and
+   * numerics cost the database as much or more.
+   */
+  binary?: BinaryKind | ColumnKind;
   /** The type of its arrays. */
   array: number;
 }
 
 const types: Record<number, Type> = {
   16: { name: 'boolean', kind: boolean, array: 1000 },
-  17: { name: 'bytea', kind: { is: 'binary', bytes: 'hex' }, array: 1001 },
+  17: {
+    name: 'bytea',
+    kind: { is: 'binary', bytes: 'hex' },
+    binary: { is: 'binary', bytes: 'raw' },
+    array: 1001,
+  },
   18: { name: 'char', kind: text, array: 1002 },
   19: { name: 'name', kind: text, array: 1003 },
-  20: { name: 'bigint', kind: integer(64), array: 1016 },
-  21: { name: 'smallint', kind: integer(16), array: 1005 },
+  20: { name: 'bigint', kind: integer(64), binary: bigEndian(64), array: 1016 },
+  21: { name: 'smallint', kind: integer(16), binary: bigEndian(16), array: 1005 },
   // The catalog calls vectors arrays, but their text format is not that of arrays.
   22: { name: 'int2vector', kind: text, array: 1006 },
-  23: { name: 'integer', kind: integer(32), array: 1007 },
+  23: { name: 'integer', kind: integer(32), binary: bigEndian(32), array: 1007 },
   25: { name: 'text', kind: text, array: 1009 },
-  26: { name: 'oid', kind: integer(32, true), array: 1028 },
+  26: { name: 'oid', kind: integer(32, true), binary: bigEndian(32, true), array: 1028 },
   30: { name: 'oidvector', kind: text, array: 1013 },
   114: { name: 'json', kind: json, array: 199 },
   142: { name: 'xml', kind: text, array: 143 },
   600: { name: 'point', kind: text, array: 1017 },
   650: { name: 'cidr', kind: text, array: 651 },
-  700: { name: 'real', kind: { is: 'float', bits: 32, bytes: 'digits' }, array: 1021 },
-  701: { name: 'double precision', kind: { is: 'float', bits: 64, bytes: 'digits' }, array: 1022 },
+  700: { name: 'real', ...float(32), array: 1021 },
+  701: { name: 'double precision', ...float(64), array: 1022 },
   790: { name: 'money', kind: text, array: 791 },
   829: { name: 'macaddr', kind: text, array: 1040 },
   869: { name: 'inet', kind: text, array: 1041 },
   1042: { name: 'character', kind: text, array: 1014 },
   1043: { name: 'character varying', kind: text, array: 1015 },
-  1082: { name: 'date', kind: { is: 'date', bytes: 'iso' }, array: 1182 },
-  1083: { name: 'time', kind: { is: 'time', bytes: 'iso' }, array: 1183 },
-  1114: { name: 'timestamp', kind: timestamp(false), array: 1115 },
-  1184: { name: 'timestamptz', kind: timestamp(true), array: 1185 },
+  1082: {
+    name: 'date',
+    kind: { is: 'date', bytes: 'iso' },
+    binary: { is: 'date', bytes: 'days' },
+    array: 1182,
+  },
+  1083: {
+    name: 'time',
+    kind: { is: 'time', bytes: 'iso' },
+    binary: { is: 'time', bytes: 'micros' },
+    array: 1183,
+  },
+  1114: { name: 'timestamp', kind: timestamp(false), binary: binaryTimestamp(false), array: 1115 },
+  1184: { name: 'timestamptz', kind: timestamp(true), binary: binaryTimestamp(true), array: 1185 },
   1186: { name: 'interval', kind: ascii, array: 1187 },
   1266: { name: 'timetz', kind: ascii, array: 1270 },
   1560: { name: 'bit', kind: ascii, array: 1561 },
   1562: { name: 'bit varying', kind: text, array: 1563 },
   1700: { name: 'numeric', kind: { is: 'decimal' }, array: 1231 },
-  2950: { name: 'uuid', kind: ascii, array: 2951 },
+  2950: { name: 'uuid', kind: ascii, binary: { is: 'uuid' }, array: 2951 },
   3802: { name: 'jsonb', kind: json, array: 3807 },
 };
 
@@ -103,6 +136,9 @@ export function kindOf(typeId: number, options: TypeOptions): ColumnKind {
   // Composites, ranges, enums and extension types are written as their text format.
   return element === undefined ? text : { is: 'array', element: kindOf(element, options) };
 }
+
+/** Undefined if the values come as text. Domains are resolved by the server. */
+export const binaryKindOf = (typeId: number): BinaryKind | ColumnKind | undefined => types[typeId]?.binary;
 
 /** The modifier has the precision in its upper half, and 11 bits with a signed scale, all plus 4. */
 function toDecimal(modifier: number): ColumnKind {

@@ -3,25 +3,23 @@
  * all processors that Node has releases for.
  */
 
-import type { ColumnKind } from '../../ports/column-kind.ts';
+import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
 import { ByteWriter } from '../values/byte-writer.ts';
 import { jsonEncoder } from '../values/json-values.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/other-bytes.ts';
-import { isZeroDate } from '../values/packed-times.ts';
 import { type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
+import { putBinaryShort, putBinaryWord, putBinaryWords, writeBinaryUuid } from './binary.ts';
 import { type ArrowType, types } from './messages.ts';
 import {
   decimalPut,
   decimalWords,
   type Place,
   type Put,
-  putExact,
   putInteger,
-  putMicros,
   readDouble,
   readShort,
 } from './numbers.ts';
-import { Clock, isoDays, packedDays, packedDuration } from './times.ts';
+import { datePut, putDuration, timePut, timestampPut } from './times.ts';
 
 export abstract class ArrowColumn {
   readonly type: ArrowType;
@@ -192,7 +190,7 @@ class VariableColumn extends ArrowColumn {
 }
 
 /** The column of a kind. A kind that is missing does not compile. Undefined for values without a common type. */
-export function arrowColumn(kind: ColumnKind, numbers: Numbers): ArrowColumn | undefined {
+export function arrowColumn(kind: ColumnKind | BinaryKind, numbers: Numbers): ArrowColumn | undefined {
   switch (kind.is) {
     case 'boolean':
       return new BooleanColumn(kind.bytes === 'letter' ? isLetter : isBit);
@@ -206,17 +204,14 @@ export function arrowColumn(kind: ColumnKind, numbers: Numbers): ArrowColumn | u
       return new FixedColumn(types.date, {
         create: int32s,
         width: 1,
-        put: kind.bytes === 'iso' ? putIsoDate : putPackedDate,
+        put: datePut(kind.bytes),
       });
     case 'time':
-      return kind.bytes === 'iso'
-        ? wordsColumn(types.time, putIsoTime())
-        : wordsColumn(types.duration, putDuration);
+      return kind.bytes === 'packed'
+        ? wordsColumn(types.duration, putDuration)
+        : wordsColumn(types.time, timePut(kind.bytes));
     case 'timestamp':
-      return wordsColumn(
-        kind.hasZone ? types.instant : types.timestamp,
-        kind.bytes === 'iso' ? putIsoTimestamp(kind.hasZone) : putPackedTimestamp(),
-      );
+      return wordsColumn(kind.hasZone ? types.instant : types.timestamp, timestampPut(kind));
     case 'bits':
       return new VariableColumn(types.utf8, bitsEncoder(kind.width));
     case 'binary':
@@ -224,6 +219,8 @@ export function arrowColumn(kind: ColumnKind, numbers: Numbers): ArrowColumn | u
     case 'text':
     case 'ascii':
       return new VariableColumn(types.utf8, writeRaw);
+    case 'uuid':
+      return new VariableColumn(types.utf8, writeBinaryUuid);
     case 'json':
     case 'array':
       return new VariableColumn(types.json, jsonEncoder(kind, numbers));
@@ -235,18 +232,28 @@ export function arrowColumn(kind: ColumnKind, numbers: Numbers): ArrowColumn | u
 const isLetter = (source: Buffer, start: number) => source[start] === 0x74;
 const isBit = (source: Buffer, _start: number, end: number) => ((source[end - 1] as number) & 1) === 1;
 
-type Kind<Is extends ColumnKind['is']> = Extract<ColumnKind, { is: Is }>;
+type Kind<Is extends ColumnKind['is']> = Extract<ColumnKind | BinaryKind, { is: Is }>;
 
+const int16s = (length: number) => new Int16Array(length);
 const int32s = (length: number) => new Int32Array(length);
 const wordsColumn = (type: ArrowType, put: Put<Int32Array>) =>
   new FixedColumn(type, { create: int32s, width: 2, put });
 
 function integerColumn({ bits, isUnsigned, bytes }: Kind<'integer'>): ArrowColumn {
+  if (bytes === 'big-endian') return bigEndianColumn(types.int(bits, !isUnsigned), bits);
   if (bits === 53) return wordsColumn(types.int(64, true), putInteger);
   if (bits === 64)
     return wordsColumn(types.int(64, !isUnsigned), bytes === 'digits' ? putInteger : copyWords);
   const put = bytes === 'digits' ? putShort : littleEndianPut(bits, isUnsigned);
   return numberColumn(types.int(bits, !isUnsigned), integerArray(bits, isUnsigned), put);
+}
+
+/** Arrays of words store floats and unsigned numbers, too. */
+function bigEndianColumn(type: ArrowType, bits: 16 | 32 | 64): ArrowColumn {
+  if (bits === 64) return wordsColumn(type, putBinaryWords);
+  return bits === 32
+    ? new FixedColumn(type, { create: int32s, width: 1, put: putBinaryWord })
+    : new FixedColumn(type, { create: int16s, width: 1, put: putBinaryShort });
 }
 
 function integerArray(bits: 8 | 16 | 32, isUnsigned: boolean): (length: number) => FillableArray {
@@ -295,6 +302,7 @@ function littleEndianPut(bits: 8 | 16 | 32, isUnsigned: boolean): Put<FillableAr
 }
 
 function floatColumn({ bits, bytes }: Kind<'float'>): ArrowColumn {
+  if (bytes === 'big-endian') return bigEndianColumn(types.float(bits), bits);
   const put = bytes === 'digits' ? putDouble : bits === 32 ? putLittleEndianFloat : putLittleEndianDouble;
   const create = (length: number) => (bits === 32 ? new Float32Array(length) : new Float64Array(length));
   return numberColumn(types.float(bits), create, put);
@@ -341,40 +349,3 @@ const copyWords: Put<Int32Array> = ({ array, at }, source, start) => {
   array[at + 1] = source.readInt32LE(start + 4);
   return true;
 };
-
-function putDays({ array, at }: Place<Int32Array>, days: number): boolean {
-  array[at] = days;
-  return !Number.isNaN(days);
-}
-
-const putIsoDate: Put<Int32Array> = (to, source, start, end) => putDays(to, isoDays(source, start, end));
-
-const putPackedDate: Put<Int32Array> = (to, source, start, end) =>
-  isZeroDate(source, start, end) ? null : putDays(to, packedDays(source, start));
-
-const putDuration: Put<Int32Array> = (to, source, start, end) => {
-  putExact(to, packedDuration(source, start, end));
-  return true;
-};
-
-function putIsoTime(): Put<Int32Array> {
-  const clock = new Clock();
-  return (to, source, start, end) =>
-    clock.readIso(source, start, end) && putMicros(to, clock.seconds, clock.micros);
-}
-
-function putIsoTimestamp(hasZone: boolean): Put<Int32Array> {
-  const clock = new Clock();
-  // The session's time zone is UTC, so a timestamptz ends with +00.
-  const zoneBytes = hasZone ? 3 : 0;
-  return (to, source, start, end) =>
-    clock.readIsoTimestamp(source, start, end - zoneBytes) && putMicros(to, clock.seconds, clock.micros);
-}
-
-function putPackedTimestamp(): Put<Int32Array> {
-  const clock = new Clock();
-  return (to, source, start, end) => {
-    if (isZeroDate(source, start, end)) return null;
-    return clock.readPacked(source, start, end) && putMicros(to, clock.seconds, clock.micros);
-  };
-}

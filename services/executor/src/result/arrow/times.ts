@@ -1,5 +1,9 @@
 /** Reads dates and times into Arrow's numbers. The readers return NaN for a value that has none. */
 
+import { isZeroDate } from '../values/packed-times.ts';
+import { putBinaryDate, putBinaryTime, putBinaryTimestamp } from './binary.ts';
+import { type Place, type Put, putExact, putMicros } from './numbers.ts';
+
 const dash = 0x2d;
 const point = 0x2e;
 const space = 0x20;
@@ -31,7 +35,7 @@ function pair(source: Buffer, at: number): number {
 }
 
 /** Days of `2026-11-20`; years have four digits or more. */
-export function isoDays(source: Buffer, start: number, end: number): number {
+function isoDays(source: Buffer, start: number, end: number): number {
   let year = 0;
   let at = start;
   for (; at < end && source[at] !== dash; at++) {
@@ -73,7 +77,7 @@ function clockSeconds(view: DataView, at: number): number {
 const units = [0, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /** A reader of times, which keeps the last one. */
-export class Clock {
+class Clock {
   /** Of the day, or from 1970-01-01. */
   seconds = 0;
   micros = 0;
@@ -151,14 +155,68 @@ export class Clock {
 }
 
 /** Days of a date of MySQL's binary protocol. */
-export const packedDays = (source: Buffer, start: number): number =>
+const packedDays = (source: Buffer, start: number): number =>
   daysOf(source.readUInt16LE(start), source[start + 2] as number, source[start + 3] as number);
 
 /** Microseconds of a TIME of MySQL's binary protocol, which can be negative or longer than a day. */
-export function packedDuration(source: Buffer, start: number, end: number): number {
+function packedDuration(source: Buffer, start: number, end: number): number {
   if (end - start < 8) return 0;
   const part = (offset: number) => source[start + offset] as number;
   const seconds = source.readUInt32LE(start + 1) * daySeconds + part(5) * 3_600 + part(6) * 60 + part(7);
   const micros = seconds * 1_000_000 + (end - start >= 12 ? source.readUInt32LE(start + 8) : 0);
   return part(0) === 1 ? -micros : micros;
+}
+
+function putDays({ array, at }: Place<Int32Array>, days: number): boolean {
+  array[at] = days;
+  return !Number.isNaN(days);
+}
+
+const putIsoDate: Put<Int32Array> = (to, source, start, end) => putDays(to, isoDays(source, start, end));
+
+const putPackedDate: Put<Int32Array> = (to, source, start, end) =>
+  isZeroDate(source, start, end) ? null : putDays(to, packedDays(source, start));
+
+export const datePut = (bytes: 'iso' | 'packed' | 'days'): Put<Int32Array> =>
+  ({ iso: putIsoDate, packed: putPackedDate, days: putBinaryDate })[bytes];
+
+export const putDuration: Put<Int32Array> = (to, source, start, end) => {
+  putExact(to, packedDuration(source, start, end));
+  return true;
+};
+
+export const timePut = (bytes: 'iso' | 'micros'): Put<Int32Array> =>
+  bytes === 'iso' ? putIsoTime() : putBinaryTime;
+
+function putIsoTime(): Put<Int32Array> {
+  const clock = new Clock();
+  return (to, source, start, end) =>
+    clock.readIso(source, start, end) && putMicros(to, clock.seconds, clock.micros);
+}
+
+export function timestampPut({
+  hasZone,
+  bytes,
+}: {
+  hasZone: boolean;
+  bytes: 'iso' | 'packed' | 'micros';
+}): Put<Int32Array> {
+  if (bytes === 'micros') return putBinaryTimestamp;
+  return bytes === 'iso' ? putIsoTimestamp(hasZone) : putPackedTimestamp();
+}
+
+function putIsoTimestamp(hasZone: boolean): Put<Int32Array> {
+  const clock = new Clock();
+  // The session's time zone is UTC, so a timestamptz ends with +00.
+  const zoneBytes = hasZone ? 3 : 0;
+  return (to, source, start, end) =>
+    clock.readIsoTimestamp(source, start, end - zoneBytes) && putMicros(to, clock.seconds, clock.micros);
+}
+
+function putPackedTimestamp(): Put<Int32Array> {
+  const clock = new Clock();
+  return (to, source, start, end) => {
+    if (isZeroDate(source, start, end)) return null;
+    return clock.readPacked(source, start, end) && putMicros(to, clock.seconds, clock.micros);
+  };
 }

@@ -51,7 +51,9 @@ class ArrowEncoder implements RowEncoder {
   begin(columns: readonly SinkColumn[]): void {
     const { numbers, notNull } = this.#options;
     const names = uniqueNames(columns.map(({ name }) => name));
-    this.#columns = columns.map(({ kind }) => arrowColumn(kind, numbers) ?? failWithoutTypes());
+    this.#columns = columns.map(
+      ({ kind, binary = kind }) => arrowColumn(binary, numbers) ?? failWithoutTypes(),
+    );
     this.#fields = this.#columns.map(({ type }, i) => {
       const name = names[i] as string;
       return { name, type, nullable: !notNull.includes(name) };

@@ -120,6 +120,7 @@ describe('an execution', () => {
     };
     const sink: RowSink = {
       takesDocuments: true,
+      takesBinary: false,
       truncated: false,
       get full() {
         return isFull;

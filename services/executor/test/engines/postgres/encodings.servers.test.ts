@@ -1,5 +1,6 @@
 /** Databases whose texts are not UTF-8: the answer always is, or it fails. */
 
+import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
 import type { Connection } from '../../../src/ports/engine.ts';
@@ -51,6 +52,9 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)('databases of PostgreSQL
         });
       }
       expect(connection.broken).toBe(false);
+      // Bytes of numbers are no texts.
+      const { bytes } = await ask(connection, 'SELECT 200 AS n', { format: 'arrow' });
+      expect(String(tableFromIPC(bytes).toArray())).toBe('{"n": 200}');
       const told = `convert_from(convert(convert_to(${latin1}, 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII')`;
       expect((await ask(connection, `SELECT ${told} AS v`)).data).toEqual([{ v: 'für' }]);
     }));
