@@ -22,7 +22,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
     'services/executor/test/fakes/pipeline.ts#setupExecute':
       'One fake of the pipeline, written as one object.',
     'services/executor/test/hostile/rogue-mysql.ts#mysqlPlays': 'A list of attacks, one entry each.',
-    'packages/document-store/test/conformance/beside.ts#describeBeside':
+    'packages/document-store/test/conformance/companions.ts#describeCompanions':
       'A list of tests, as in a test file.',
     'packages/document-store/test/conformance/reads.ts#describeReads': 'A list of tests, as in a test file.',
     'packages/document-store/test/conformance/writes.ts#describeWrites':

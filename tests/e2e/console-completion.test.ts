@@ -78,7 +78,8 @@ describe.skipIf(executablePath === undefined)('completion in the console (needs 
       await page.getByRole('button', { name: 'references sales.id' }).waitFor();
       await page.getByRole('button', { name: 'Show ten rows' }).click();
       await page.locator('.preview .grid-cell', { hasText: '41' }).waitFor();
-      const height = () => page.locator('.work').evaluate((work) => (work as any).offsetHeight as number);
+      const height = () =>
+        page.locator('.statement-area').evaluate((area) => (area as any).offsetHeight as number);
       const before = await height();
       await page.getByLabel('Height of the statement').focus();
       await page.keyboard.press('ArrowDown');

@@ -6,7 +6,7 @@ const storedAs = 'datahub.panes';
 
 export interface Panes {
   /** In pixels; undefined for the usual height. */
-  workHeight?: number | undefined;
+  statementHeight?: number | undefined;
   variablesWidth?: number | undefined;
   tables?: boolean;
 }
@@ -16,9 +16,9 @@ export const panes = signal<Panes>(read());
 function read(): Panes {
   try {
     const stored = JSON.parse(localStorage.getItem(storedAs) ?? '{}') as Record<string, unknown> | null;
-    const { workHeight, variablesWidth, tables } = stored ?? {};
+    const { statementHeight, variablesWidth, tables } = stored ?? {};
     return {
-      ...(typeof workHeight === 'number' ? { workHeight } : {}),
+      ...(typeof statementHeight === 'number' ? { statementHeight } : {}),
       ...(typeof variablesWidth === 'number' ? { variablesWidth } : {}),
       tables: tables === true,
     };

@@ -35,7 +35,7 @@ export interface RunState {
   /** True if a draft ran instead of a stored query. */
   isDraft?: boolean;
   /** The age of a cached result in seconds. */
-  keptAgeS?: number;
+  cachedAgeS?: number;
   /** The number of affected rows of a statement without a row set. */
   affected?: string;
   startedAt?: number;
@@ -139,8 +139,8 @@ export class Runner {
       // By default the hub may answer with a cached result, as it does for callers.
       cache: request.fresh ? 'no-store' : 'default',
     });
-    const isKept = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
-    if (isKept) set({ keptAgeS: Number(response.headers.get('age') ?? 0) });
+    const isHit = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
+    if (isHit) set({ cachedAgeS: Number(response.headers.get('age') ?? 0) });
     const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);
     if (databaseMs > 0) set({ databaseMs });
     let drawnAt = 0;

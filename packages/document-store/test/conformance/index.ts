@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import type { Collection, CollectionSpec, DocumentStore } from '../../src/document-store.ts';
-import { describeBeside } from './beside.ts';
 import { describeBlobs } from './blobs.ts';
 import type { Context, Item } from './cases.ts';
 import { conformanceSpecs } from './cases.ts';
+import { describeCompanions } from './companions.ts';
 import { describeReads } from './reads.ts';
 import { describeTenancy, describeUpkeep } from './upkeep.ts';
 import { describeValues } from './values.ts';
@@ -33,7 +33,7 @@ export function describeDocumentStore(
       account: () => `dh.acct.${++accounts}`,
     };
     describeWrites(context);
-    describeBeside(context);
+    describeCompanions(context);
     describeReads(context);
     describeValues(context);
     describeTenancy(context);

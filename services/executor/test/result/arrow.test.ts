@@ -7,14 +7,17 @@ import { createResponseWriter } from '../../src/result/response-writer.ts';
 const bigint: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'digits' };
 const text: ColumnKind = { is: 'text' };
 
-interface Asked {
+interface StreamOptions {
   kinds?: ColumnKind[];
   maxRows?: number;
   notNull?: string[];
 }
 
 /** The chunks of an answer with these rows, in bytes of a database that sends digits. */
-function chunksOf(rows: Iterable<(string | null)[]>, { kinds = [bigint, text], ...options }: Asked = {}) {
+function chunksOf(
+  rows: Iterable<(string | null)[]>,
+  { kinds = [bigint, text], ...options }: StreamOptions = {},
+) {
   const chunks: Buffer[] = [];
   const reply = { chunk: (bytes: Buffer) => chunks.push(bytes) > 0, onDrain: () => {} };
   const writer = createResponseWriter({ format: 'arrow', numbers: 'auto', meta: false, reply, ...options });
@@ -32,8 +35,8 @@ function chunksOf(rows: Iterable<(string | null)[]>, { kinds = [bigint, text], .
   return { chunks, finish: () => writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 }) };
 }
 
-function streamOf(rows: Iterable<(string | null)[]>, asked?: Asked): Buffer {
-  const { chunks, finish } = chunksOf(rows, asked);
+function streamOf(rows: Iterable<(string | null)[]>, options?: StreamOptions): Buffer {
+  const { chunks, finish } = chunksOf(rows, options);
   finish();
   return Buffer.concat(chunks);
 }

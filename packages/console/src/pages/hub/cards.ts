@@ -44,6 +44,6 @@ export async function readCard(
     store.add(lines);
     return true;
   });
-  const isKept = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
-  return { store, truncated, ageS: isKept ? Number(response.headers.get('age') ?? 0) : undefined };
+  const isHit = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
+  return { store, truncated, ageS: isHit ? Number(response.headers.get('age') ?? 0) : undefined };
 }

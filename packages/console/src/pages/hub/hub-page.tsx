@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { may } from '../../state/permissions.ts';
-import { hasRun } from '../../state/query-work.ts';
 import { linkTo } from '../../state/route.ts';
+import { hasRun } from '../../state/stored-query-editor.ts';
 import { category, hub, hubId, hubs, queriesIn, sources, tree, treeProblem } from '../../state/workspace.ts';
 import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';

@@ -1,7 +1,7 @@
 /** The part of the form of a key that limits what its scopes allow. */
 
 import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
-import { workOf } from '../../state/query-work.ts';
+import { editorOf } from '../../state/stored-query-editor.ts';
 import { hubs } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -59,7 +59,7 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
 }
 
 function Pinned({ form, set }: PartProps) {
-  const names = new Set(form.queryIds.flatMap((id) => workOf(id).fields.value.map(({ key }) => key)));
+  const names = new Set(form.queryIds.flatMap((id) => editorOf(id).fields.value.map(({ key }) => key)));
   return (
     <fieldset class="pinned">
       <legend>Pinned variables</legend>

@@ -11,7 +11,7 @@ import {
   type PartProps,
   scopeGroups,
 } from '../../state/key-form.ts';
-import { workOf } from '../../state/query-work.ts';
+import { editorOf } from '../../state/stored-query-editor.ts';
 import { findNode, hub, hubId } from '../../state/workspace.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -136,9 +136,9 @@ function Scopes({ form, set }: PartProps) {
 function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onClose(): void }) {
   const [queryId] = form.queryIds;
   const pinned = new Set(form.pinned.map(([name]) => name));
-  const work = queryId === undefined ? undefined : workOf(queryId);
-  const members = work?.sent.value.members.filter(([name]) => !pinned.has(name)) ?? [];
-  const secrets = work?.fields.value.filter(({ secret }) => secret).map(({ key }) => key) ?? [];
+  const editor = queryId === undefined ? undefined : editorOf(queryId);
+  const members = editor?.sent.value.members.filter(([name]) => !pinned.has(name)) ?? [];
+  const secrets = editor?.fields.value.filter(({ secret }) => secret).map(({ key }) => key) ?? [];
   return (
     <Dialog title="The key, shown only now" onClose={onClose} wide>
       <p>

@@ -3,8 +3,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Problem } from '../../api/types.ts';
 import { type Checked, type ContractChange, check } from '../../state/check.ts';
-import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
+import type { QueryEditor } from '../../state/query-editor.ts';
 import type { Fault } from '../../ui/editor/protocol.ts';
 
 /** The pause after the last key before the check. */
@@ -14,12 +14,12 @@ const pauseMs = 500;
  * Checks the draft while it is edited. Returns the result of the last check, which may be older than the text; undefined
  * if there is no draft or the check failed.
  */
-export function useDraftCheck(work: DraftWork, isOn = true): Checked | undefined {
+export function useDraftCheck(editor: QueryEditor, isOn = true): Checked | undefined {
   const [checked, setChecked] = useState<Checked>();
-  const { value } = work.draft;
-  const draft = isOn && work.isDraft.value && may('queries:write') ? value : undefined;
+  const { value } = editor.draft;
+  const draft = isOn && editor.isDraft.value && may('queries:write') ? value : undefined;
   const isEmpty = draft === undefined || draft.text.trim() === '' || draft.sourceId === '';
-  const body = isEmpty ? undefined : JSON.stringify(work.checkedText(draft));
+  const body = isEmpty ? undefined : JSON.stringify(editor.checkedText(draft));
   useEffect(() => {
     if (body === undefined || draft === undefined) return setChecked(undefined);
     const stop = new AbortController();
@@ -28,7 +28,7 @@ export function useDraftCheck(work: DraftWork, isOn = true): Checked | undefined
         (answer) => {
           if (stop.signal.aborted) return;
           setChecked(answer);
-          work.setChecked(draft, answer);
+          editor.setChecked(draft, answer);
         },
         // If the source is unreachable, or the key may not check, a run reports it.
         () => !stop.signal.aborted && setChecked(undefined),

@@ -3,42 +3,42 @@
 import { useRef } from 'preact/hooks';
 import type { CachePolicy } from '../../api/types.ts';
 import { commands, reads } from '../../state/commands.ts';
-import type { Draft } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
-import type { QueryWork } from '../../state/query-work.ts';
+import type { Draft } from '../../state/query-editor.ts';
+import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SourceChoice } from './source-choice.tsx';
 
-export function ContractView({ work }: { work: QueryWork }) {
-  const draft = work.draft.value;
+export function ContractView({ editor }: { editor: StoredQueryEditor }) {
+  const draft = editor.draft.value;
   if (draft === undefined) return null;
   const verbs = commands.includes(draft.command) ? commands : [draft.command, ...commands];
   return (
     <div class="page contract">
       <fieldset class="bare columns-2" disabled={!may('queries:write')}>
-        <SourceChoice value={draft.sourceId} onChange={(sourceId) => work.edit({ sourceId })} />
+        <SourceChoice value={draft.sourceId} onChange={(sourceId) => editor.edit({ sourceId })} />
         <Choice
           label="Command"
           value={draft.command}
           options={verbs.map((verb) => [verb, verb] as const)}
-          onChange={(command) => work.edit({ command })}
+          onChange={(command) => editor.edit({ command })}
           hint="The kind of statement. It must match the first word of the text."
         />
       </fieldset>
-      {reads(draft.command) && <ResultSettings work={work} draft={draft} />}
+      {reads(draft.command) && <ResultSettings editor={editor} draft={draft} />}
       <h2>Columns</h2>
-      <Columns work={work} />
+      <Columns editor={editor} />
       <h2>Variables</h2>
-      {work.fields.value.length === 0 ? (
+      {editor.fields.value.length === 0 ? (
         <p class="hint">It has no variables.</p>
       ) : (
         <FactTable
           label="Variables"
           heads={['Variable', 'Type', 'Value']}
-          rows={work.fields.value.map(({ key, shownType, required, list }) => [
+          rows={editor.fields.value.map(({ key, shownType, required, list }) => [
             key,
             `${shownType || 'any'}${list && !shownType.endsWith('[]') ? ', list' : ''}`,
             required ? 'required' : 'optional',
@@ -46,7 +46,7 @@ export function ContractView({ work }: { work: QueryWork }) {
         />
       )}
       <p class="hint">
-        Query id <code>{work.queryId}</code>
+        Query id <code>{editor.queryId}</code>
       </p>
     </div>
   );
@@ -57,13 +57,13 @@ const seconds = (text: string): number | undefined => (/^\d{1,5}$/.test(text) ? 
 /**
  * Changes the cache of the draft. While its first time is empty, as when it is typed again, the other members are kept.
  */
-function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePolicy>) => void {
+function useCache(editor: StoredQueryEditor, { cache }: Draft): (change: Partial<CachePolicy>) => void {
   const latest = useRef<CachePolicy | null>(null);
-  if (cache !== null || !work.dirty.value) latest.current = cache;
+  if (cache !== null || !editor.dirty.value) latest.current = cache;
   return (change) => {
     const { maxAgeS, staleS, validate } = { ...latest.current, maxAgeS: cache?.maxAgeS ?? 0, ...change };
-    if (maxAgeS === undefined) return work.edit({ cache: null });
-    work.edit({
+    if (maxAgeS === undefined) return editor.edit({ cache: null });
+    editor.edit({
       cache: {
         maxAgeS,
         ...(staleS === undefined ? {} : { staleS }),
@@ -74,9 +74,9 @@ function useCache(work: QueryWork, { cache }: Draft): (change: Partial<CachePoli
 }
 
 /** The settings of results: columns that are never null, and the cache. */
-function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
+function ResultSettings({ editor, draft }: { editor: StoredQueryEditor; draft: Draft }) {
   const { cache, notNull } = draft;
-  const setCache = useCache(work, draft);
+  const setCache = useCache(editor, draft);
   return (
     <fieldset class="bare" disabled={!may('queries:write')}>
       <div class="columns-2">
@@ -95,7 +95,7 @@ function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
           hint="During this time callers get the old result while the query runs."
         />
       </div>
-      {work.engine.value !== 'mongodb' && (
+      {editor.engine.value !== 'mongodb' && (
         <Field
           label="Check for changes with"
           value={cache?.validate ?? ''}
@@ -111,21 +111,21 @@ function ResultSettings({ work, draft }: { work: QueryWork; draft: Draft }) {
         hint="A row without a value fails the execution with CONTRACT_BROKEN."
         values={notNull}
         placeholder="total"
-        onChange={(names) => work.edit({ notNull: names })}
+        onChange={(names) => editor.edit({ notNull: names })}
       />
     </fieldset>
   );
 }
 
-function Columns({ work }: { work: QueryWork }) {
-  const signature = work.signature.value;
+function Columns({ editor }: { editor: StoredQueryEditor }) {
+  const signature = editor.signature.value;
   if (signature === undefined) return <p class="hint">Describing the query at its source …</p>;
   if (signature === null) {
-    if (work.engine.value === 'mongodb') return <p class="hint">MongoDB cannot describe queries.</p>;
+    if (editor.engine.value === 'mongodb') return <p class="hint">MongoDB cannot describe queries.</p>;
     return (
       <div class="actions start">
         <span class="hint">The source did not describe the query in time.</span>
-        <button type="button" onClick={() => void work.describe()}>
+        <button type="button" onClick={() => void editor.describe()}>
           Ask it again
         </button>
       </div>

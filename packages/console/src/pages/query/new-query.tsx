@@ -3,11 +3,11 @@
 import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Query, Variable } from '../../api/types.ts';
-import type { Draft } from '../../state/draft-work.ts';
-import { NewWork } from '../../state/new-work.ts';
+import { NewQueryEditor } from '../../state/new-query-editor.ts';
 import { needs } from '../../state/permissions.ts';
-import { workOf } from '../../state/query-work.ts';
+import type { Draft } from '../../state/query-editor.ts';
 import { go, linkTo, route } from '../../state/route.ts';
+import { editorOf } from '../../state/stored-query-editor.ts';
 import { namesIn } from '../../state/variables.ts';
 import { category, hubId, loadTree, sources, walk } from '../../state/workspace.ts';
 import { Choice, Field } from '../../ui/field.tsx';
@@ -83,20 +83,20 @@ interface Place {
 }
 
 /** `create` stores the query and opens it. A statement with errors is stored only if the user confirms. */
-function useCreate(work: NewWork, place: Place) {
+function useCreate(editor: NewQueryEditor, place: Place) {
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
   const broken = useBrokenCheck();
   const store = async (draft: Draft) => {
     setBusy(true);
     try {
-      const queryId = await storeQuery(draft, place, work.engine.value);
+      const queryId = await storeQuery(draft, place, editor.engine.value);
       await loadTree();
-      const created = workOf(queryId);
-      created.values.value = work.values.value;
+      const created = editorOf(queryId);
+      created.values.value = editor.values.value;
       go('hub', hubId.value ?? '', 'query', queryId);
       // The person saw rows of the draft, so the page of the query begins with its rows. It reports a failure of loading.
-      if (work.runner.state.value.status === 'done' && !work.writes)
+      if (editor.runner.state.value.status === 'done' && !editor.writes)
         void created.load().then(
           () => created.run(),
           () => undefined,
@@ -107,25 +107,25 @@ function useCreate(work: NewWork, place: Place) {
     }
   };
   const create = async () => {
-    const draft = work.draft.value;
+    const draft = editor.draft.value;
     if (busy || draft === undefined || draft.text.trim() === '') return;
     setBusy(true);
     setProblem(undefined);
-    if (await broken.check(work.checkedText(draft), () => store(draft))) await store(draft);
+    if (await broken.check(editor.checkedText(draft), () => store(draft))) await store(draft);
     else setBusy(false);
   };
   return { busy, problem, create, dialog: broken.dialog };
 }
 
 function NewQueryForm({ start }: { start: Start }) {
-  const work = useMemo(() => new NewWork(start), []);
+  const editor = useMemo(() => new NewQueryEditor(start), []);
   const [label, setLabel] = useState(start.label);
   const root = category('queries');
   const [parent, setParent] = useState(start.parentNodeId || root?.nodeId || '');
-  const { busy, problem, create, dialog } = useCreate(work, { label, parentNodeId: parent });
-  const run = useRun(work);
+  const { busy, problem, create, dialog } = useCreate(editor, { label, parentNodeId: parent });
+  const run = useRun(editor);
   useShortcuts(run.ask, create);
-  const draft = work.draft.value;
+  const draft = editor.draft.value;
   return (
     <div class="query-page">
       <PageHead title="New query">
@@ -136,16 +136,16 @@ function NewQueryForm({ start }: { start: Start }) {
         >
           Create query
         </button>
-        <RunButton work={work} run={run} isNext />
+        <RunButton editor={editor} run={run} isNext />
       </PageHead>
       <div class="new-place columns-3">
         <Field label="Name" value={label} onInput={setLabel} placeholder="Untitled query" autofocus />
-        <SourceChoice value={draft?.sourceId ?? ''} onChange={(sourceId) => work.edit({ sourceId })} />
+        <SourceChoice value={draft?.sourceId ?? ''} onChange={(sourceId) => editor.edit({ sourceId })} />
         <FolderChoice value={parent} onChange={setParent} />
       </div>
       {problem !== undefined && <ProblemBox problem={problem} />}
       <QueryWorkbench
-        work={work}
+        editor={editor}
         run={run}
         // The text that the form begins with may be a part of a statement.
         isChecked={draft?.text !== start.text}

@@ -7,8 +7,8 @@ import { restored } from '../../api/connection.ts';
 import type { Problem, TreeNode } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { may, needs } from '../../state/permissions.ts';
-import { type QueryWork, workOf } from '../../state/query-work.ts';
 import { go, route } from '../../state/route.ts';
+import { editorOf, type StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
 import { engineName } from '../../ui/format.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
@@ -25,11 +25,11 @@ import { ShortLink } from './short-link.tsx';
 import { copyLink, useAddress } from './use-address.ts';
 
 export function QueryPage({ queryId }: { queryId: string }) {
-  const work = workOf(queryId);
+  const editor = editorOf(queryId);
   const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     const stop = new AbortController();
-    work.load({ stop: stop.signal }).then(
+    editor.load({ stop: stop.signal }).then(
       () => {
         setProblem(undefined);
         // Another key or tab may have created it.
@@ -38,12 +38,12 @@ export function QueryPage({ queryId }: { queryId: string }) {
       (err) => !isAborted(err) && setProblem(problemOf(err)),
     );
     return () => stop.abort();
-  }, [work, restored.value]);
+  }, [editor, restored.value]);
   // Its page stays while the query runs; this one would be left with the address.
   if (problem?.code === 'SCOPE_DENIED') return <ShortLink queryId={queryId} />;
-  if (problem !== undefined && work.draft.value === undefined) return <ProblemBox problem={problem} />;
-  if (work.draft.value === undefined) return <Loading what="the query" />;
-  return <LoadedQuery work={work} />;
+  if (problem !== undefined && editor.draft.value === undefined) return <ProblemBox problem={problem} />;
+  if (editor.draft.value === undefined) return <Loading what="the query" />;
+  return <LoadedQuery editor={editor} />;
 }
 
 const tabs = [
@@ -56,30 +56,30 @@ const tabs = [
 ] as const;
 
 /** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
-function useUnsavedWarning(work: QueryWork): void {
+function useUnsavedWarning(editor: StoredQueryEditor): void {
   useEffect(() => {
-    const warn = (event: Event) => work.dirty.value && event.preventDefault();
+    const warn = (event: Event) => editor.dirty.value && event.preventDefault();
     addEventListener('beforeunload', warn);
     return () => removeEventListener('beforeunload', warn);
-  }, [work]);
+  }, [editor]);
 }
 
-function LoadedQuery({ work }: { work: QueryWork }) {
+function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
   const asked = useSignal<PendingDialog | undefined>(undefined);
   const [naming, setNaming] = useState(false);
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
   const show = (name: string) =>
-    go('hub', hubId.value ?? '', 'query', work.queryId, ...(name === 'query' ? [] : [name]));
-  const run = useRun(work);
-  const stored = work.stored.value;
-  const publishing = usePublishing(work);
-  useReread(work, run.asking);
+    go('hub', hubId.value ?? '', 'query', editor.queryId, ...(name === 'query' ? [] : [name]));
+  const run = useRun(editor);
+  const stored = editor.stored.value;
+  const publishing = usePublishing(editor);
+  useReread(editor, run.asking);
   useShortcuts(run.ask, publishing.open);
-  useUnsavedWarning(work);
-  useAddress(work);
-  const node = findNode(work.queryId)?.node;
-  const command = work.draft.value?.command ?? '';
-  const menu = menuOf(work, node, {
+  useUnsavedWarning(editor);
+  useAddress(editor);
+  const node = findNode(editor.queryId)?.node;
+  const command = editor.draft.value?.command ?? '';
+  const menu = menuOf(editor, node, {
     ask: (next) => {
       asked.value = next;
     },
@@ -90,27 +90,27 @@ function LoadedQuery({ work }: { work: QueryWork }) {
       <PageHead
         title={node?.label ?? stored?.meta.label}
         tags={[
-          `${reads(command) ? 'reads' : `writes: ${command}`} · ${engineName(work.engine.value)}`,
+          `${reads(command) ? 'reads' : `writes: ${command}`} · ${engineName(editor.engine.value)}`,
           may('queries:write') ? undefined : 'read-only key',
         ]}
-        warning={work.dirty.value ? 'Draft · not published' : undefined}
+        warning={editor.dirty.value ? 'Draft · not published' : undefined}
       >
         <Menu label="More actions" items={menu} />
-        <PublishAndRun work={work} run={run} publishing={publishing} isNext={tab !== 'use'} />
+        <PublishAndRun editor={editor} run={run} publishing={publishing} isNext={tab !== 'use'} />
       </PageHead>
       <Tabs label="Parts of the query" tabs={tabs} value={tab} onChange={show} />
-      <Notes work={work} onPublish={publishing.open} />
+      <Notes editor={editor} onPublish={publishing.open} />
       <div class="query-body">
         <div class="query-part">
-          <TabContent tab={tab} work={work} run={run} show={show} onSave={publishing.open} />
+          <TabContent tab={tab} editor={editor} run={run} show={show} onSave={publishing.open} />
         </div>
         {publishing.isOpen && (
-          <Later>{({ PublishPanel }) => <PublishPanel work={work} onClose={publishing.close} />}</Later>
+          <Later>{({ PublishPanel }) => <PublishPanel editor={editor} onClose={publishing.close} />}</Later>
         )}
       </div>
       {run.dialog}
       {naming && (
-        <Later>{({ PathDialog }) => <PathDialog work={work} onClose={() => setNaming(false)} />}</Later>
+        <Later>{({ PathDialog }) => <PathDialog editor={editor} onClose={() => setNaming(false)} />}</Later>
       )}
       <TreeDialog asked={asked} />
     </div>
@@ -118,15 +118,15 @@ function LoadedQuery({ work }: { work: QueryWork }) {
 }
 
 /** What the person must know of the query before anything else. */
-function Notes({ work, onPublish }: { work: QueryWork; onPublish(): void }) {
-  const stored = work.stored.value;
+function Notes({ editor, onPublish }: { editor: StoredQueryEditor; onPublish(): void }) {
+  const stored = editor.stored.value;
   return (
     <>
       {(stored?.state === 'broken' || stored?.drift !== undefined) && (
-        <Later>{({ DriftNote }) => <DriftNote work={work} />}</Later>
+        <Later>{({ DriftNote }) => <DriftNote editor={editor} />}</Later>
       )}
-      {work.conflict.value !== undefined && (
-        <Later>{({ ConflictView }) => <ConflictView work={work} onPublish={onPublish} />}</Later>
+      {editor.conflict.value !== undefined && (
+        <Later>{({ ConflictView }) => <ConflictView editor={editor} onPublish={onPublish} />}</Later>
       )}
     </>
   );
@@ -134,24 +134,24 @@ function Notes({ work, onPublish }: { work: QueryWork; onPublish(): void }) {
 
 interface TabContentProps {
   tab: string;
-  work: QueryWork;
+  editor: StoredQueryEditor;
   run: RunActions;
   show(tab: string): void;
   onSave(): void;
 }
 
-function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
+function TabContent({ tab, editor, run, show, onSave }: TabContentProps) {
   return (
     <>
-      {tab === 'query' && <StoredWorkbench work={work} run={run} onSave={onSave} />}
-      {tab === 'contract' && <Later>{({ ContractView }) => <ContractView work={work} />}</Later>}
+      {tab === 'query' && <StoredWorkbench editor={editor} run={run} onSave={onSave} />}
+      {tab === 'contract' && <Later>{({ ContractView }) => <ContractView editor={editor} />}</Later>}
       {tab === 'runs' && (
         <Later>
           {({ RunsView }) => (
             <RunsView
-              work={work}
+              editor={editor}
               onReuse={(past) => {
-                work.values.value = past.values;
+                editor.values.value = past.values;
                 show('query');
               }}
             />
@@ -159,33 +159,39 @@ function TabContent({ tab, work, run, show, onSave }: TabContentProps) {
         </Later>
       )}
       {tab === 'versions' && (
-        <Later>{({ VersionsView }) => <VersionsView work={work} chosen={route.value[5]} />}</Later>
+        <Later>{({ VersionsView }) => <VersionsView editor={editor} chosen={route.value[5]} />}</Later>
       )}
       {tab === 'statistics' && (
-        <Later>{({ StatisticsView }) => <StatisticsView queryId={work.queryId} />}</Later>
+        <Later>{({ StatisticsView }) => <StatisticsView queryId={editor.queryId} />}</Later>
       )}
-      {tab === 'use' && <Later>{({ UseView }) => <UseView work={work} />}</Later>}
+      {tab === 'use' && <Later>{({ UseView }) => <UseView editor={editor} />}</Later>}
     </>
   );
 }
 
-function StoredWorkbench({ work, run, onSave }: Pick<TabContentProps, 'work' | 'run' | 'onSave'>) {
-  const classifying = useClassify(work);
+function StoredWorkbench({ editor, run, onSave }: Pick<TabContentProps, 'editor' | 'run' | 'onSave'>) {
+  const classifying = useClassify(editor);
   return (
-    <QueryWorkbench work={work} run={run} saved={savedOf(work)} classifying={classifying} onSave={onSave} />
+    <QueryWorkbench
+      editor={editor}
+      run={run}
+      saved={savedOf(editor)}
+      classifying={classifying}
+      onSave={onSave}
+    />
   );
 }
 
 function menuOf(
-  work: QueryWork,
+  editor: StoredQueryEditor,
   node: TreeNode | undefined,
   { ask, onPath }: { ask(asked: PendingDialog): void; onPath(): void },
 ): MenuItem[] {
-  const { queryId } = work;
+  const { queryId } = editor;
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
   return [
-    { label: 'Copy link', run: () => void copyLink(work) },
+    { label: 'Copy link', run: () => void copyLink(editor) },
     { label: 'Path …', needs: 'queries:write', run: onPath },
     { label: 'Duplicate', needs: 'queries:write', run: () => go('hub', hub, 'new-query', 'from', queryId) },
     ...actions.map((action) => ({
@@ -198,9 +204,9 @@ function menuOf(
 }
 
 /** How the rows of the query are drawn. */
-const savedOf = (work: QueryWork): Saved => ({
-  presentation: work.stored.value?.config.presentation ?? {},
-  save: (change) => work.present(change),
+const savedOf = (editor: StoredQueryEditor): Saved => ({
+  presentation: editor.stored.value?.config.presentation ?? {},
+  save: (change) => editor.present(change),
 });
 
 interface Publishing {
@@ -210,33 +216,33 @@ interface Publishing {
 }
 
 /** Whether the step before publishing is open. It needs a draft, and no conflict about it. */
-function usePublishing(work: QueryWork): Publishing {
+function usePublishing(editor: StoredQueryEditor): Publishing {
   const [asked, setAsked] = useState(false);
-  const isPossible = canPublish(work);
+  const isPossible = canPublish(editor);
   const close = useCallback(() => setAsked(false), []);
   useEffect(() => {
     if (!isPossible) close();
   }, [isPossible]);
-  return { isOpen: asked && isPossible, open: () => setAsked(canPublish(work)), close };
+  return { isOpen: asked && isPossible, open: () => setAsked(canPublish(editor)), close };
 }
 
-const canPublish = (work: QueryWork): boolean =>
-  work.dirty.value && work.conflict.value === undefined && may('queries:write');
+const canPublish = (editor: StoredQueryEditor): boolean =>
+  editor.dirty.value && editor.conflict.value === undefined && may('queries:write');
 
 interface PublishAndRunProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   run: RunActions;
   publishing: Publishing;
   /** True if running may be the next thing to do. */
   isNext: boolean;
 }
 
-function PublishAndRun({ work, run, publishing, isNext }: PublishAndRunProps) {
-  const dirty = work.dirty.value;
+function PublishAndRun({ editor, run, publishing, isNext }: PublishAndRunProps) {
+  const dirty = editor.dirty.value;
   return (
     <>
       {dirty && (
-        <button type="button" class="quiet" onClick={() => work.revert()}>
+        <button type="button" class="quiet" onClick={() => editor.revert()}>
           Discard changes
         </button>
       )}
@@ -244,14 +250,14 @@ function PublishAndRun({ work, run, publishing, isNext }: PublishAndRunProps) {
         type="button"
         aria-expanded={publishing.isOpen}
         onClick={publishing.isOpen ? publishing.close : publishing.open}
-        {...needs('queries:write', !dirty || work.conflict.value !== undefined)}
+        {...needs('queries:write', !dirty || editor.conflict.value !== undefined)}
       >
         Publish …
       </button>
       <RunButton
-        work={work}
+        editor={editor}
         run={run}
-        isNext={isNext && !publishing.isOpen && work.conflict.value === undefined}
+        isNext={isNext && !publishing.isOpen && editor.conflict.value === undefined}
       />
     </>
   );

@@ -5,8 +5,8 @@ import { isAborted, problemOf } from '../../api/client.ts';
 import type { Column, Problem } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { may } from '../../state/permissions.ts';
-import { QueryWork } from '../../state/query-work.ts';
 import { linkTo } from '../../state/route.ts';
+import { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { category, hubId, walk } from '../../state/workspace.ts';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Loading } from '../../ui/page.tsx';
@@ -27,7 +27,7 @@ export interface QueryRows {
   uses: ColumnUse[];
   queryId: string;
   choose(queryId: string): void;
-  work: QueryWork | undefined;
+  editor: StoredQueryEditor | undefined;
   problem: Problem | undefined;
   /** A call was tried, so values that are missing are marked. */
   tried: boolean;
@@ -49,51 +49,51 @@ export function useQueryRows(uses: ColumnUse[]): QueryRows {
   const [tried, setTried] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   // What is stored counts, and not what is being edited on the page of the query.
-  const work = useMemo(() => (queryId === '' ? undefined : new QueryWork(queryId)), [queryId]);
+  const editor = useMemo(() => (queryId === '' ? undefined : new StoredQueryEditor(queryId)), [queryId]);
   useEffect(() => {
     setChosen({});
     setTried(false);
     setProblem(undefined);
     const stop = new AbortController();
-    work?.load({ stop: stop.signal }).catch((err) => !isAborted(err) && setProblem(problemOf(err)));
+    editor?.load({ stop: stop.signal }).catch((err) => !isAborted(err) && setProblem(problemOf(err)));
     return () => stop.abort();
-  }, [work]);
-  const columns = work?.signature.value?.columns ?? [];
+  }, [editor]);
+  const columns = editor?.signature.value?.columns ?? [];
   const columnFor = ({ member, defaultNames }: ColumnUse) =>
     chosen[member] ?? columns.find(({ name }) => defaultNames.includes(name.toLowerCase()))?.name ?? '';
-  const draft = work?.draft.value;
+  const draft = editor?.draft.value;
   const isReady =
     draft !== undefined && reads(draft.command) && uses.every((use) => columnFor(use).trim() !== '');
   const members = (): [string, string][] | undefined => {
     setTried(true);
-    if (work === undefined || focusFault(work)) return undefined;
+    if (editor === undefined || focusFault(editor)) return undefined;
     const named = uses.map((use): [string, string] => [use.member, JSON.stringify(columnFor(use))]);
-    return [['queryId', JSON.stringify(queryId)], ['context', work.sent.value.context], ...named];
+    return [['queryId', JSON.stringify(queryId)], ['context', editor.sent.value.context], ...named];
   };
   const setColumn = ({ member }: ColumnUse, name: string) => setChosen({ ...chosen, [member]: name });
-  return { uses, queryId, choose, work, problem, tried, columnFor, setColumn, isReady, members };
+  return { uses, queryId, choose, editor, problem, tried, columnFor, setColumn, isReady, members };
 }
 
 export function QueryRowsFields({ rows }: { rows: QueryRows }) {
-  const { work, problem } = rows;
-  const draft = work?.draft.value;
+  const { editor, problem } = rows;
+  const draft = editor?.draft.value;
   return (
     <>
       <QueryChoice value={rows.queryId} onChange={rows.choose} />
       {problem !== undefined && <ProblemBox problem={problem} />}
-      {work !== undefined && draft === undefined && problem === undefined && <Loading what="the query" />}
+      {editor !== undefined && draft === undefined && problem === undefined && <Loading what="the query" />}
       {draft !== undefined && !reads(draft.command) && (
         <p class="banner">This query writes. Choose one that only reads.</p>
       )}
-      {work !== undefined && draft !== undefined && reads(draft.command) && (
+      {editor !== undefined && draft !== undefined && reads(draft.command) && (
         <>
-          {work.fields.value.length > 0 && (
+          {editor.fields.value.length > 0 && (
             <fieldset class="values">
               <legend>Values of its variables</legend>
-              <VariableInputs work={work} shown={rows.tried} />
+              <VariableInputs editor={editor} shown={rows.tried} />
             </fieldset>
           )}
-          <ColumnChoices rows={rows} work={work} />
+          <ColumnChoices rows={rows} editor={editor} />
         </>
       )}
     </>
@@ -121,8 +121,8 @@ function QueryChoice({ value, onChange }: { value: string; onChange(queryId: str
 }
 
 /** A choice of the columns that the source describes; names to type if it does not. */
-function ColumnChoices({ rows, work }: { rows: QueryRows; work: QueryWork }) {
-  const signature = work.signature.value;
+function ColumnChoices({ rows, editor }: { rows: QueryRows; editor: StoredQueryEditor }) {
+  const signature = editor.signature.value;
   if (signature === undefined) return <Loading what="its columns" />;
   if (signature?.problem !== undefined)
     return (
@@ -145,8 +145,8 @@ function ColumnChoices({ rows, work }: { rows: QueryRows; work: QueryWork }) {
       {signature === null && (
         <p class="hint">
           The source did not describe the columns, so type their names.{' '}
-          {work.engine.value !== 'mongodb' && (
-            <button type="button" class="quiet" onClick={() => void work.describe()}>
+          {editor.engine.value !== 'mongodb' && (
+            <button type="button" class="quiet" onClick={() => void editor.describe()}>
               Ask again
             </button>
           )}

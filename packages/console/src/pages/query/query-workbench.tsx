@@ -6,8 +6,8 @@ import type { Problem } from '../../api/types.ts';
 import type { Checked } from '../../state/check.ts';
 import { reads } from '../../state/commands.ts';
 import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
-import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
+import type { QueryEditor } from '../../state/query-editor.ts';
 import type { Fault } from '../../ui/editor/protocol.ts';
 import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
@@ -18,10 +18,10 @@ import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
 import type { RunActions } from './run-actions.tsx';
-import { WorkArea } from './work-area.tsx';
+import { StatementArea } from './statement-area.tsx';
 
 interface WorkbenchProps {
-  work: DraftWork;
+  editor: QueryEditor;
   run: RunActions;
   /** Whether the draft is checked while it is edited. */
   isChecked?: boolean;
@@ -31,17 +31,24 @@ interface WorkbenchProps {
   onSave(): void;
 }
 
-export function QueryWorkbench({ work, run, isChecked = true, saved, classifying, onSave }: WorkbenchProps) {
-  const draft = work.draft.value;
-  const state = work.runner.state.value;
-  const label = work.label.value;
-  const checked = useDraftCheck(work, isChecked);
-  const faults = useFaults(work, state.problem, checked);
-  const downloading = useDownload(work, label);
+export function QueryWorkbench({
+  editor,
+  run,
+  isChecked = true,
+  saved,
+  classifying,
+  onSave,
+}: WorkbenchProps) {
+  const draft = editor.draft.value;
+  const state = editor.runner.state.value;
+  const label = editor.label.value;
+  const checked = useDraftCheck(editor, isChecked);
+  const faults = useFaults(editor, state.problem, checked);
+  const downloading = useDownload(editor, label);
   if (draft === undefined) return null;
   return (
     <>
-      <WorkArea work={work} run={run} faults={faults} onSave={onSave} />
+      <StatementArea editor={editor} run={run} faults={faults} onSave={onSave} />
       <CheckNote checked={checked} />
       <Results
         state={state}
@@ -50,8 +57,8 @@ export function QueryWorkbench({ work, run, isChecked = true, saved, classifying
         saved={saved}
         classifying={classifying}
         explain={
-          mayExplain(work)
-            ? () => <Later>{({ ExplainView }) => <ExplainView work={work} />}</Later>
+          mayExplain(editor)
+            ? () => <Later>{({ ExplainView }) => <ExplainView editor={editor} />}</Later>
             : undefined
         }
         onDownload={reads(draft.command) ? downloading : undefined}
@@ -63,7 +70,7 @@ export function QueryWorkbench({ work, run, isChecked = true, saved, classifying
 }
 
 /** The plan is that of the draft, which needs both scopes. */
-const mayExplain = ({ draft, engine }: DraftWork): boolean =>
+const mayExplain = ({ draft, engine }: QueryEditor): boolean =>
   engine.value !== 'mongodb' &&
   /^(SELECT|VALUES|TABLE)$/i.test(draft.value?.command ?? '') &&
   may('queries:write') &&
@@ -90,24 +97,24 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
 /**
  * The faults to mark in the editor: those of the edited text; if it is unchanged, those of the last run or description.
  */
-function useFaults(work: DraftWork, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
-  const told = work.signature.value?.problem;
-  const isDraft = work.isDraft.value;
+function useFaults(editor: QueryEditor, problem: Problem | undefined, checked: Checked | undefined): Fault[] {
+  const told = editor.signature.value?.problem;
+  const isDraft = editor.isDraft.value;
   return useMemo(() => {
     return faultsIn(isDraft ? (checked?.problems ?? []) : [problem ?? told ?? {}]);
   }, [problem, told, isDraft, checked]);
 }
 
-function useDownload(work: DraftWork, label: string) {
+function useDownload(editor: QueryEditor, label: string) {
   return (format: DownloadFormat) => {
-    const { target } = work;
+    const { target } = editor;
     if (target === undefined) return;
-    const { context } = work.sent.value;
-    download({ target, context, label, format, annotation: work.annotation }).then(
+    const { context } = editor.sent.value;
+    download({ target, context, label, format, annotation: editor.annotation }).then(
       (size) => notify(size === undefined ? 'Cancelled the download.' : `Downloaded ${bytes(size)}.`),
       (err) => {
         const { code, detail = 'The download failed.' } = problemOf(err);
-        if (code === 'VERSION_CHANGED') void work.outdated();
+        if (code === 'VERSION_CHANGED') void editor.outdated();
         notify(detail);
       },
     );

@@ -66,7 +66,7 @@ export function Results({
     <section class="results" aria-label="Result">
       <div class="result-bar">
         <Figures state={state} inSight={isTable ? inSight : undefined} isFiltered={filter.trim() !== ''} />
-        {state.keptAgeS !== undefined && onFresh !== undefined && (
+        {state.cachedAgeS !== undefined && onFresh !== undefined && (
           <button type="button" class="quiet" onClick={onFresh}>
             <Icon name="refresh" /> Run without the cache
           </button>
@@ -217,11 +217,11 @@ interface FiguresProps {
 }
 
 function Figures({ state, inSight, isFiltered }: FiguresProps) {
-  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, keptAgeS, isDraft } = state;
+  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, cachedAgeS, isDraft } = state;
   const now = useClock(status === 'running');
   if (status === 'idle') return <span class="figures">Not run yet</span>;
   const times = [
-    keptAgeS === undefined ? undefined : `from the cache, ${counted(keptAgeS, 'second')} old`,
+    cachedAgeS === undefined ? undefined : `from the cache, ${counted(cachedAgeS, 'second')} old`,
     databaseMs === undefined ? undefined : `database ${duration(databaseMs)}`,
     firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
     totalMs === undefined ? undefined : `all ${duration(totalMs)}`,

@@ -3,8 +3,8 @@
 import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { canDryRun } from '../../state/commands.ts';
-import type { DraftWork, RunOptions } from '../../state/draft-work.ts';
-import type { QueryWork } from '../../state/query-work.ts';
+import type { QueryEditor, RunOptions } from '../../state/query-editor.ts';
+import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { shownValues } from '../../state/variables.ts';
 import { sources } from '../../state/workspace.ts';
 import { focusFault } from './variables-panel.tsx';
@@ -22,39 +22,43 @@ export interface RunActions {
   runFresh(): void;
 }
 
-export function useRun(work: DraftWork): RunActions {
+export function useRun(editor: QueryEditor): RunActions {
   const [tried, setTried] = useState(false);
   const [asking, setAsking] = useState(false);
   const ask = () => {
     setTried(true);
-    if (focusFault(work)) return;
-    if (work.writes) setAsking(true);
-    else void work.run();
+    if (focusFault(editor)) return;
+    if (editor.writes) setAsking(true);
+    else void editor.run();
     // On a phone, the rows are below the statement and the variables.
     if (matchMedia('(max-width: 760px)').matches) document.querySelector('.results')?.scrollIntoView();
   };
   const dialog = asking && (
-    <RunDialog work={work} onRun={(options) => void work.run(options)} onClose={() => setAsking(false)} />
+    <RunDialog
+      editor={editor}
+      onRun={(options) => void editor.run(options)}
+      onClose={() => setAsking(false)}
+    />
   );
-  return { tried, asking, dialog, ask, runFresh: () => void work.run({ fresh: true }) };
+  return { tried, asking, dialog, ask, runFresh: () => void editor.run({ fresh: true }) };
 }
 
 interface RunDialogProps {
-  work: DraftWork;
+  editor: QueryEditor;
   onRun(options: RunOptions): void;
   onClose(): void;
 }
 
-function RunDialog({ work, onRun, onClose }: RunDialogProps) {
-  const { text = '', command = '', sourceId = '' } = work.draft.value ?? {};
+function RunDialog({ editor, onRun, onClose }: RunDialogProps) {
+  const { text = '', command = '', sourceId = '' } = editor.draft.value ?? {};
   return (
     <WriteDialog
       command={command}
       source={sources.value.find((one) => one.sourceId === sourceId)?.label ?? 'its source'}
       text={text}
-      values={shownValues(work.fields.value, work.sent.value)}
-      canDryRun={canDryRun(command, work.engine.value)}
-      isDraft={work.isDraft.value}
+      values={shownValues(editor.fields.value, editor.sent.value)}
+      canDryRun={canDryRun(command, editor.engine.value)}
+      isDraft={editor.isDraft.value}
       onRun={onRun}
       onClose={onClose}
     />
@@ -62,16 +66,16 @@ function RunDialog({ work, onRun, onClose }: RunDialogProps) {
 }
 
 /** Reads the query again when the tab becomes visible. What the dialog shows stays: if it is outdated, the hub refuses it. */
-export function useReread(work: QueryWork, asking: boolean): void {
+export function useReread(editor: StoredQueryEditor, asking: boolean): void {
   useEffect(() => {
     const reread = () => {
       if (document.visibilityState !== 'visible') return;
       // Without an answer, the page shows what it has, and the hub refuses to run it if it is outdated.
-      work.load(asking ? { adopt: 'never' } : {}).catch(() => undefined);
+      editor.load(asking ? { adopt: 'never' } : {}).catch(() => undefined);
     };
     document.addEventListener('visibilitychange', reread);
     return () => document.removeEventListener('visibilitychange', reread);
-  }, [work, asking]);
+  }, [editor, asking]);
 }
 
 /** Ctrl+Enter and Ctrl+S work in all parts of the page. */

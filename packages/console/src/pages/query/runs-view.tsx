@@ -1,7 +1,7 @@
 /** The runs of this tab. */
 
-import type { QueryWork } from '../../state/query-work.ts';
 import type { PastRun } from '../../state/run.ts';
+import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { count, duration } from '../../ui/format.ts';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
 
@@ -14,8 +14,8 @@ const words: Record<PastRun['status'], string> = {
   cancelled: 'cancelled',
 };
 
-export function RunsView({ work, onReuse }: { work: QueryWork; onReuse(run: PastRun): void }) {
-  const runs = work.runner.past.value;
+export function RunsView({ editor, onReuse }: { editor: StoredQueryEditor; onReuse(run: PastRun): void }) {
+  const runs = editor.runner.past.value;
   if (runs.length === 0)
     return <p class="page empty">No runs in this tab yet. They are listed here until the tab is closed.</p>;
   return (

@@ -3,8 +3,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { addressOf, part } from '../../api/client.ts';
 import { fromAddress, toAddress } from '../../state/address-values.ts';
-import type { QueryWork } from '../../state/query-work.ts';
 import { addressQuery, route, setAddressQuery } from '../../state/route.ts';
+import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { copyText } from '../../ui/copy.tsx';
 import { notify } from '../../ui/notice.tsx';
 
@@ -12,34 +12,36 @@ import { notify } from '../../ui/notice.tsx';
 const pauseMs = 150;
 
 /** The query must be loaded, because its variables say which values are secret. */
-export function useAddress(work: QueryWork): void {
+export function useAddress(editor: StoredQueryEditor): void {
   const given = addressQuery.value;
   /** What this page wrote last. Meanwhile the values may have changed again, so it must not come back to them. */
   const own = useRef<string | undefined>(undefined);
   useEffect(() => {
     if (given === '' || given === own.current) return;
-    const fields = work.fields.peek();
-    const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, work.values.peek()[key]]);
-    work.values.value = { ...Object.fromEntries(secrets), ...fromAddress(given, fields) };
-  }, [work, given]);
-  const written = toAddress(work.fields.value, work.values.value);
+    const fields = editor.fields.peek();
+    const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, editor.values.peek()[key]]);
+    editor.values.value = { ...Object.fromEntries(secrets), ...fromAddress(given, fields) };
+  }, [editor, given]);
+  const written = toAddress(editor.fields.value, editor.values.value);
   const path = route.value;
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (path[3] !== work.queryId) return;
+      if (path[3] !== editor.queryId) return;
       own.current = written;
       setAddressQuery(written);
     }, pauseMs);
     return () => clearTimeout(timer);
-  }, [work, written, path]);
+  }, [editor, written, path]);
 }
 
 /** Copies a link that opens the query with its values. */
-export async function copyLink(work: QueryWork): Promise<void> {
-  const fields = work.fields.value;
-  const query = toAddress(fields, work.values.value);
-  const link = `${addressOf('')}#/q/${part(work.queryId)}${query === '' ? '' : `?${query}`}`;
-  const isPartial = fields.some(({ key, secret }) => secret === true && work.values.value[key] !== undefined);
+export async function copyLink(editor: StoredQueryEditor): Promise<void> {
+  const fields = editor.fields.value;
+  const query = toAddress(fields, editor.values.value);
+  const link = `${addressOf('')}#/q/${part(editor.queryId)}${query === '' ? '' : `?${query}`}`;
+  const isPartial = fields.some(
+    ({ key, secret }) => secret === true && editor.values.value[key] !== undefined,
+  );
   const words = isPartial ? 'Copied the link, without the secret values.' : 'Copied the link.';
   notify((await copyText(link)) ? words : link);
 }

@@ -3,8 +3,7 @@
 import { variableTypes } from '@datahub/contract/variable-types';
 import { useState } from 'preact/hooks';
 import { parseExact, toText } from '../../api/exact.ts';
-import type { Variable } from '../../api/types.ts';
-import type { DraftWork } from '../../state/draft-work.ts';
+import type { QueryEditor } from '../../state/query-editor.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
@@ -20,8 +19,16 @@ function typedValue(text: string, type: string, list: boolean): unknown {
   return parseExact(text);
 }
 
-export function VariableDialog({ work, name, onClose }: { work: DraftWork; name: string; onClose(): void }) {
-  const declared = work.draft.value?.context.find(({ key }) => key === name);
+export function VariableDialog({
+  editor,
+  name,
+  onClose,
+}: {
+  editor: QueryEditor;
+  name: string;
+  onClose(): void;
+}) {
+  const declared = editor.draft.value?.context.find(({ key }) => key === name);
   const [type, setType] = useState(declared?.type?.replace(/\[\]$/, '') ?? '');
   const [list, setList] = useState(declared?.type?.endsWith('[]') ?? false);
   const [required, setRequired] = useState(declared?.required ?? false);
@@ -32,7 +39,7 @@ export function VariableDialog({ work, name, onClose }: { work: DraftWork; name:
   const submit = async () => {
     const value = typedValue(fallback.trim(), type, list);
     const allowed = choices.split('\n').filter((line) => line.trim() !== '');
-    const next: Variable = {
+    editor.declare({
       key: name,
       // Members that are undefined are left out.
       type: type === '' ? undefined : list ? `${type}[]` : type,
@@ -42,12 +49,7 @@ export function VariableDialog({ work, name, onClose }: { work: DraftWork; name:
       enum: allowed.length === 0 ? undefined : allowed.map((one) => typedValue(one.trim(), type, false)),
       description: description === '' ? undefined : description,
       secret: secret || undefined,
-    };
-    const context = work.draft.value?.context ?? [];
-    const others = context.some(({ key }) => key === name)
-      ? context.map((one) => (one.key === name ? next : one))
-      : [...context, next];
-    work.edit({ context: others });
+    });
   };
   const types = [['', 'Any'], ...variableTypes.map((one) => [one, one])] as [string, string][];
   return (

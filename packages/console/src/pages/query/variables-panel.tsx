@@ -2,8 +2,8 @@
 
 import { useId, useState } from 'preact/hooks';
 import { toText } from '../../api/exact.ts';
-import type { DraftWork } from '../../state/draft-work.ts';
 import { may } from '../../state/permissions.ts';
+import type { QueryEditor } from '../../state/query-editor.ts';
 import {
   defaultText,
   isBooleanType,
@@ -15,46 +15,46 @@ import { Chips } from '../../ui/chips.tsx';
 import { Icon } from '../../ui/icons.tsx';
 import { VariableDialog } from './variable-dialog.tsx';
 
-export function VariablesPanel({ work, shown }: { work: DraftWork; shown: boolean }) {
+export function VariablesPanel({ editor, shown }: { editor: QueryEditor; shown: boolean }) {
   const [edited, setEdited] = useState<string>();
   return (
     <section class="variables" aria-label="Variables">
       <h2>Variables</h2>
-      {work.fields.value.length === 0 && (
+      {editor.fields.value.length === 0 && (
         <p class="hint">
           No variables yet. Write <code>:name</code> in place of a value. The driver binds the value, so it
           never becomes part of the text.
         </p>
       )}
-      <VariableInputs work={work} shown={shown} onEdit={may('queries:write') ? setEdited : undefined} />
+      <VariableInputs editor={editor} shown={shown} onEdit={may('queries:write') ? setEdited : undefined} />
       {edited !== undefined && (
-        <VariableDialog work={work} name={edited} onClose={() => setEdited(undefined)} />
+        <VariableDialog editor={editor} name={edited} onClose={() => setEdited(undefined)} />
       )}
     </section>
   );
 }
 
 interface InputsProps {
-  work: DraftWork;
+  editor: QueryEditor;
   /** Shows what is wrong with values that were not typed yet, too. */
   shown: boolean;
   /** Declares a variable. Without it, only values can be given. */
   onEdit?: ((name: string) => void) | undefined;
 }
 
-export function VariableInputs({ work, shown, onEdit }: InputsProps) {
-  const { faults } = work.sent.value;
-  const values = work.values.value;
+export function VariableInputs({ editor, shown, onEdit }: InputsProps) {
+  const { faults } = editor.sent.value;
+  const values = editor.values.value;
   return (
     <>
-      {work.fields.value.map((field) => (
+      {editor.fields.value.map((field) => (
         <VariableInput
           key={field.key}
           field={field}
           value={values[field.key]}
           fault={shown || values[field.key] !== undefined ? faults[field.key] : undefined}
           onChange={(value) => {
-            work.values.value = { ...work.values.value, [field.key]: value };
+            editor.values.value = { ...editor.values.value, [field.key]: value };
           }}
           onEdit={onEdit && (() => onEdit(field.key))}
         />
@@ -64,7 +64,7 @@ export function VariableInputs({ work, shown, onEdit }: InputsProps) {
 }
 
 /** Moves the focus to the first variable whose value is missing or does not fit. False if there is none. */
-export function focusFault({ sent }: DraftWork): boolean {
+export function focusFault({ sent }: QueryEditor): boolean {
   const [first] = Object.keys(sent.value.faults);
   if (first === undefined) return false;
   const field = document.querySelector(`[data-variable="${CSS.escape(first)}"]`);

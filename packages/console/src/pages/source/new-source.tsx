@@ -20,7 +20,7 @@ export function NewSource() {
   const [problem, setProblem] = useState<Problem>();
   const [faults, setFaults] = useState<FormFaults>({});
   const hub = hubId.value ?? '';
-  const attempt = async (shown: HTMLFormElement, work: () => Promise<string>) => {
+  const attempt = async (shown: HTMLFormElement, save: () => Promise<string>) => {
     const seen = faultsOfForm(form);
     setFaults(seen);
     if (Object.keys(seen).length > 0) {
@@ -30,7 +30,7 @@ export function NewSource() {
     setBusy(true);
     setProblem(undefined);
     try {
-      const sourceId = await work();
+      const sourceId = await save();
       await loadTree();
       go('hub', hub, 'source', sourceId);
     } catch (err) {

@@ -202,7 +202,7 @@ describe('a name', () => {
   });
 });
 
-describe('the door', () => {
+describe('the SOCKS proxy', () => {
   it('is no source, and lets in nobody without its password', async () => {
     const [primary] = (await startSet()) as [Member];
     const { connect, engine, dials } = createReaching();
@@ -222,7 +222,7 @@ describe('the door', () => {
 
 async function portOf({ owns }: ReturnType<typeof createMongodbEngine>): Promise<number> {
   for (let port = 1_024; port < 65_536; port++) if (owns?.('127.0.0.1', port)) return port;
-  throw new Error('no door');
+  throw new Error('no proxy');
 }
 
 describe('a log-in', () => {

@@ -1,15 +1,21 @@
 /** Which classifier labels the rows, and how often it was right. */
 
 import type { Annotation } from '../../../state/annotation.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
 import { linkTo } from '../../../state/route.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { counted } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { MeasuredAccuracy } from '../../classifier/measured-accuracy.tsx';
 
-export function AnnotationNote({ work, annotation }: { work: QueryWork; annotation: Annotation }) {
-  const { corrected = 0 } = work.runner.state.value;
+export function AnnotationNote({
+  editor,
+  annotation,
+}: {
+  editor: StoredQueryEditor;
+  annotation: Annotation;
+}) {
+  const { corrected = 0 } = editor.runner.state.value;
   const { classifierId, name, text } = annotation;
   return (
     <p class="annotation-note">
@@ -18,7 +24,7 @@ export function AnnotationNote({ work, annotation }: { work: QueryWork; annotati
         <MeasuredAccuracy classifierId={classifierId} revision={corrected} /> Open a label to correct it.
         {corrected > 0 && ` You corrected ${counted(corrected, 'label')}; run again to see what it learned.`}
       </span>
-      <button type="button" class="quiet" onClick={() => work.annotate(undefined)}>
+      <button type="button" class="quiet" onClick={() => editor.annotate(undefined)}>
         <Icon name="close" /> Remove the labels
       </button>
     </p>

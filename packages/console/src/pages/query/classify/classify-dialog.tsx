@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks';
 import { callList } from '../../../api/client.ts';
 import type { Classifier } from '../../../api/types.ts';
 import { labelName } from '../../../state/annotation.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
 import { linkTo } from '../../../state/route.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { Choice } from '../../../ui/field.tsx';
@@ -15,22 +15,22 @@ import { Loading } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
 
 interface ClassifyDialogProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   column: string;
   onClose(): void;
 }
 
-export function ClassifyDialog({ work, column, onClose }: ClassifyDialogProps) {
+export function ClassifyDialog({ editor, column, onClose }: ClassifyDialogProps) {
   const loaded = useLoad((signal) => callList<Classifier>('v1/classifiers', { signal }), []);
   const [chosen, choose] = useState('');
   const known = loaded.value ?? [];
   const classifier = known.find(({ classifierId }) => classifierId === chosen) ?? known[0];
   const classify = async () => {
     if (classifier === undefined) return;
-    const columns = work.runner.state.value.store?.columns ?? [];
+    const columns = editor.runner.state.value.store?.columns ?? [];
     const taken = columns.filter(({ added }) => added === undefined).map(({ name }) => name);
     const name = classifier.name || 'Classifier';
-    work.annotate({
+    editor.annotate({
       classifierId: classifier.classifierId,
       name,
       text: column,

@@ -4,9 +4,9 @@ import type { ComponentChild } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Annotation } from '../../../state/annotation.ts';
 import { may } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
 import type { GridColumn } from '../../../state/rows/row-store.ts';
 import { textOf } from '../../../state/rows/scan.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import type { MenuItem } from '../../../ui/menu.tsx';
 import { Later } from '../../lazy.tsx';
 
@@ -25,18 +25,18 @@ interface Labelled {
 }
 
 /** Only the rows of stored queries that read are labelled. */
-export function useClassify(work: QueryWork): Classifying {
+export function useClassify(editor: StoredQueryEditor): Classifying {
   const [column, setColumn] = useState<string>();
   const [labelled, setLabelled] = useState<Labelled>();
-  const { annotation } = work.runner.state.value;
-  const isPossible = !work.isDraft.value && !work.writes && may('classifiers:predict');
+  const { annotation } = editor.runner.state.value;
+  const isPossible = !editor.isDraft.value && !editor.writes && may('classifiers:predict');
   const columnItems = ({ name, numeric, added }: GridColumn): MenuItem[] => {
     if (!isPossible || numeric) return [];
-    if (added !== undefined) return [{ label: 'Remove the labels', run: () => work.annotate(undefined) }];
+    if (added !== undefined) return [{ label: 'Remove the labels', run: () => editor.annotate(undefined) }];
     return [{ label: 'Classify this column …', run: () => setColumn(name) }];
   };
   const onLabel = (row: number) => {
-    if (annotation !== undefined) setLabelled(labelledIn(work, annotation, row));
+    if (annotation !== undefined) setLabelled(labelledIn(editor, annotation, row));
   };
   const close = () => {
     setColumn(undefined);
@@ -46,13 +46,13 @@ export function useClassify(work: QueryWork): Classifying {
     columnItems,
     onLabel,
     note: annotation && (
-      <Later>{({ AnnotationNote }) => <AnnotationNote work={work} annotation={annotation} />}</Later>
+      <Later>{({ AnnotationNote }) => <AnnotationNote editor={editor} annotation={annotation} />}</Later>
     ),
     dialog: (
       <>
         {column !== undefined && (
           <Later>
-            {({ ClassifyDialog }) => <ClassifyDialog work={work} column={column} onClose={close} />}
+            {({ ClassifyDialog }) => <ClassifyDialog editor={editor} column={column} onClose={close} />}
           </Later>
         )}
         {labelled !== undefined && annotation !== undefined && (
@@ -61,7 +61,7 @@ export function useClassify(work: QueryWork): Classifying {
               <CorrectDialog
                 classifier={annotation}
                 {...labelled}
-                onCorrected={(label) => work.runner.correct(labelled.row, label)}
+                onCorrected={(label) => editor.runner.correct(labelled.row, label)}
                 onClose={close}
               />
             )}
@@ -73,8 +73,8 @@ export function useClassify(work: QueryWork): Classifying {
 }
 
 /** The hub classifies a value that is no text by its JSON text. */
-function labelledIn(work: QueryWork, { text, as }: Annotation, row: number): Labelled | undefined {
-  const { store } = work.runner.state.value;
+function labelledIn(editor: StoredQueryEditor, { text, as }: Annotation, row: number): Labelled | undefined {
+  const { store } = editor.runner.state.value;
   if (store === undefined) return undefined;
   const cells = store.cells(row);
   const jsonOf = (name: string) => cells[store.columns.findIndex((one) => one.name === name)];

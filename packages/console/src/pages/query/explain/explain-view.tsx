@@ -1,9 +1,9 @@
 /** The plan of the database for the statement in the editor, as a tree with times. */
 
 import { callJson, part } from '../../../api/client.ts';
-import type { DraftWork } from '../../../state/draft-work.ts';
 import { may } from '../../../state/permissions.ts';
-import { QueryWork } from '../../../state/query-work.ts';
+import type { QueryEditor } from '../../../state/query-editor.ts';
+import { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { count, duration } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
@@ -17,19 +17,19 @@ import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
 /** MySQL measures only in a form that is no JSON. */
 const measures = (engine: string): boolean => engine === 'postgres' || engine === 'mariadb';
 
-async function explain(work: DraftWork, signal: AbortSignal): Promise<unknown> {
-  const { text = '', command, context, sourceId } = work.draft.value ?? {};
+async function explain(editor: QueryEditor, signal: AbortSignal): Promise<unknown> {
+  const { text = '', command, context, sourceId } = editor.draft.value ?? {};
   const draft = { sourceId, query: text, command, context };
-  const options = { explain: true, analyze: measures(work.engine.value) ? true : undefined };
+  const options = { explain: true, analyze: measures(editor.engine.value) ? true : undefined };
   // The values keep their digits.
-  const body = `${JSON.stringify({ ...draft, options }).slice(0, -1)},"values":${work.sent.value.context}}`;
+  const body = `${JSON.stringify({ ...draft, options }).slice(0, -1)},"values":${editor.sent.value.context}}`;
   return (await callJson<{ plan: unknown }>('v1/queries/try', { body, signal })).plan;
 }
 
-export function ExplainView({ work }: { work: DraftWork }) {
-  const loaded = useLoad((signal) => explain(work, signal), [work]);
+export function ExplainView({ editor }: { editor: QueryEditor }) {
+  const loaded = useLoad((signal) => explain(editor, signal), [editor]);
   const tree = loaded.value === undefined ? undefined : readPlan(loaded.value);
-  const engine = work.engine.value;
+  const engine = editor.engine.value;
   return (
     <div class="explain">
       <div class="explain-head">
@@ -49,7 +49,7 @@ export function ExplainView({ work }: { work: DraftWork }) {
       {loaded.value !== undefined && tree === undefined && (
         <CopyBlock label="Plan" text={JSON.stringify(loaded.value, null, 2)} />
       )}
-      {work instanceof QueryWork && may('queries:read') && <Versions queryId={work.queryId} />}
+      {editor instanceof StoredQueryEditor && may('queries:read') && <Versions queryId={editor.queryId} />}
     </div>
   );
 }

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { problemOf } from '../../../api/client.ts';
 import type { Problem } from '../../../api/types.ts';
 import { type Checked, type ContractChange, check } from '../../../state/check.ts';
-import type { Draft } from '../../../state/draft-work.ts';
 import { needs } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { Draft } from '../../../state/query-editor.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { Tick } from '../../../ui/field.tsx';
 import { moment } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
@@ -31,24 +31,24 @@ function useSettled(draft: Draft): Draft {
   return settled;
 }
 
-export function PublishPanel({ work, onClose }: { work: QueryWork; onClose(): void }) {
-  const draft = work.draft.value;
-  const published = work.published.value;
+export function PublishPanel({ editor, onClose }: { editor: StoredQueryEditor; onClose(): void }) {
+  const draft = editor.draft.value;
+  const published = editor.published.value;
   if (draft === undefined || published === undefined) return null;
-  return <Panel work={work} draft={draft} published={published} onClose={onClose} />;
+  return <Panel editor={editor} draft={draft} published={published} onClose={onClose} />;
 }
 
 interface PanelProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   draft: Draft;
   published: Draft;
   onClose(): void;
 }
 
-function Panel({ work, draft, published, onClose }: PanelProps) {
+function Panel({ editor, draft, published, onClose }: PanelProps) {
   const settled = useSettled(draft);
-  const checked = useLoad((signal) => check(work.checkedText(settled), signal), [settled, published]);
-  const version = work.version.value;
+  const checked = useLoad((signal) => check(editor.checkedText(settled), signal), [settled, published]);
+  const version = editor.version.value;
   const isReady = settled === draft && !checked.loading;
   const panel = usePanelKeys(onClose);
   return (
@@ -68,14 +68,14 @@ function Panel({ work, draft, published, onClose }: PanelProps) {
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
       <div class="publish-facts" tabIndex={0} role="region" aria-label="What changes">
-        <TextChanges label={work.label.value} before={published} after={draft} />
+        <TextChanges label={editor.label.value} before={published} after={draft} />
         <ContractChanges checked={checked.value} problem={checked.problem} />
-        <RowChanges work={work} draft={settled} checked={checked.value} />
-        <Callers queryId={work.queryId} />
+        <RowChanges editor={editor} draft={settled} checked={checked.value} />
+        <Callers queryId={editor.queryId} />
       </div>
       <PublishBar
         key={JSON.stringify(checked.value?.changes ?? []) + JSON.stringify(checked.value?.problems ?? [])}
-        work={work}
+        editor={editor}
         checked={checked.value}
         isReady={isReady}
         onClose={onClose}
@@ -104,20 +104,20 @@ function usePanelKeys(onClose: () => void) {
 }
 
 interface BarProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   checked: Checked | undefined;
   /** False until the draft that is shown was checked. */
   isReady: boolean;
   onClose(): void;
 }
 
-function PublishBar({ work, checked, isReady, onClose }: BarProps) {
+function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
   const [agreed, setAgreed] = useState(false);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
   const button = useRef<HTMLButtonElement>(null);
   const risk = riskOf(checked);
-  const isDisabled = busy || !isReady || !work.dirty.value || (risk !== undefined && !agreed);
+  const isDisabled = busy || !isReady || !editor.dirty.value || (risk !== undefined && !agreed);
   useEffect(() => {
     // Whoever opened the panel by a key goes on by Enter.
     if (!isDisabled && document.activeElement?.closest('.publish-head')) button.current?.focus();
@@ -126,14 +126,14 @@ function PublishBar({ work, checked, isReady, onClose }: BarProps) {
     setBusy(true);
     setProblem(undefined);
     try {
-      await work.publish();
-      const number = work.version.value?.number;
+      await editor.publish();
+      const number = editor.version.value?.number;
       notify(number === undefined ? 'Published.' : `Published version ${number}.`);
       onClose();
     } catch (err) {
       setBusy(false);
       // The page shows both texts.
-      if (work.conflict.value !== undefined) onClose();
+      if (editor.conflict.value !== undefined) onClose();
       else setProblem(problemOf(err));
     }
   };

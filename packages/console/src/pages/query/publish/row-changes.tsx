@@ -3,26 +3,26 @@
 import { toText } from '../../../api/exact.ts';
 import { type Checked, check, type RowDifference } from '../../../state/check.ts';
 import { reads } from '../../../state/commands.ts';
-import type { Draft } from '../../../state/draft-work.ts';
 import { may } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { Draft } from '../../../state/query-editor.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { count } from '../../../ui/format.ts';
 import { useLoad } from '../../../ui/load.tsx';
 import { Scrolling, TableHead } from '../../../ui/page.tsx';
 import { Fact } from './fact.tsx';
 
 interface RowChangesProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   draft: Draft;
   checked: Checked | undefined;
 }
 
 /** Why the rows are not compared. */
-function reasonNot({ work, draft, checked }: RowChangesProps): string | undefined {
+function reasonNot({ editor, draft, checked }: RowChangesProps): string | undefined {
   if (!reads(draft.command)) return 'not compared, because it writes';
-  if (work.engine.value === 'mongodb') return 'MongoDB has no snapshot to compare them in';
+  if (editor.engine.value === 'mongodb') return 'MongoDB has no snapshot to compare them in';
   if (!may('queries:execute')) return 'this key may not read rows';
-  const missing = Object.keys(work.sent.value.faults);
+  const missing = Object.keys(editor.sent.value.faults);
   if (missing.length > 0) return `give ${missing.join(', ')} a value to compare them`;
   if (checked?.problems.some(({ severity }) => severity === 'error')) return 'none, it does not run';
   return undefined;
@@ -35,15 +35,15 @@ export function RowChanges(props: RowChangesProps) {
   return <ComparedRows {...props} />;
 }
 
-function ComparedRows({ work, draft }: RowChangesProps) {
-  const { context } = work.sent.value;
+function ComparedRows({ editor, draft }: RowChangesProps) {
+  const { context } = editor.sent.value;
   const loaded = useLoad(
     async (signal) => {
-      const text = JSON.stringify(work.checkedText(draft));
+      const text = JSON.stringify(editor.checkedText(draft));
       const body = `${text.slice(0, -1)},"diff":true,"values":${context}}`;
       return (await check(body, signal)).diff;
     },
-    [draft, context, work.published.value],
+    [draft, context, editor.published.value],
   );
   if (loaded.problem !== undefined) {
     return (

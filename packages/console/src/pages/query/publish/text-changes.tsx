@@ -1,7 +1,7 @@
 /** What a draft changes in the text and the settings of a query. */
 
 import { useMemo } from 'preact/hooks';
-import type { Draft } from '../../../state/draft-work.ts';
+import type { Draft } from '../../../state/query-editor.ts';
 import { sources } from '../../../state/workspace.ts';
 import { count } from '../../../ui/format.ts';
 import { DifferenceTable } from '../versions/comparison.tsx';

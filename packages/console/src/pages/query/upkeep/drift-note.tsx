@@ -4,12 +4,12 @@ import { useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../../api/client.ts';
 import type { Drift } from '../../../api/types.ts';
 import { needs } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { notify } from '../../../ui/notice.tsx';
 
-export function DriftNote({ work }: { work: QueryWork }) {
+export function DriftNote({ editor }: { editor: StoredQueryEditor }) {
   const [busy, setBusy] = useState(false);
-  const stored = work.stored.value;
+  const stored = editor.stored.value;
   if (stored === undefined) return null;
   const { state, problem, drift = [] } = stored;
   const isBroken = state === 'broken';
@@ -18,9 +18,9 @@ export function DriftNote({ work }: { work: QueryWork }) {
     setBusy(true);
     try {
       await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {} });
-      await work.load({ adopt: 'never' });
-      await work.describe();
-      notify(stillWrong(work) ? 'Checked: it is as before.' : 'Checked: the query works again.');
+      await editor.load({ adopt: 'never' });
+      await editor.describe();
+      notify(stillWrong(editor) ? 'Checked: it is as before.' : 'Checked: the query works again.');
     } catch (err) {
       notify(problemOf(err).detail ?? 'The check failed.');
     } finally {
@@ -55,7 +55,7 @@ export function DriftNote({ work }: { work: QueryWork }) {
   );
 }
 
-const stillWrong = ({ stored }: QueryWork): boolean =>
+const stillWrong = ({ stored }: StoredQueryEditor): boolean =>
   stored.value?.state === 'broken' || (stored.value?.drift ?? []).length > 0;
 
 /** Such as `total: numeric became text`. */

@@ -2,18 +2,18 @@
 
 import { useState } from 'preact/hooks';
 import { call, part } from '../../../api/client.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { Field } from '../../../ui/field.tsx';
 import { notify } from '../../../ui/notice.tsx';
 
-export function PathDialog({ work, onClose }: { work: QueryWork; onClose(): void }) {
-  const meta = work.stored.value?.meta;
+export function PathDialog({ editor, onClose }: { editor: StoredQueryEditor; onClose(): void }) {
+  const meta = editor.stored.value?.meta;
   const [path, setPath] = useState(meta?.path ?? '');
   const submit = async () => {
     const body = { meta: { path: path.trim() === '' ? null : path.trim() } };
-    await call(`v1/queries/${part(work.queryId)}`, { method: 'PUT', body });
-    await work.load({ adopt: 'never' });
+    await call(`v1/queries/${part(editor.queryId)}`, { method: 'PUT', body });
+    await editor.load({ adopt: 'never' });
     notify(path.trim() === '' ? 'Removed the path.' : 'Set the path.');
   };
   return (

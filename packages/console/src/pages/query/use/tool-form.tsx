@@ -4,13 +4,13 @@ import { useState } from 'preact/hooks';
 import { problemOf } from '../../../api/client.ts';
 import type { Problem } from '../../../api/types.ts';
 import { needs } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { Field } from '../../../ui/field.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
 import { toolNameOf } from './forms.ts';
 
-export function ToolForm({ work }: { work: QueryWork }) {
-  const stored = work.stored.value;
+export function ToolForm({ editor }: { editor: StoredQueryEditor }) {
+  const stored = editor.stored.value;
   const tool = stored?.config.tool ?? undefined;
   const [name, setName] = useState(tool?.name ?? toolNameOf(stored?.meta.label ?? ''));
   const [description, setDescription] = useState(tool?.description ?? '');
@@ -18,7 +18,7 @@ export function ToolForm({ work }: { work: QueryWork }) {
   const isSame = name === tool?.name && description === tool?.description;
   const save = async (change: { name: string; description: string } | null) => {
     setProblem(undefined);
-    await work.setTool(change).catch((err) => setProblem(problemOf(err)));
+    await editor.setTool(change).catch((err) => setProblem(problemOf(err)));
   };
   const submit = (event: Event) => {
     event.preventDefault();

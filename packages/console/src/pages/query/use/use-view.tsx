@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { addressOf, problemOf } from '../../../api/client.ts';
 import { reads } from '../../../state/commands.ts';
 import { needs } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { counted } from '../../../ui/format.ts';
@@ -23,26 +23,26 @@ const tabs = formNames.map((name) => [name, name] as const);
 /** The key that a form carries: pages have keys of their own. */
 type Keys = Partial<Record<'pages' | 'programs', MadeKey>>;
 
-export function UseView({ work }: { work: QueryWork }) {
+export function UseView({ editor }: { editor: StoredQueryEditor }) {
   const [name, setName] = useState<FormName>('Link');
   const [tried, setTried] = useState(false);
   const [keys, setKeys] = useState<Keys>({});
   const [making, setMaking] = useState(false);
   const [answer, setAnswer] = useState<Answer>();
   const [busy, setBusy] = useState(false);
-  const query = work.stored.value;
+  const query = editor.stored.value;
   if (query === undefined) return null;
   const isForPages = name === 'Web page';
   const made = keys[isForPages ? 'pages' : 'programs'];
-  const call = callOf(work, made);
-  const secrets = work.fields.value
-    .filter(({ key, secret }) => secret && work.values.value[key] !== undefined)
+  const call = callOf(editor, made);
+  const secrets = editor.fields.value
+    .filter(({ key, secret }) => secret && editor.values.value[key] !== undefined)
     .map(({ key }) => key);
   const form = formOf(name, call, { query, secrets });
   const { request } = form;
   const attempt = async () => {
     setTried(true);
-    if (request === undefined || focusFault(work)) return;
+    if (request === undefined || focusFault(editor)) return;
     setBusy(true);
     // A browser key of other origins is refused here, as it should be.
     const isUsable = made !== undefined && (!isForPages || made.origins.includes(location.origin));
@@ -55,12 +55,12 @@ export function UseView({ work }: { work: QueryWork }) {
   return (
     <div class="use">
       <div class="use-call">
-        {work.dirty.value && (
+        {editor.dirty.value && (
           <p class="banner">Your draft is not published. These calls run what is published.</p>
         )}
-        {work.fields.value.length > 0 && (
+        {editor.fields.value.length > 0 && (
           <div class="use-values">
-            <VariableInputs work={work} shown={tried} />
+            <VariableInputs editor={editor} shown={tried} />
           </div>
         )}
         <div class="use-forms">
@@ -76,15 +76,15 @@ export function UseView({ work }: { work: QueryWork }) {
         </div>
         <KeyLine made={made} isForPages={isForPages} onMake={() => setMaking(true)} />
         {form.reason !== undefined && <p class="banner">{form.reason}</p>}
-        {name === 'Agent' && <ToolForm key={query.config.tool?.name} work={work} />}
+        {name === 'Agent' && <ToolForm key={query.config.tool?.name} editor={editor} />}
         {form.text !== undefined && <Code name={name} text={form.text} secrets={secrets} />}
-        <p class="hint">{hintOf(name, work)}</p>
-        <Facts work={work} />
+        <p class="hint">{hintOf(name, editor)}</p>
+        <Facts editor={editor} />
       </div>
       <AnswerView answer={answer} />
       {making && (
         <MakeKey
-          query={{ queryId: work.queryId, label: query.meta.label, writes }}
+          query={{ queryId: editor.queryId, label: query.meta.label, writes }}
           isForPages={isForPages}
           onMade={(key) => setKeys({ ...keys, [isForPages ? 'pages' : 'programs']: key })}
           onClose={() => setMaking(false)}
@@ -110,21 +110,21 @@ function Code({ name, text, secrets }: { name: FormName; text: string; secrets: 
   );
 }
 
-const callOf = (work: QueryWork, made: MadeKey | undefined): Call => ({
+const callOf = (editor: StoredQueryEditor, made: MadeKey | undefined): Call => ({
   url: addressOf(''),
-  queryId: work.queryId,
-  label: work.label.value,
-  members: work.sent.value.members,
-  columns: work.signature.value?.columns ?? [],
+  queryId: editor.queryId,
+  label: editor.label.value,
+  members: editor.sent.value.members,
+  columns: editor.signature.value?.columns ?? [],
   key: made?.secret,
 });
 
-function hintOf(name: FormName, work: QueryWork) {
+function hintOf(name: FormName, editor: StoredQueryEditor) {
   if (name === 'Link')
     return (
       <>
         Send the key in the header <code>x-service-api-key</code>, and <code>accept: text/csv</code> for CSV.
-        {work.stored.value?.meta.path === undefined &&
+        {editor.stored.value?.meta.path === undefined &&
           ' Give the query a path for a link that people can read.'}
       </>
     );
@@ -142,11 +142,11 @@ function hintOf(name: FormName, work: QueryWork) {
 }
 
 /** What a caller may rely on. */
-function Facts({ work }: { work: QueryWork }) {
-  const columns = work.signature.value?.columns ?? [];
+function Facts({ editor }: { editor: StoredQueryEditor }) {
+  const columns = editor.signature.value?.columns ?? [];
   const exact = columns.filter(({ jsonType }) => jsonType === 'number|string' || jsonType === 'number');
-  const cache = work.stored.value?.config.cache;
-  const version = work.version.value?.number;
+  const cache = editor.stored.value?.config.cache;
+  const version = editor.version.value?.number;
   return (
     <p class="use-facts">
       {exact.length > 0 && (

@@ -1,27 +1,28 @@
 /** The draft of this page beside the version that another key or tab published, and the ways forward. */
 
 import { useMemo, useState } from 'preact/hooks';
-import type { QueryWork } from '../../../state/query-work.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { moment } from '../../../ui/format.ts';
 import { DiffLines } from './diff-lines.tsx';
 import { compareLines } from './line-diff.ts';
 
 interface ConflictViewProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   /** Shows what publishing the draft changes. */
   onPublish(): void;
 }
 
-export function ConflictView({ work, onPublish }: ConflictViewProps) {
+export function ConflictView({ editor, onPublish }: ConflictViewProps) {
   const [isCompared, setIsCompared] = useState(true);
-  const conflict = work.conflict.value;
-  const base = work.published.value;
-  const draft = work.draft.value;
+  const conflict = editor.conflict.value;
+  const base = editor.published.value;
+  const draft = editor.draft.value;
   if (conflict === undefined || base === undefined || draft === undefined) return null;
   const { text, version, parts } = conflict;
-  const isEdited = work.dirty.value;
+  const isEdited = editor.dirty.value;
   const theirs = version === undefined ? 'another version' : `version ${version.number}`;
-  const began = work.version.value === undefined ? 'an older one' : `version ${work.version.value.number}`;
+  const began =
+    editor.version.value === undefined ? 'an older one' : `version ${editor.version.value.number}`;
   const shown = { before: base.text, isCompared };
   return (
     <div class="conflict" role="alert">
@@ -48,7 +49,7 @@ export function ConflictView({ work, onPublish }: ConflictViewProps) {
           <div class="conflict-bar">
             <h2>Theirs, {theirs}</h2>
             {version !== undefined && <span class="hint">{moment(version.at)}</span>}
-            <button type="button" class={isEdited ? '' : 'primary'} onClick={() => work.revert()}>
+            <button type="button" class={isEdited ? '' : 'primary'} onClick={() => editor.revert()}>
               Take theirs
             </button>
           </div>
@@ -61,10 +62,10 @@ export function ConflictView({ work, onPublish }: ConflictViewProps) {
           <section aria-label="Mine">
             <div class="conflict-bar">
               <h2>Mine, a draft of {began}</h2>
-              <button type="button" onClick={() => overwrite(work, onPublish)}>
+              <button type="button" onClick={() => overwrite(editor, onPublish)}>
                 Overwrite …
               </button>
-              <button type="button" class="primary" onClick={() => work.keepDraft()}>
+              <button type="button" class="primary" onClick={() => editor.keepDraft()}>
                 Keep mine
               </button>
             </div>
@@ -80,8 +81,8 @@ export function ConflictView({ work, onPublish }: ConflictViewProps) {
   );
 }
 
-function overwrite(work: QueryWork, onPublish: () => void): void {
-  work.keepDraft();
+function overwrite(editor: StoredQueryEditor, onPublish: () => void): void {
+  editor.keepDraft();
   onPublish();
 }
 

@@ -5,8 +5,8 @@ import { call, callList, part } from '../../../api/client.ts';
 import type { QueryVersion } from '../../../api/types.ts';
 import { keyNames } from '../../../state/key-names.ts';
 import { needs } from '../../../state/permissions.ts';
-import type { QueryWork } from '../../../state/query-work.ts';
 import { goInstead } from '../../../state/route.ts';
+import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId, loadTree } from '../../../state/workspace.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { moment } from '../../../ui/format.ts';
@@ -33,15 +33,15 @@ async function readVersions(queryId: string, signal: AbortSignal): Promise<Versi
 }
 
 interface VersionsViewProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   /** The number of the version to show, from the address. */
   chosen: string | undefined;
 }
 
-export function VersionsView({ work, chosen }: VersionsViewProps) {
-  const { queryId } = work;
+export function VersionsView({ editor, chosen }: VersionsViewProps) {
+  const { queryId } = editor;
   // Saving changes the stored query.
-  const loaded = useLoad((signal) => readVersions(queryId, signal), [queryId, work.stored.value]);
+  const loaded = useLoad((signal) => readVersions(queryId, signal), [queryId, editor.stored.value]);
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (loaded.value === undefined) return <Loading what="the versions" />;
   const { list, keys } = loaded.value;
@@ -67,7 +67,7 @@ export function VersionsView({ work, chosen }: VersionsViewProps) {
       </ol>
       <VersionDetails
         key={list[at]?.number}
-        work={work}
+        editor={editor}
         versions={loaded.value}
         at={at}
         onRefresh={loaded.refresh}
@@ -107,13 +107,13 @@ function VersionButton({ version, changed, keyName, isPresent, isShown, onShow }
 }
 
 interface VersionDetailsProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   versions: Versions;
   at: number;
   onRefresh(): void;
 }
 
-function VersionDetails({ work, versions, at, onRefresh }: VersionDetailsProps) {
+function VersionDetails({ editor, versions, at, onRefresh }: VersionDetailsProps) {
   const { list, etag } = versions;
   const [toPrevious, setToPrevious] = useState(at === 0);
   const [restoring, setRestoring] = useState(false);
@@ -153,7 +153,7 @@ function VersionDetails({ work, versions, at, onRefresh }: VersionDetailsProps) 
       )}
       {restoring && (
         <RestoreDialog
-          work={work}
+          editor={editor}
           version={version.number}
           parts={parts}
           etag={etag}
@@ -168,7 +168,7 @@ function VersionDetails({ work, versions, at, onRefresh }: VersionDetailsProps) 
 }
 
 interface RestoreDialogProps {
-  work: QueryWork;
+  editor: StoredQueryEditor;
   version: number;
   /** The parts of the query that change. */
   parts: string[];
@@ -176,9 +176,9 @@ interface RestoreDialogProps {
   onClose(): void;
 }
 
-function RestoreDialog({ work, version, parts, etag, onClose }: RestoreDialogProps) {
+function RestoreDialog({ editor, version, parts, etag, onClose }: RestoreDialogProps) {
   const restore = async () => {
-    await work.restore(version, etag);
+    await editor.restore(version, etag);
     await loadTree();
     notify(`Restored version ${version}.`);
   };
@@ -193,7 +193,7 @@ function RestoreDialog({ work, version, parts, etag, onClose }: RestoreDialogPro
         This becomes what it was in version {version}: {parts.join(', ')}. Callers of the query get it at
         once. The present version stays in the list.
       </p>
-      {work.dirty.value && <p class="bad-text">Your draft is lost.</p>}
+      {editor.dirty.value && <p class="bad-text">Your draft is lost.</p>}
     </FormDialog>
   );
 }

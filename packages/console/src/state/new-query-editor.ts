@@ -3,7 +3,7 @@
 import { computed } from '@preact/signals';
 import type { Variable } from '../api/types.ts';
 import { commandOf } from './commands.ts';
-import { DraftWork } from './draft-work.ts';
+import { QueryEditor } from './query-editor.ts';
 import { sources } from './workspace.ts';
 
 interface Start {
@@ -12,7 +12,7 @@ interface Start {
   context: Variable[];
 }
 
-export class NewWork extends DraftWork {
+export class NewQueryEditor extends QueryEditor {
   readonly engine = computed(() => {
     const { sourceId } = this.draft.value ?? {};
     return sources.value.find((one) => one.sourceId === sourceId)?.engine ?? '';

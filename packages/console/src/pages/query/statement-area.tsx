@@ -2,9 +2,9 @@
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { addressOf } from '../../api/client.ts';
-import type { DraftWork } from '../../state/draft-work.ts';
 import { panes, setPanes } from '../../state/panes.ts';
 import { may } from '../../state/permissions.ts';
+import type { QueryEditor } from '../../state/query-editor.ts';
 import { namesIn } from '../../state/variables.ts';
 import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { Fault, FormatModule } from '../../ui/editor/protocol.ts';
@@ -16,45 +16,47 @@ import { Later } from '../lazy.tsx';
 import type { RunActions } from './run-actions.tsx';
 import { VariablesPanel } from './variables-panel.tsx';
 
-interface WorkAreaProps {
-  work: DraftWork;
+interface StatementAreaProps {
+  editor: QueryEditor;
   run: RunActions;
   faults: Fault[];
   onSave(): void;
 }
 
-export function WorkArea({ work, run, faults, onSave }: WorkAreaProps) {
+export function StatementArea({ editor, run, faults, onSave }: StatementAreaProps) {
   const area = useRef<HTMLDivElement>(null);
-  const { workHeight, variablesWidth, tables = false } = panes.value;
-  const draft = work.draft.value;
+  const { statementHeight, variablesWidth, tables = false } = panes.value;
+  const draft = editor.draft.value;
   useLayoutEffect(() => {
     const style = area.current?.style;
     const set = (name: string, size: number | undefined) =>
       size === undefined ? style?.removeProperty(name) : style?.setProperty(name, `${size}px`);
-    set('--work-height', workHeight);
+    set('--statement-height', statementHeight);
     set('--variables-width', variablesWidth);
-  }, [workHeight, variablesWidth]);
+  }, [statementHeight, variablesWidth]);
   if (draft === undefined) return null;
   return (
     <>
-      <div class="work" ref={area} data-tables={tables}>
-        {tables && <Later>{({ TablesPane }) => <TablesPane work={work} sourceId={draft.sourceId} />}</Later>}
+      <div class="statement-area" ref={area} data-tables={tables}>
+        {tables && (
+          <Later>{({ TablesPane }) => <TablesPane editor={editor} sourceId={draft.sourceId} />}</Later>
+        )}
         <div class="editor-pane">
-          <EditorTools work={work} tables={tables} />
+          <EditorTools editor={editor} tables={tables} />
           <CodeEditor
             text={draft.text}
-            engine={work.engine.value}
+            engine={editor.engine.value}
             sourceId={draft.sourceId}
             label="Statement"
             faults={faults}
             readOnly={!may('queries:write')}
             variables={() => [
               ...new Set([
-                ...namesIn(work.draft.value?.text ?? '', work.engine.value),
+                ...namesIn(editor.draft.value?.text ?? '', editor.engine.value),
                 ...draft.context.map(({ key }) => key),
               ]),
             ]}
-            onChange={(text) => work.edit({ text })}
+            onChange={(text) => editor.edit({ text })}
             onRun={run.ask}
             onSave={onSave}
           />
@@ -67,7 +69,7 @@ export function WorkArea({ work, run, faults, onSave }: WorkAreaProps) {
             onChange={(width) => setPanes({ variablesWidth: width })}
           />
         </div>
-        <VariablesPanel work={work} shown={run.tried} />
+        <VariablesPanel editor={editor} shown={run.tried} />
       </div>
       <Splitter
         label="Height of the statement"
@@ -75,23 +77,23 @@ export function WorkArea({ work, run, faults, onSave }: WorkAreaProps) {
         size={() => area.current?.offsetHeight ?? 0}
         min={110}
         max={() => innerHeight - 260}
-        onChange={(height) => setPanes({ workHeight: height })}
+        onChange={(height) => setPanes({ statementHeight: height })}
       />
     </>
   );
 }
 
 /** Above the statement. */
-function EditorTools({ work, tables }: { work: DraftWork; tables: boolean }) {
-  const engine = work.engine.value;
+function EditorTools({ editor, tables }: { editor: QueryEditor; tables: boolean }) {
+  const engine = editor.engine.value;
   const format = async () => {
-    const text = work.draft.value?.text ?? '';
+    const text = editor.draft.value?.text ?? '';
     try {
       const { formatStatement }: FormatModule = await import(
         /* @vite-ignore */ addressOf('console/format.js')
       );
       const formatted = formatStatement(text, engine);
-      if (work.draft.value?.text === text) work.edit({ text: formatted });
+      if (editor.draft.value?.text === text) editor.edit({ text: formatted });
     } catch {
       notify('This statement cannot be formatted: the formatter does not understand it.');
     }

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Context, Entry } from './cases.ts';
 import { conflict, item } from './cases.ts';
 
-export function describeBeside({ store, items, account }: Context): void {
+export function describeCompanions({ store, items, account }: Context): void {
   const entries = () => store().collection<Entry>('entries');
   const companion = (accountId: string, text: string) => ({
     collection: 'entries',

@@ -7,29 +7,29 @@ import type { Presentation, Query, QueryVersion, Signature } from '../api/types.
 import type { Annotation } from './annotation.ts';
 import type { CheckedText } from './check.ts';
 import { reads } from './commands.ts';
-import { type Draft, DraftWork, type RunOptions } from './draft-work.ts';
+import { type Draft, QueryEditor, type RunOptions } from './query-editor.ts';
 import type { RunTarget } from './run-call.ts';
 
 /** Open queries by id. Values and runs outlive the view, so that the user finds them again. */
-const works = new Map<string, QueryWork>();
-const worksMax = 30;
+const editors = new Map<string, StoredQueryEditor>();
+const editorsMax = 30;
 /** The hub waits as long for the source. */
 const describedMs = 1_000;
 
-export function workOf(queryId: string): QueryWork {
-  const known = works.get(queryId) ?? new QueryWork(queryId);
-  works.delete(queryId);
-  works.set(queryId, known);
-  for (const [id, work] of works) {
-    if (works.size <= worksMax) break;
-    if (id !== queryId && work.runner.state.value.status !== 'running') works.delete(id);
+export function editorOf(queryId: string): StoredQueryEditor {
+  const known = editors.get(queryId) ?? new StoredQueryEditor(queryId);
+  editors.delete(queryId);
+  editors.set(queryId, known);
+  for (const [id, editor] of editors) {
+    if (editors.size <= editorsMax) break;
+    if (id !== queryId && editor.runner.state.value.status !== 'running') editors.delete(id);
   }
   return known;
 }
 
 /** True if the query ran in this tab. */
 export const hasRun = (queryId: string): boolean =>
-  works.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
+  editors.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
 
 const draftOf = ({ config }: Query): Draft => ({
   text: config.query.query,
@@ -65,7 +65,7 @@ const partNames: Record<keyof Draft, string> = {
   notNull: 'the columns that are never null',
 };
 
-export class QueryWork extends DraftWork {
+export class StoredQueryEditor extends QueryEditor {
   readonly queryId: string;
   /** The version that the draft began with. */
   readonly #base = signal<StoredQuery | undefined>(undefined);

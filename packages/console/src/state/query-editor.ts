@@ -1,7 +1,7 @@
 /** A query that is edited and run: its text and settings, the values of its variables, its runs. */
 
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
-import type { CachePolicy, Column, Signature } from '../api/types.ts';
+import type { CachePolicy, Column, Signature, Variable } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
 import type { Checked, CheckedText } from './check.ts';
 import { commandOf, reads } from './commands.ts';
@@ -15,7 +15,7 @@ export interface Draft extends DraftQuery {
 
 export type RunOptions = Pick<RunRequest, 'dryRun' | 'maxAffected' | 'fresh'>;
 
-export abstract class DraftWork {
+export abstract class QueryEditor {
   readonly draft = signal<Draft | undefined>(undefined);
   readonly values = signal<Values>({});
   readonly runner = new Runner();
@@ -81,6 +81,15 @@ export abstract class DraftWork {
     const next = { ...draft, ...change };
     if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
     this.draft.value = next;
+  }
+
+  /** Declares a variable, or replaces its declaration. */
+  declare(variable: Variable): void {
+    const context = this.draft.value?.context ?? [];
+    const others = context.some(({ key }) => key === variable.key)
+      ? context.map((one) => (one.key === variable.key ? variable : one))
+      : [...context, variable];
+    this.edit({ context: others });
   }
 
   async run(options: RunOptions = {}): Promise<void> {
