@@ -10,6 +10,7 @@ import { isHttpsAddress, isPublicKey, userLimitBounds } from '@datahub/contract/
 import type { FetchIssuerKeysRequest, FetchIssuerKeysResponse } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dial } from './dialer.ts';
+import { orAborted } from './or-aborted.ts';
 import { startTls } from './tls.ts';
 
 const timeoutMs = 5_000;
@@ -97,14 +98,17 @@ function read(url: URL, socket: TLSSocket, signal: AbortSignal): Promise<string>
     signal,
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },
   };
+  const refuse = ({ statusCode }: IncomingMessage) =>
+    reject(unusable(`it answered with the status ${statusCode}, and redirects are not followed`));
   request(url, options, (response) => {
     if (response.statusCode === 200) collect(response).then(resolve, reject);
-    else
-      reject(unusable(`it answered with the status ${response.statusCode}, and redirects are not followed`));
+    else refuse(response);
   })
     .on('error', reject)
+    // A 101 is no response to Node, and ends the request without an error.
+    .on('upgrade', refuse)
     .end();
-  return promise;
+  return orAborted(promise, signal);
 }
 
 async function collect(response: IncomingMessage): Promise<string> {

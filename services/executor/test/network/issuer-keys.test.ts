@@ -80,6 +80,11 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
     ['an address that is not https', () => json({ issuer, jwks_uri: 'http://localhost/keys' }), 'not https'],
     ['no address', () => json({ issuer }), 'names no jwks_uri'],
     ['a redirect', () => (_, response) => response.writeHead(302, { location: '/keys' }).end(), 'status 302'],
+    [
+      'another protocol',
+      () => (_, response) => response.writeHead(101, { connection: 'upgrade', upgrade: 'x' }).end(),
+      'status 101',
+    ],
     ['no JSON', () => (_, response) => response.end('<html>'), 'is not JSON'],
     ['null', () => (_, response) => response.end('null'), 'not a JSON object'],
     ['too much', () => json({ issuer, more: 'x'.repeat(65_536) }), 'more than 65536 bytes'],
