@@ -208,6 +208,11 @@ export const mysqlPlays = (path: string): Play[] => [
     codes: ['SOURCE_BROKEN'],
   },
   {
+    name: 'announces a result without columns',
+    play: perform({ execute: send(packet(1, [0xfc, 0, 0])) }),
+    codes: ['SOURCE_BROKEN'],
+  },
+  {
     name: 'sends an incomplete column definition',
     play: perform({ execute: send(packet(1, [1]), packet(2, [250], 'x')) }),
     codes: ['SOURCE_BROKEN'],

@@ -132,24 +132,36 @@ export class ColumnReader {
     this.#bytes += end - start;
     if (this.#bytes > columnBytesMax)
       throw new RangeError('The server sent column definitions that are too long.');
-    this.columns.push(readColumn(source, start, this.#hasExtended));
+    this.columns.push(readColumn(source, { start, end }, this.#hasExtended));
   }
 }
 
-/** `hasExtended` is true if MariaDB's extended metadata is enabled. */
-export function readColumn(source: Buffer, from: number, hasExtended: boolean): ColumnDefinition {
-  let at = from;
+/** After the texts: a length, then character set, length, type, flags and decimals. */
+const fixedColumnBytes = 11;
+
+/** `hasExtended` is true if MariaDB's extended metadata is enabled. Throws if a field passes the end of the packet. */
+function readColumn(
+  source: Buffer,
+  { start, end }: { start: number; end: number },
+  hasExtended: boolean,
+): ColumnDefinition {
+  let at = start;
   const texts: string[] = [];
-  for (let i = 0; i < 6; i++) {
-    const { value, next } = readLength(source, at);
-    texts.push(source.toString('utf8', next, next + value));
+  const skip = ({ value, next }: { value: number; next: number }) => {
     at = next + value;
+    if (at + fixedColumnBytes > end)
+      throw new RangeError('The server sent a column definition that is shorter than its fields.');
+  };
+  for (let i = 0; i < 6; i++) {
+    const text = readLength(source, at);
+    skip(text);
+    texts.push(source.toString('utf8', text.next, at));
   }
   let extended = '';
   if (hasExtended) {
-    const { value, next } = readLength(source, at);
-    extended = readExtended(source, next, next + value);
-    at = next + value;
+    const list = readLength(source, at);
+    skip(list);
+    extended = readExtended(source, list.next, at);
   }
   at += 1;
   return {

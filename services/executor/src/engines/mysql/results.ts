@@ -83,6 +83,7 @@ export class ResultReader {
       return !moreResults;
     }
     const count = readLength(source, start).value;
+    if (count === 0) throw new RangeError('The server announced a result without columns.');
     this.#columnsReader = new ResultColumnsReader(prepared, count, this.#host.hasExtended);
     this.#state = 'columns';
     return false;

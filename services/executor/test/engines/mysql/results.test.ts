@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ColumnReader } from '../../../src/engines/mysql/protocol.ts';
 import { createTextReader } from '../../../src/engines/mysql/results.ts';
 
 const text = (value: string) => [value.length, ...Buffer.from(value)];
@@ -7,6 +8,27 @@ const column = Buffer.from([
   ...[0x0c, 45, 0, 4, 0, 0, 0, 0xfd, 0, 0, 0, 0, 0],
 ]);
 const nullValue = 0xfb;
+
+describe('the definition of a column', () => {
+  it('does not continue in the bytes after it', () => {
+    const read = (bytes: number) => {
+      const followed = Buffer.concat([column.subarray(0, bytes), Buffer.alloc(64)]);
+      const reader = new ColumnReader(1, false);
+      reader.read(followed, 0, bytes);
+      return reader.columns;
+    };
+    const fillerBytes = 2;
+    expect(read(column.length)).toMatchObject([{ name: 'c', type: 0xfd }]);
+    for (let bytes = 0; bytes < column.length - fillerBytes; bytes++)
+      expect(() => read(bytes), `${bytes} bytes`).toThrow('shorter than its fields');
+  });
+
+  it('has no text that is longer than it', () => {
+    // The name takes 40,000 of the bytes that follow.
+    const long = Buffer.concat([Buffer.from([0, 0, 0, 0, 0xfc, 0x40, 0x9c]), Buffer.alloc(60_000)]);
+    expect(() => new ColumnReader(1, false).read(long, 0, 30)).toThrow(RangeError);
+  });
+});
 
 describe('the answer to a query of the hub', () => {
   /** Reads packets as they lie in a buffer with what follows them. */
