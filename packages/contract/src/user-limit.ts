@@ -84,7 +84,7 @@ function faultOfKeySet(json: string): string | undefined {
   if (!Array.isArray(keys) || keys.length < jwksKeys.min || keys.length > jwksKeys.max)
     return `must have a list keys of ${jwksKeys.min} to ${jwksKeys.max} JSON Web Keys`;
   if (!keys.every(isPublicKey))
-    return 'must have public keys only, with kty RSA, EC or OKP: a private or symmetric key could sign tokens';
+    return 'must have public keys only, with kty RSA (at most 4,096 bits), EC or OKP: a private or symmetric key could sign tokens';
   return undefined;
 }
 
@@ -96,11 +96,19 @@ function readKeys(json: string): unknown {
   }
 }
 
+/** Characters of base64url, of 4,096 bits with a zero byte before them, and of 32 bits. */
+const rsaLengths = { n: 684, e: 6 };
+
+/** True for a public key with which checking a signature takes less than 1 ms. */
 export function isPublicKey(key: unknown): boolean {
   if (typeof key !== 'object' || key === null) return false;
-  const isKnown = ['RSA', 'EC', 'OKP'].includes((key as { kty?: string }).kty ?? '');
-  return isKnown && privateMembers.every((member) => !Object.hasOwn(key, member));
+  if (privateMembers.some((member) => Object.hasOwn(key, member))) return false;
+  const { kty, n, e } = key as { kty?: unknown; n?: unknown; e?: unknown };
+  if (kty !== 'RSA') return kty === 'EC' || kty === 'OKP';
+  return isShort(n, rsaLengths.n) && isShort(e, rsaLengths.e);
 }
+
+const isShort = (text: unknown, lengthMax: number) => typeof text === 'string' && text.length <= lengthMax;
 
 /**
  * The values that a token's claims pin, by variable, and the paths of claims that are missing. Null, an object, and a

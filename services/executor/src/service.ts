@@ -28,6 +28,7 @@ import {
 } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
+import { createFairSemaphore } from './network/fair-semaphore.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
@@ -237,12 +238,19 @@ function createDialFor(
   return (accountId, logins) => createDial({ ...dialling, accountId, logins });
 }
 
-const createFetchIssuerKeys =
-  (dialFor: DialFor): Executor['fetchIssuerKeys'] =>
-  async (request, ctx) => {
-    const dial = dialFor(requirePrincipal(ctx).accountId);
-    return fetchIssuerKeys(request, { dial, signal: toAbortSignal(ctx.signal) });
+const issuerFetches = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
+
+function createFetchIssuerKeys(dialFor: DialFor): Executor['fetchIssuerKeys'] {
+  const fetches = createFairSemaphore(issuerFetches);
+  return async (request, ctx) => {
+    const { accountId } = requirePrincipal(ctx);
+    return fetchIssuerKeys(request, {
+      admit: (signal) => fetches.acquire(accountId, signal),
+      dial: dialFor(accountId),
+      signal: toAbortSignal(ctx.signal),
+    });
   };
+}
 
 /** Decrypts the credentials and opens a connection. The plain secrets exist only during this call. */
 function createConnect(

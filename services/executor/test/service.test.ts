@@ -317,3 +317,21 @@ test('metrics count the executions, and closing ends everything', async () => {
   await service.close(100);
   await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
+
+test('eight fetches of issuers of an account run at once, and the others in turn', async () => {
+  const { service } = await setup();
+  server.removeAllListeners('connection').on('connection', (socket) => sockets.push(socket));
+  const jwksUrl = `https://localhost:${(server.address() as AddressInfo).port}/`;
+  const fetches = Array.from({ length: 12 }, (_, i) =>
+    service.executor.fetchIssuerKeys({ issuer: `i${i}`, jwksUrl }, ctx()).catch((err) => err.code),
+  );
+  await vi.waitFor(() => expect(sockets).toHaveLength(8));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  for (let begun = 8; begun < 12; begun++) {
+    expect(sockets).toHaveLength(begun);
+    sockets[begun - 8]?.destroy();
+    await vi.waitFor(() => expect(sockets.length).toBeGreaterThan(begun));
+  }
+  for (const socket of sockets) socket.destroy();
+  expect(await Promise.all(fetches)).toEqual(Array(12).fill('UNAVAILABLE'));
+});

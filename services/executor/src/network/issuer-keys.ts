@@ -18,23 +18,32 @@ const bytesMax = 65_536;
 const portDefault = 443;
 
 export interface FetchKeysDeps {
+  /** Waits for its turn among the fetches of all accounts. Resolves with a function that ends the turn. */
+  admit?: (signal: AbortSignal) => Promise<() => void>;
   dial: Dial;
   signal: AbortSignal;
 }
 
+type Deps = Omit<FetchKeysDeps, 'admit'>;
+
 export async function fetchIssuerKeys(
   { issuer, jwksUrl }: FetchIssuerKeysRequest,
-  { dial, signal }: FetchKeysDeps,
+  { admit = async () => () => {}, dial, signal }: FetchKeysDeps,
 ): Promise<FetchIssuerKeysResponse> {
   const deps = { dial, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
+  const leave = await admit(deps.signal).catch((err) => {
+    throw unavailable('Too many issuers of this account answer slowly.', err);
+  });
   try {
     return await fetchKeys({ issuer, jwksUrl }, deps);
   } catch (err) {
     throw deps.signal.aborted ? unusable(`it took longer than ${timeoutMs / 1_000} s`, err) : err;
+  } finally {
+    leave();
   }
 }
 
-async function fetchKeys({ issuer, jwksUrl }: FetchIssuerKeysRequest, deps: FetchKeysDeps) {
+async function fetchKeys({ issuer, jwksUrl }: FetchIssuerKeysRequest, deps: Deps) {
   const address = jwksUrl ?? (await findAddress(issuer, deps));
   const { keys } = await fetchObject(address, deps);
   // Only the needed members go on, and a private key that was published by mistake does not.
@@ -44,7 +53,7 @@ async function fetchKeys({ issuer, jwksUrl }: FetchIssuerKeysRequest, deps: Fetc
 }
 
 /** The address that the issuer's OpenID configuration names (OpenID Connect Discovery 1.0, section 4). */
-async function findAddress(issuer: string, deps: FetchKeysDeps): Promise<string> {
+async function findAddress(issuer: string, deps: Deps): Promise<string> {
   const configuration = await fetchObject(
     `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
     deps,
@@ -55,10 +64,7 @@ async function findAddress(issuer: string, deps: FetchKeysDeps): Promise<string>
   return address;
 }
 
-async function fetchObject(
-  address: string,
-  { dial, signal }: FetchKeysDeps,
-): Promise<Record<string, unknown>> {
+async function fetchObject(address: string, { dial, signal }: Deps): Promise<Record<string, unknown>> {
   if (!isHttpsAddress(address, { query: true })) throw unusable('it names an address that is not https');
   const url = new URL(address);
   const socket = await secure(url, { dial, signal }).catch((err) => {
@@ -78,7 +84,7 @@ async function fetchObject(
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 /** Node's own certificate authorities apply, with those of `NODE_EXTRA_CA_CERTS`. */
-async function secure(url: URL, { dial, signal }: FetchKeysDeps): Promise<TLSSocket> {
+async function secure(url: URL, { dial, signal }: Deps): Promise<TLSSocket> {
   const host = hostOf(url);
   const socket = await dial(host, url.port === '' ? portDefault : Number(url.port), { signal });
   const abort = () => socket.destroy();

@@ -13,7 +13,21 @@ import { createDial } from '../../src/network/dialer.ts';
 import { fetchIssuerKeys } from '../../src/network/issuer-keys.ts';
 
 const publicKey = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: '1' };
-const keys = { keys: [publicKey, { ...publicKey, d: 'private' }, { kty: 'oct', k: 'symmetric' }] };
+const rsa = (bits: number, e = 'AQAB') => ({
+  kty: 'RSA',
+  n: Buffer.alloc(bits / 8, 1).toString('base64url'),
+  e,
+});
+const keys = {
+  keys: [
+    publicKey,
+    { ...publicKey, d: 'private' },
+    { kty: 'oct', k: 'symmetric' },
+    rsa(4_096 + 64),
+    rsa(2_048, '_____________'),
+    { kty: 'RSA' },
+  ],
+};
 
 describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (needs openssl)', () => {
   const original = getCACertificates('default');
@@ -58,7 +72,7 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
     (_, response) =>
       response.end(JSON.stringify(value));
 
-  it('come from its OpenID configuration or from a given address, and only public ones are passed on', async () => {
+  it('come from its OpenID configuration or from a given address, and only public ones of a usual size are passed on', async () => {
     const seen: (string | undefined)[] = [];
     answer = (request, response) => {
       seen.push(request.url);
