@@ -42,8 +42,7 @@ export const exceptions: Record<Rule, Record<string, string>> = {
       'An adapter of the wire format: a cache by content.',
     'packages/executor-session/src/codec.ts#sharedWriter':
       'An adapter of the wire format: a buffer that is reused.',
-    'packages/service-kit/src/call/request-id.ts#used':
-      'Random bytes are drawn in bulk for the whole process.',
+    'packages/service-kit/src/call/call.ts#used': 'Random bytes are drawn in bulk for the whole process.',
     'packages/service-kit/src/process/heap.ts#minorGc': 'V8 has one heap for the whole process.',
     'packages/service-kit/src/process/heap.ts#noted': 'V8 has one heap for the whole process.',
   },

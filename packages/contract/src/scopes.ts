@@ -22,8 +22,6 @@ export type Scope = (typeof scopes)[number];
 /** What a key can be given: a scope, or `*`. */
 export const grantableScopes = ['*', ...scopes] as const;
 
-export type GrantableScope = (typeof grantableScopes)[number];
-
 /** Scopes that are part of others. */
 const parts: Partial<Record<Scope, Scope>> = { 'queries:check': 'queries:write' };
 

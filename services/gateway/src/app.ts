@@ -2,8 +2,8 @@
 
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { toHubError } from '@datahub/service-kit/call/error';
+import { Deadlines } from '@datahub/service-kit/call/stop';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -17,8 +17,7 @@ import { requireRouteParameters } from './http/query-params.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
-import { isReading, type Route, takesIdempotencyKey } from './http/route.ts';
-import { createRouteCheck, refuseUnknown } from './http/route-check.ts';
+import { createRouteCheck, isReading, type Route, refuseUnknown, takesIdempotencyKey } from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
 import { consolePaths, registerConsole } from './open/console.ts';

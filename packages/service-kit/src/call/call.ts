@@ -1,9 +1,9 @@
 /** How services call each other: one interface for gRPC clients and for implementations in the same process. */
 
+import { randomFillSync } from 'node:crypto';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { CallSignal } from './abort-signal.ts';
 import { HubError } from './error.ts';
-import { createRequestId } from './request-id.ts';
+import type { CallSignal } from './stop.ts';
 
 /** Metadata of every request. */
 export interface CallContext {
@@ -66,4 +66,26 @@ export function createCallContext(options: {
     deadlineAt: performance.now() + options.timeoutMs,
     signal: AbortSignal.timeout(options.timeoutMs),
   };
+}
+
+const requestIdBytes = 16;
+/** Random bytes for 256 ids at once, because a system call for each id would cost more than all the rest. */
+const randomBytes = Buffer.alloc(256 * requestIdBytes);
+let used = randomBytes.length;
+
+const validId = /^[\w.:-]{1,128}$/;
+
+/** The given request id if it is valid, otherwise a new one. */
+export function toRequestId(given: unknown): string {
+  return typeof given === 'string' && validId.test(given) ? given : createRequestId();
+}
+
+/** 128 random bits in hexadecimal, like the trace ids of W3C Trace Context. */
+export function createRequestId(): string {
+  if (used === randomBytes.length) {
+    randomFillSync(randomBytes);
+    used = 0;
+  }
+  used += requestIdBytes;
+  return randomBytes.toString('hex', used - requestIdBytes, used);
 }

@@ -2,8 +2,7 @@
 
 import { Principal } from '@datahub/proto/common/v1/principal';
 import { Metadata } from '@grpc/grpc-js';
-import type { CallContext } from '../call/call.ts';
-import { toRequestId } from '../call/request-id.ts';
+import { type CallContext, toRequestId } from '../call/call.ts';
 
 const principalName = 'datahub-principal-bin';
 const requestIdName = 'x-request-id';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRequestId } from '../../src/call/request-id.ts';
+import { createRequestId } from '../../src/call/call.ts';
 
 it('makes ids of 32 hexadecimal digits, none twice', () => {
   const ids = Array.from({ length: 10_000 }, createRequestId);

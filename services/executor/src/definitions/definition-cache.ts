@@ -6,9 +6,9 @@
 
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { CallSignal } from '@datahub/service-kit/call/stop';
 import {
   type QueryDefinition,
   type SourceDefinition,

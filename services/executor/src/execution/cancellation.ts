@@ -1,8 +1,7 @@
 /** Cancels a statement at the database when its caller leaves or its deadline passes. */
 
-import type { CallSignal } from '@datahub/service-kit/call/abort-signal';
-import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { CallSignal, Deadlines } from '@datahub/service-kit/call/stop';
 import type { Connection } from '../ports/engine.ts';
 
 export interface CancellationOptions {

@@ -59,8 +59,8 @@ const prefixes: Record<Exclude<EngineName, 'mongodb'>, { explain: string; analyz
 /** Analyzing takes at most this long, because a plan is wanted while a query is written. */
 const analyzeMsMax = 10_000;
 
-export const draftTimeoutMs = (draft: Draft | undefined, timeoutMs: number): number =>
-  draft?.analyze ? Math.min(timeoutMs, analyzeMsMax) : timeoutMs;
+export const draftTimeoutMs = (draft: Draft, timeoutMs: number): number =>
+  draft.analyze ? Math.min(timeoutMs, analyzeMsMax) : timeoutMs;
 
 /** Runs a draft: its statement is not kept prepared, and with `explain` the answer is the plan. */
 export async function runDraft(run: Execution, work: StatementRun, draft: Draft): Promise<void> {

@@ -64,7 +64,8 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       requireNamed(query, request.path);
       run.stage = 'prepare';
       const prepared = compile(query);
-      run.onPrepared(query, prepared, draftTimeoutMs(draft, timeoutMsOf(query, request.options, limits)));
+      const timeoutMs = timeoutMsOf(query, request.options, limits);
+      run.onPrepared(query, prepared, draft === undefined ? timeoutMs : draftTimeoutMs(draft, timeoutMs));
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
       keyLimits.user(principal, query.queryId, prepared.names);
       if (form !== undefined) requireRead(prepared);

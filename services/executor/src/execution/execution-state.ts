@@ -15,7 +15,6 @@ import type { ResponseOptions, RowFigures } from '../result/response.ts';
 import { cancelReason } from './cancellation.ts';
 import { type ErrorMapping, withoutValues } from './execution-error.ts';
 import type { PreparedQuery } from './prepare.ts';
-import { toServerTiming } from './server-timing.ts';
 
 interface ExecutionOptions {
   reply: ExecutionReply;
@@ -119,12 +118,12 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.outcome = { rowCount, truncated };
     if (truncated) this.reply.truncated?.();
     this.durationMs = this.now() - this.runAt;
-    if (this.bytes === 0) this.reply.timings?.(toServerTiming(this, 'db', this.durationMs));
+    if (this.bytes === 0) this.reply.timings?.(this.#serverTiming('db', this.durationMs));
   }
 
   chunk(bytes: Buffer, last?: boolean): boolean {
     if (this.bytes === 0 && this.outcome === undefined)
-      this.reply.timings?.(toServerTiming(this, 'first-row', this.now() - this.runAt));
+      this.reply.timings?.(this.#serverTiming('first-row', this.now() - this.runAt));
     this.stage = 'stream';
     this.bytes += bytes.length;
     return this.reply.chunk(bytes, last);
@@ -132,6 +131,19 @@ export class Execution implements ExecutionReply, ErrorMapping {
 
   onDrain(listener: () => void): void {
     this.reply.onDrain(listener);
+  }
+
+  /**
+   * Metrics of the header `Server-Timing`. `queue` is the time until the pool gave an open connection. If it had none,
+   * `connect` is the time until one was opened, and `queue` ends where that begins. `name` is the metric of the work at
+   * the database.
+   */
+  #serverTiming(name: 'db' | 'first-row', durationMs: number): string {
+    const { startedAt, preparedAt, runAt } = this;
+    const waits = this.isReused
+      ? `queue;dur=${round(runAt - startedAt)}, connect;dur=0`
+      : `queue;dur=${round(preparedAt - startedAt)}, connect;dur=${round(runAt - preparedAt)}`;
+    return `${waits}, ${name};dur=${round(durationMs)}`;
   }
 
   /**
@@ -175,3 +187,5 @@ function waitedTooLong(cause: HubError): HubError {
   const message = 'The call waited too long for a connection to the source. Try again.';
   return new HubError('SOURCE_BUSY', message, { cause, retryable: true });
 }
+
+const round = (ms: number): number => Math.round(ms * 1_000) / 1_000;

@@ -1,7 +1,7 @@
 /** Runs a bound statement on a connection of its pool. */
 
-import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { Deadlines } from '@datahub/service-kit/call/stop';
 import type { Pool } from '../pool/pool.ts';
 import { NeverAnswered, type RunOptions, type Statement } from '../ports/engine.ts';
 import type { ResponseOptions, ResponseWriter } from '../result/response.ts';

@@ -6,8 +6,8 @@
 import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
-import type { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { Deadlines } from '@datahub/service-kit/call/stop';
 import {
   type Catalog,
   type QueryDefinition,

@@ -17,8 +17,7 @@ import type {
   PoolStats,
 } from './pool-types.ts';
 import { isAlive, openWithin } from './timeouts.ts';
-import { WaitEstimator } from './wait-estimator.ts';
-import { callerLeft, stopping, WaitQueue } from './wait-queue.ts';
+import { callerLeft, stopping, WaitEstimator, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
 /** The pause after a connection failed to open. If other connections work, the source is probably full. */

@@ -1,8 +1,8 @@
-/** The queue of executions that wait for a connection to one source. */
+/** The queue of executions that wait for a connection to one source, and how long they will wait. */
 
-import { Deadlines } from '@datahub/service-kit/call/deadlines';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { AcquireOptions, Lease } from './pool-types.ts';
+import { Deadlines } from '@datahub/service-kit/call/stop';
+import type { AcquireOptions, Lease, Member } from './pool-types.ts';
 
 /** Serves the keys round-robin, and the items of one key in order. */
 class FairQueue<T> {
@@ -106,4 +106,82 @@ export function stopping(): HubError {
     retryable: true,
     retryAfterMs: 1_000,
   });
+}
+
+const retryMinMs = 250;
+const retryMaxMs = 30_000;
+/** The estimate covers about this much time of use of each connection. */
+const memoryMs = 1_000;
+const leaseMinMs = 0.01;
+
+export class WaitEstimator {
+  /** Leases per millisecond of use of one connection; 0 before the first release. */
+  #pace = 0;
+  /** When the caller who was rejected last should retry. */
+  #lastRetryAt = 0;
+  readonly #members: Iterable<Member>;
+  readonly #sizeMax: number;
+  readonly #random: () => number;
+
+  constructor(members: Iterable<Member>, sizeMax: number, random: () => number) {
+    this.#members = members;
+    this.#sizeMax = sizeMax;
+    this.#random = random;
+  }
+
+  /**
+   * Leases count by their length, so the average is the rate at which the source really serves: when everything stands
+   * still for a moment, the few leases of that moment outweigh neither the many before them nor those that follow.
+   */
+  released(leaseMs: number): void {
+    const ms = Math.max(leaseMs, leaseMinMs);
+    const share = this.#pace === 0 ? 1 : 1 - Math.exp(-ms / (memoryMs * this.#sizeMax));
+    this.#pace += (1 / ms - this.#pace) * share;
+  }
+
+  /**
+   * How many executions will have a connection within `waitMs`, from the members and from `further` connections. A connection that has been busy for longer than usual is
+   * expected to stay busy for as long again, and to serve at the usual pace from then on.
+   */
+  servedWithin(waitMs: number, further: number, now: number): number {
+    const usualMs = this.#usualMs;
+    let usableMs = further * waitMs;
+    for (const { busy, leasedAt } of this.#members) {
+      const overdueMs = busy ? Math.max(0, now - leasedAt - usualMs) : 0;
+      usableMs += Math.max(0, waitMs - overdueMs);
+    }
+    // Before the first release there is no pace to judge by.
+    if (this.#pace === 0) return usableMs > 0 ? Number.POSITIVE_INFINITY : 0;
+    return usableMs * this.#pace;
+  }
+
+  /**
+   * When a caller should retry who was rejected by a queue of this length: once the queue is empty, and one place after
+   * the caller who was rejected before. If all retried at once, they would be a burst and be rejected again.
+   */
+  retryAfterMs(waiting: number, now: number): number {
+    const estimatedMs = this.#advanceMs(now);
+    // Before the first release there is nothing to estimate from.
+    const advanceMs = this.#pace > 0 ? estimatedMs : Math.max(estimatedMs, retryMinMs / this.#sizeMax);
+    const queueEndsAt = now + Math.max(waiting * estimatedMs, retryMinMs);
+    this.#lastRetryAt = Math.max(queueEndsAt, this.#lastRetryAt + advanceMs);
+    const latest = now + retryMaxMs;
+    if (this.#lastRetryAt > latest) {
+      this.#lastRetryAt = latest;
+      return Math.round(retryMaxMs * (1 - this.#random() / 2));
+    }
+    return Math.round(this.#lastRetryAt - now);
+  }
+
+  /** How long the queue takes to advance by one place, judging by past leases and by those in progress. */
+  #advanceMs(now: number): number {
+    let leaseMs = this.#usualMs;
+    for (const { busy, leasedAt } of this.#members)
+      if (busy) leaseMs = Math.max(leaseMs, (now - leasedAt) / 2);
+    return leaseMs / this.#sizeMax;
+  }
+
+  get #usualMs(): number {
+    return this.#pace === 0 ? 0 : 1 / this.#pace;
+  }
 }

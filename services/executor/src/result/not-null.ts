@@ -9,11 +9,6 @@ import type { ResponseWriter, Timing } from './response.ts';
 import { eachElement, nameOf, types } from './values/bson-reader.ts';
 import { isZeroDate } from './values/packed-times.ts';
 
-/** Returns the writer itself if the query asserts nothing. Else a null in one of the columns throws CONTRACT_BROKEN. */
-export function withoutNulls(writer: ResponseWriter, notNull: readonly string[] | undefined): ResponseWriter {
-  return notNull === undefined || notNull.length === 0 ? writer : new NotNullWriter(writer, notNull);
-}
-
 type IsNull = (source: Buffer, start: number, end: number) => boolean;
 
 /** An asserted column. `index` is -1 if the result lacks it. */
@@ -24,7 +19,8 @@ interface Asserted {
   isNull: IsNull | undefined;
 }
 
-class NotNullWriter implements ResponseWriter {
+/** A null in one of the columns throws CONTRACT_BROKEN. */
+export class NotNullWriter implements ResponseWriter {
   readonly #writer: ResponseWriter;
   readonly #notNull: readonly string[];
   #asserted: readonly Asserted[] = [];

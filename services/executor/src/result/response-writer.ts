@@ -9,7 +9,7 @@ import { ChunkedOutput, FairScheduler, FlushTimer, type OutputSchedule } from '.
 import type { DocumentEncoder, Formats, RowEncoder } from './formats/format.ts';
 import { createFormats } from './formats/index.ts';
 import { addedColumns, FrameWriter } from './frame-writer.ts';
-import { withoutNulls } from './not-null.ts';
+import { NotNullWriter } from './not-null.ts';
 import type { ResponseOptions, ResponseWriter, Timing } from './response.ts';
 
 /** Creates a writer for a single response. */
@@ -24,7 +24,11 @@ export function createResponseWriters(): (options: ResponseOptions) => ResponseW
     timer: new FlushTimer(),
     formats: createFormats(),
   };
-  return (options) => withoutNulls(new RowWriter(options, shared), options.notNull);
+  return (options) => {
+    const writer = new RowWriter(options, shared);
+    const { notNull = [] } = options;
+    return notNull.length === 0 ? writer : new NotNullWriter(writer, notNull);
+  };
 }
 
 interface Shared extends OutputSchedule {

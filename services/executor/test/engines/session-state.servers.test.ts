@@ -1,7 +1,7 @@
 /** No execution leaves state for the next one on the same connection, even if a function hides the change. */
 
 import type { EngineName } from '@datahub/contract/engines';
-import { Deadlines } from '@datahub/service-kit/call/deadlines';
+import { Deadlines } from '@datahub/service-kit/call/stop';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import { withCancellation } from '../../src/execution/cancellation.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { defaultConnectionLimits } from '../../src/pool/pool-types.ts';
-import { WaitEstimator } from '../../src/pool/wait-estimator.ts';
+import { WaitEstimator } from '../../src/pool/wait-queue.ts';
 import { never, setupPool as setup, tick } from '../fakes/pool.ts';
 
 beforeEach(() => {

@@ -12,8 +12,8 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import type { Socket } from 'node:net';
+import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createRequestId } from '@datahub/service-kit/call/request-id';
 import { createCompactRequest, parseInSlices } from './compact-request.ts';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';

@@ -2,11 +2,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type CallSignal, CallStop } from '@datahub/service-kit/call/abort-signal';
-import type { CallContext } from '@datahub/service-kit/call/call';
-import type { Deadline, Deadlines } from '@datahub/service-kit/call/deadlines';
+import { type CallContext, toRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { toRequestId } from '@datahub/service-kit/call/request-id';
+import { type CallSignal, CallStop, type Deadline, type Deadlines } from '@datahub/service-kit/call/stop';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';

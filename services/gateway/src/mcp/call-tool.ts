@@ -3,7 +3,7 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { exactMember } from '../http/exact-json.ts';
+import { exactMember } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import { contextRule } from '../resources/classifiers/examples.ts';
 import { toOutcome } from '../resources/execute.ts';

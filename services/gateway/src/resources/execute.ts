@@ -5,7 +5,7 @@ import { numbersForms } from '@datahub/contract/numbers';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { contextJson } from '../http/exact-json.ts';
+import { contextJson } from '../http/json-body.ts';
 import { answer, count, type FromSchema, id, list, object, queryPath, text } from '../http/json-schema.ts';
 import { dataOptions, readDataQuery } from '../http/query-form.ts';
 import { anyParameter } from '../http/query-params.ts';

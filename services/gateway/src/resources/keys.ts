@@ -17,7 +17,7 @@ import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
 import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
-import { exactMember } from '../http/exact-json.ts';
+import { exactMember } from '../http/json-body.ts';
 import {
   answer,
   count,

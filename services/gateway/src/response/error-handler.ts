@@ -3,8 +3,7 @@
 import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Problem, problemHeaders, toProblem } from '../http/problem-details.ts';
-import { isReading } from '../http/route.ts';
-import { pathOf } from '../http/route-check.ts';
+import { isReading, pathOf } from '../http/route.ts';
 import type { GatewayEvents } from '../telemetry/events.ts';
 
 interface Failure {

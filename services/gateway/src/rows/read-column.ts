@@ -4,7 +4,7 @@ import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { requireGranted } from '../access/authenticate.ts';
-import { contextJson } from '../http/exact-json.ts';
+import { contextJson } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Row, RowReader, toText } from './row-reader.ts';

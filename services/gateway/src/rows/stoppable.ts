@@ -2,8 +2,8 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import { CallStop } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
+import { CallStop } from '@datahub/service-kit/call/stop';
 import type { Upstreams } from '../upstreams.ts';
 
 /** A context with its own signal. `stop` fires it; so does the signal of `context`. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactMember } from '../../src/http/exact-json.ts';
-import { JsonBody } from '../../src/http/json-body.ts';
+import { exactMember, JsonBody } from '../../src/http/json-body.ts';
 
 /** The body in chunks of so many bytes. */
 const parse = (text: string, chunkBytes = Number.POSITIVE_INFINITY) => {

@@ -1,6 +1,6 @@
 import type { TakenJob } from '@datahub/proto/ml/v1/ml';
-import { toAbortSignal } from '@datahub/service-kit/call/abort-signal';
 import type { CallContext } from '@datahub/service-kit/call/call';
+import { toAbortSignal } from '@datahub/service-kit/call/stop';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { expect, it } from 'vitest';
 import { createJobRunner, type JobRunnerDeps, jobsMax } from '../../src/jobs/job-runner.ts';

@@ -1,4 +1,4 @@
-import { CallStop } from '@datahub/service-kit/call/abort-signal';
+import { CallStop } from '@datahub/service-kit/call/stop';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 

@@ -4,7 +4,7 @@ import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Job } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { requireGranted } from '../../access/authenticate.ts';
-import { contextJson } from '../../http/exact-json.ts';
+import { contextJson } from '../../http/json-body.ts';
 import {
   answer,
   count,

@@ -9,7 +9,7 @@ import type {
 } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
 import { requireGranted } from '../../access/authenticate.ts';
-import { memberJson } from '../../http/exact-json.ts';
+import { memberJson } from '../../http/json-body.ts';
 import { answer, count, type FromSchema, id, list, object, text } from '../../http/json-schema.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
 import type { Handler, Route } from '../../http/route.ts';
