@@ -12,7 +12,7 @@ import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import { Canceller, cancelTimeoutMs, type SideSession } from './cancel.ts';
 import { MysqlConnection } from './connection.ts';
-import { toConnectError } from './errors.ts';
+import { toConnectError, wholePasswordCode } from './errors.ts';
 
 /** Members of the driver's connection that its types do not declare. */
 interface Driver extends Negotiating {
@@ -92,6 +92,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         connectTimeout: 0,
         // Servers ask for the token in clear text. `verify-full` never connects without TLS.
         enableCleartextPlugin: settings.passwordFrom !== undefined && settings.tls.mode === 'verify-full',
+        ...(sendsWhole(settings) ? {} : { authPlugins: wholePasswordPlugins }),
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
       const driver = connection as unknown as Driver;
@@ -107,6 +108,10 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
       socket.once('close', () => reject(toConnectError(undefined)));
       // The driver can emit several errors.
       (connection as DriverConnection).on('error', reject);
+      // A packet is out of order. The driver would print that and go on. `guardLogIn` catches the error.
+      (connection as DriverConnection).on('warn', (err) => {
+        throw err;
+      });
       (connection as DriverConnection).once('connect', () => {
         if (isLimited()) resolve(driver);
         else fail(new RangeError('The driver negotiated capabilities that the hub does not support.'));
@@ -121,6 +126,17 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
     signal.removeEventListener('abort', abort);
   }
 }
+
+/**
+ * The password reaches a server of MySQL as a whole, if the server asks with one of its plugins: encrypted with a key
+ * that the server sends, or over TLS. MariaDB's own plugins need no such password.
+ */
+const sendsWhole = ({ engine, tls }: ConnectSettings) => engine === 'mysql' || tls.mode === 'verify-full';
+
+const refuseWhole = () => {
+  throw Object.assign(new Error('The server asks for the whole password.'), { code: wholePasswordCode });
+};
+const wholePasswordPlugins = { caching_sha2_password: refuseWhole, sha256_password: refuseWhole };
 
 /**
  * Passes the socket's data to the driver's parser and counts it. TLS begins right after the greeting, which is one

@@ -201,6 +201,9 @@ const tlsCodes =
 /** The server's require_secure_transport is on. */
 const insecureRefused = 3159;
 
+/** The code of the hub's refusal to send the whole password. */
+export const wholePasswordCode = 'AUTH_WHOLE_PASSWORD';
+
 /** The error of a failed connection, without the driver's message, which contains hosts and users. */
 export function toConnectError(err: unknown): HubError {
   // No statement can run before the log-in has finished.
@@ -221,6 +224,13 @@ export function toConnectError(err: unknown): HubError {
     return new HubError(
       'SOURCE_AUTH',
       'The source asks for the password in clear text, which the hub sends only for passwordFrom. Choose another authentication plugin for the user.',
+      { cause: err, stage: 'connect', retryable: false },
+    );
+  }
+  if (code === wholePasswordCode) {
+    return new HubError(
+      'SOURCE_AUTH',
+      'The source asks for the whole password, which the hub sends to MariaDB only with tls.mode verify-full. If the source is MySQL, register it with the engine mysql.',
       { cause: err, stage: 'connect', retryable: false },
     );
   }
