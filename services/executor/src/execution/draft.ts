@@ -63,19 +63,19 @@ export const draftTimeoutMs = (draft: Draft, timeoutMs: number): number =>
   draft.analyze ? Math.min(timeoutMs, analyzeMsMax) : timeoutMs;
 
 /** Runs a draft: its statement is not kept prepared, and with `explain` the answer is the plan. */
-export async function runDraft(run: Execution, work: StatementRun, draft: Draft): Promise<void> {
-  const engine = run.query?.source.engine;
-  const statement = { ...work.statement, isOnce: true };
+export async function runDraft(execution: Execution, run: StatementRun, draft: Draft): Promise<void> {
+  const engine = execution.query?.source.engine;
+  const statement = { ...run.statement, isOnce: true };
   if (!draft.explain || engine === undefined || engine === 'mongodb')
-    return runOn(run, { ...work, statement });
-  const { statementTimeoutMs } = work.options;
+    return runOn(execution, { ...run, statement });
+  const { statementTimeoutMs } = run.options;
   const prefix = `${prefixes[engine][draft.analyze ? 'analyze' : 'explain']} `;
   const isJson = !(draft.analyze && engine === 'mysql');
-  run.charactersBefore = prefix.length;
-  return runOn(run, {
-    ...work,
+  execution.charactersBefore = prefix.length;
+  return runOn(execution, {
+    ...run,
     statement: { ...statement, text: prefix + statement.text },
     options: { statementTimeoutMs },
-    deps: { ...work.deps, createWriter: ({ reply }) => createPlanWriter(reply, { isJson }) },
+    deps: { ...run.deps, createWriter: ({ reply }) => createPlanWriter(reply, { isJson }) },
   });
 }

@@ -38,7 +38,7 @@ export interface ExecuteDeps extends RunDeps {
   /** The cached answers of queries that have a cache. */
   answers: AnswerStore;
   events: CacheEvents & {
-    failed(run: Execution, err: HubError): void;
+    failed(execution: Execution, err: HubError): void;
   };
   tracing?: Tracing | undefined;
   now: () => number;
@@ -48,7 +48,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   const cached = new CachedExecution(deps);
   return async (request, ctx, reply) => {
-    const run = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
+    const execution = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
       const principal = requirePrincipal(ctx);
       const { form, draft } = request;
@@ -58,23 +58,23 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
           : (definitions.cached(request.queryId, principal) ??
             (await definitions.query(request.queryId, principal, {
               signal: ctx.signal,
-              traceparent: run.traceparent,
+              traceparent: execution.traceparent,
             })));
       if (request.tellSource) reply.source?.(query.source.sourceId);
       requireNamed(query, request.path);
-      run.stage = 'prepare';
+      execution.stage = 'prepare';
       const prepared = compile(query);
       const timeoutMs = timeoutMsOf(query, request.options, limits);
-      run.onPrepared(query, prepared, draft === undefined ? timeoutMs : draftTimeoutMs(draft, timeoutMs));
+      execution.onPrepared(query, prepared, draft ? draftTimeoutMs(draft, timeoutMs) : timeoutMs);
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
       keyLimits.user(principal, query.queryId, prepared.names);
       if (form !== undefined) requireRead(prepared);
       if (request.options !== undefined) requireVersion(query, request.options);
       requireReading(request, prepared);
-      requireTypedColumns(run.format, request, query);
+      requireTypedColumns(execution.format, request, query);
       if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
-        timeoutMs: run.timeoutMs,
+        timeoutMs: execution.timeoutMs,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);
@@ -88,10 +88,10 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
-      run.statement = statement;
+      execution.statement = statement;
       const isCached = query.cache !== undefined && deps.answers.isOn && isCacheable(request, prepared);
-      if (request.checkOnly || (form?.checkOnly && !isCached)) return run.span?.end({});
-      const work = {
+      if (request.checkOnly || (form?.checkOnly && !isCached)) return execution.span?.end({});
+      const run = {
         pool: pools.pool(query.source),
         statement,
         options,
@@ -100,13 +100,16 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         deps,
       };
       if (isCached)
-        return await cached.execute(run, { ...work, values: { pinnedJson, contextJson, scalarsAsLists } });
-      await (draft === undefined ? runOn(run, work) : runDraft(run, work, draft));
-      deps.events.executed(run);
+        return await cached.execute(execution, {
+          ...run,
+          values: { pinnedJson, contextJson, scalarsAsLists },
+        });
+      await (draft === undefined ? runOn(execution, run) : runDraft(execution, run, draft));
+      deps.events.executed(execution);
     } catch (err) {
       if (err instanceof Rerouted) throw err;
-      const failure = toFailure(run.causeOf(err), run.stage, run);
-      deps.events.failed(run, failure);
+      const failure = toFailure(execution.causeOf(err), execution.stage, execution);
+      deps.events.failed(execution, failure);
       throw failure;
     }
   };

@@ -26,30 +26,30 @@ export interface StatementRun {
   validation?: Validation | undefined;
 }
 
-export async function runOn(run: Execution, work: StatementRun): Promise<void> {
+export async function runOn(execution: Execution, run: StatementRun): Promise<void> {
   try {
-    await runOnce(run, work);
+    await runOnce(execution, run);
   } catch (err) {
-    if (!isStale(err, run, work.statement)) throw err;
+    if (!isStale(err, execution, run.statement)) throw err;
     // The other idle connections are probably dead, too. They are closed, so that the retry opens a new one.
-    work.pool.closeIdle();
-    await runOnce(run, work);
+    run.pool.closeIdle();
+    await runOnce(execution, run);
   }
 }
 
 /** This is one function on purpose, because each further await costs every execution half a microsecond. */
-async function runOnce(run: Execution, work: StatementRun): Promise<void> {
-  const { pool, statement, options, key, bytes, deps, validation } = work;
-  run.stage = 'queue';
-  const { now } = run;
-  const { signal } = run.ctx;
+async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
+  const { pool, statement, options, key, bytes, deps, validation } = run;
+  execution.stage = 'queue';
+  const { now } = execution;
+  const { signal } = execution.ctx;
   const lease =
-    pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt: run.ctx.deadlineAt, signal }));
+    pool.tryAcquire() ?? (await pool.acquire({ key, bytes, deadlineAt: execution.ctx.deadlineAt, signal }));
   // The timeout of the statement begins here.
-  run.onConnection(lease);
-  const { deadlineAt } = run;
+  execution.onConnection(lease);
+  const { deadlineAt } = execution;
   const { connection } = lease;
-  const writer = deps.createWriter(run.responseOptions(options.maxRows));
+  const writer = deps.createWriter(execution.responseOptions(options.maxRows));
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines, createWriter } = deps;
@@ -58,9 +58,9 @@ async function runOnce(run: Execution, work: StatementRun): Promise<void> {
         ? connection.run(statement, writer, options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
-    run.onOutcome(writer);
+    execution.onOutcome(writer);
     if (validation?.isUnchanged) writer.abandon();
-    else writer.finish(outcome, run);
+    else writer.finish(outcome, execution);
   } catch (err) {
     writer.abandon();
     throw statement.kind === 'read' ? err : toUnknownOutcome(err);
@@ -88,7 +88,9 @@ function toUnknownOutcome(err: unknown): unknown {
 }
 
 /** True for a read on a pooled connection that died before the database answered: repeating it is safe. */
-function isStale(err: unknown, run: Execution, statement: Statement): boolean {
+function isStale(err: unknown, execution: Execution, statement: Statement): boolean {
   if (!(err instanceof NeverAnswered)) return false;
-  return statement.kind === 'read' && run.isReused && run.bytes === 0 && !run.ctx.signal.aborted;
+  return (
+    statement.kind === 'read' && execution.isReused && execution.bytes === 0 && !execution.ctx.signal.aborted
+  );
 }

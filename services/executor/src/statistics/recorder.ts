@@ -7,7 +7,7 @@ import type { Sample } from './figures.ts';
 import type { QueryStatistics } from './query-statistics.ts';
 
 export interface StatisticsRecorder extends Pick<CacheEvents, 'executed' | 'answered' | 'ended'> {
-  failed(run: Execution, code: string): void;
+  failed(execution: Execution, code: string): void;
 }
 
 /** Outcomes after which the call runs the query itself, or is no call of the query. */
@@ -21,11 +21,11 @@ export function createStatisticsRecorder(
   statistics: Pick<QueryStatistics, 'add' | 'addToKnown'>,
 ): StatisticsRecorder {
   return {
-    executed: (run) => {
+    executed: (execution) => {
       // `ended` counts its times, and `answered` each of its calls.
-      if (run.isShared || run.query === undefined) return;
-      const { queueMs, durationMs, bytes, outcome } = run;
-      statistics.add(run.query, {
+      if (execution.isShared || execution.query === undefined) return;
+      const { queueMs, durationMs, bytes, outcome } = execution;
+      statistics.add(execution.query, {
         calls: 1,
         cacheHits: 0,
         failedWith: undefined,
@@ -33,24 +33,24 @@ export function createStatisticsRecorder(
         bytes,
         queueMs,
         databaseMs: durationMs,
-        totalMs: run.now() - run.startedAt,
+        totalMs: execution.now() - execution.startedAt,
       });
     },
 
-    failed: (run, code) => {
-      if (run.isShared) return;
-      const sample = failedSample(run, code);
-      if (run.query !== undefined) statistics.add(run.query, sample);
+    failed: (execution, code) => {
+      if (execution.isShared) return;
+      const sample = failedSample(execution, code);
+      if (execution.query !== undefined) statistics.add(execution.query, sample);
       else
         statistics.addToKnown(
-          run.request.draft?.sourceId ?? run.request.queryId,
-          run.ctx.principal?.accountId,
+          execution.request.draft?.sourceId ?? execution.request.queryId,
+          execution.ctx.principal?.accountId,
           sample,
         );
     },
 
-    answered: (run, { outcome, notModified }, kept) => {
-      const { query, request } = run;
+    answered: (execution, { outcome, notModified }, kept) => {
+      const { query, request } = execution;
       if (kept === undefined || query === undefined || uncounted.has(outcome)) return;
       // A HEAD request does not execute the query.
       if (request.checkOnly || request.form?.checkOnly) return;
@@ -63,12 +63,13 @@ export function createStatisticsRecorder(
         bytes: isSent ? kept.bytes.length : 0,
         queueMs: undefined,
         databaseMs: undefined,
-        totalMs: run.now() - run.startedAt,
+        totalMs: execution.now() - execution.startedAt,
       });
     },
 
-    ended: (run) => {
-      if (run.query !== undefined) statistics.add(run.query, { ...noCall, ...timesOf(run) });
+    ended: (execution) => {
+      if (execution.query !== undefined)
+        statistics.add(execution.query, { ...noCall, ...timesOf(execution) });
     },
   };
 }
@@ -83,16 +84,16 @@ const noCall: Pick<Sample, 'calls' | 'cacheHits' | 'failedWith' | 'rows' | 'byte
 };
 
 /** A call that was refused before its values were bound has no times. */
-function failedSample(run: Execution, code: string): Sample {
-  const times = timesOf(run);
-  const totalMs = run.statement === undefined ? undefined : run.now() - run.startedAt;
+function failedSample(execution: Execution, code: string): Sample {
+  const times = timesOf(execution);
+  const totalMs = execution.statement === undefined ? undefined : execution.now() - execution.startedAt;
   return { ...noCall, calls: 1, failedWith: code, ...times, totalMs };
 }
 
-function timesOf(run: Execution): Pick<Sample, 'queueMs' | 'databaseMs'> {
-  const { runAt, queueMs, durationMs, outcome, stage, startedAt } = run;
-  if (runAt > 0) return { queueMs, databaseMs: outcome === undefined ? run.now() - runAt : durationMs };
+function timesOf(execution: Execution): Pick<Sample, 'queueMs' | 'databaseMs'> {
+  const { runAt, queueMs, durationMs, outcome, stage, startedAt } = execution;
+  if (runAt > 0) return { queueMs, databaseMs: outcome === undefined ? execution.now() - runAt : durationMs };
   // The stage is `queue` again if the query is known and the call waits for a connection.
-  const waited = stage === 'queue' && run.statement !== undefined;
-  return { queueMs: waited ? run.now() - startedAt : undefined, databaseMs: undefined };
+  const waited = stage === 'queue' && execution.statement !== undefined;
+  return { queueMs: waited ? execution.now() - startedAt : undefined, databaseMs: undefined };
 }

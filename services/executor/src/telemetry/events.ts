@@ -48,20 +48,22 @@ export interface EventsOptions {
   tracing?: Tracing | undefined;
 }
 
+const engineOf = ({ query }: Execution): string => query?.source.engine ?? 'unknown';
+
 export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
   const { logger, poolStats, answerStats, slowMs, tracing, statistics, connectionsMax } = options;
   const metrics = createMetrics();
   return {
-    executed: (run) => {
-      const { outcome, durationMs, queueMs, bytes } = run;
-      if (tracing) traceExecution(run, tracing);
-      metrics.executed(run.query?.source.engine ?? 'unknown', 'OK', queueMs + durationMs);
+    executed: (execution) => {
+      const { outcome, durationMs, queueMs, bytes } = execution;
+      if (tracing) traceExecution(execution, tracing);
+      metrics.executed(engineOf(execution), 'OK', queueMs + durationMs);
       metrics.answered(outcome?.rowCount ?? 0, bytes);
-      statistics.executed(run);
+      statistics.executed(execution);
       if (durationMs < slowMs && !logger.isLevelEnabled('debug')) return;
       const line = {
         event: 'execution',
-        ...namesOf(run),
+        ...namesOf(execution),
         durationMs,
         queueMs,
         bytes,
@@ -71,16 +73,16 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
       else logger.info(line, 'slow execution');
     },
 
-    failed: (run, err) => {
-      if (tracing) traceExecution(run, tracing, err);
-      metrics.executed(run.query?.source.engine ?? 'unknown', err.code, run.now() - run.startedAt);
-      statistics.failed(run, err.code);
+    failed: (execution, err) => {
+      if (tracing) traceExecution(execution, tracing, err);
+      metrics.executed(engineOf(execution), err.code, execution.now() - execution.startedAt);
+      statistics.failed(execution, err.code);
       const level = err.code === 'INTERNAL' ? 'error' : 'info';
       if (!logger.isLevelEnabled(level)) return;
       logger[level](
         {
           event: 'execution.failed',
-          ...namesOf(run),
+          ...namesOf(execution),
           code: err.code,
           stage: err.stage,
           state: err.sql?.state,
@@ -166,13 +168,13 @@ function causeOf(err: unknown): string | undefined {
 }
 
 function createAnswered(metrics: Metrics, statistics: StatisticsRecorder): CacheEvents['answered'] {
-  return (run, info, kept) => {
+  return (execution, info, kept) => {
     const { outcome } = info;
     metrics.looked(cacheOutcomes[outcome]);
-    statistics.answered(run, info, kept);
+    statistics.answered(execution, info, kept);
     if (kept !== undefined && outcome !== CacheOutcome.OUTCOME_MISS)
       metrics.answered(kept.rowCount, kept.bytes.length);
-    if (kept !== undefined || outcome === CacheOutcome.OUTCOME_NONE) run.span?.end({});
+    if (kept !== undefined || outcome === CacheOutcome.OUTCOME_NONE) execution.span?.end({});
   };
 }
 

@@ -13,22 +13,22 @@ const systems: Record<EngineName, string> = {
   mongodb: 'mongodb',
 };
 
-export function traceExecution(run: Execution, tracing: Tracing, err?: HubError): void {
-  const { span, query } = run;
+export function traceExecution(execution: Execution, tracing: Tracing, err?: HubError): void {
+  const { span, query } = execution;
   if (span === undefined) return;
-  const endAt = run.now();
-  const waitedUntil = run.runAt > 0 ? run.runAt : endAt;
-  const below = { parent: span.traceparent, startAt: run.preparedAt };
+  const endAt = execution.now();
+  const waitedUntil = execution.runAt > 0 ? execution.runAt : endAt;
+  const below = { parent: span.traceparent, startAt: execution.preparedAt };
   if (query !== undefined) {
     const wait = tracing.start('wait for a connection', { ...below, kind: 'internal' });
-    wait.end({ endAt: waitedUntil, error: run.runAt > 0 ? undefined : err?.code });
+    wait.end({ endAt: waitedUntil, error: execution.runAt > 0 ? undefined : err?.code });
   }
-  if (query !== undefined && run.runAt > 0) {
+  if (query !== undefined && execution.runAt > 0) {
     const { engine } = query.source;
     const database = tracing.start(query.command, {
       ...below,
       kind: 'client',
-      startAt: run.runAt,
+      startAt: execution.runAt,
       attributes: {
         'db.system.name': systems[engine],
         'db.operation.name': query.command,
@@ -36,10 +36,10 @@ export function traceExecution(run: Execution, tracing: Tracing, err?: HubError)
         'datahub.source.id': query.source.sourceId,
       },
     });
-    const { rowCount } = run.outcome ?? {};
+    const { rowCount } = execution.outcome ?? {};
     const state = err?.sql?.state;
     database.end({
-      endAt: run.outcome === undefined ? endAt : run.runAt + run.durationMs,
+      endAt: execution.outcome === undefined ? endAt : execution.runAt + execution.durationMs,
       error: err?.code,
       attributes: {
         ...(rowCount === undefined ? {} : { 'db.response.returned_rows': rowCount }),

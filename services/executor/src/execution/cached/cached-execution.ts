@@ -35,14 +35,14 @@ import { validationOf } from './validation.ts';
 export type CacheOutcome = CacheInfo['outcome'];
 
 export interface CacheEvents {
-  executed(run: Execution): void;
-  failed(run: Execution, err: HubError): void;
+  executed(execution: Execution): void;
+  failed(execution: Execution, err: HubError): void;
   /**
-   * Called when a query with a cache was answered. `run` has durations only if the answer did not come from the cache.
+   * Called when a query with a cache was answered. `execution` has durations only if the answer did not come from the cache.
    */
-  answered(run: Execution, info: AnsweredInfo, kept?: CachedAnswer): void;
+  answered(execution: Execution, info: AnsweredInfo, kept?: CachedAnswer): void;
   /** Called when an execution that several calls share has ended, unless all of them have left. */
-  ended(run: Execution): void;
+  ended(execution: Execution): void;
 }
 
 export type AnsweredInfo = Pick<CacheInfo, 'outcome'> & Partial<Pick<CacheInfo, 'notModified'>>;
@@ -64,8 +64,8 @@ export const isCacheable = ({ annotate }: ExecuteRequest, { kind }: PreparedQuer
 
 /** One call with everything that its answer depends on. */
 interface Call {
-  run: Execution;
-  work: CachedRun;
+  execution: Execution;
+  run: CachedRun;
   key: string;
   rules: CacheRules;
 }
@@ -88,22 +88,22 @@ export class CachedExecution {
     this.#deps = deps;
   }
 
-  /** Like `runOn`, for a prepared run. */
-  async execute(run: Execution, work: CachedRun): Promise<void> {
-    const { cache: asked, options, form, reroutable } = run.request;
-    const query = run.query as QueryDefinition;
+  /** Like `runOn`, for a prepared execution. */
+  async execute(execution: Execution, run: CachedRun): Promise<void> {
+    const { cache: asked, options, form, reroutable } = execution.request;
+    const query = execution.query as QueryDefinition;
     const rules = query.cache as CacheRules;
-    if (asked?.bypass) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_BYPASS);
-    if (options?.meta) return this.#runAlone({ run, work, rules }, Outcome.OUTCOME_UNCACHEABLE);
+    if (asked?.bypass) return this.#runAlone({ execution, run, rules }, Outcome.OUTCOME_BYPASS);
+    if (options?.meta) return this.#runAlone({ execution, run, rules }, Outcome.OUTCOME_UNCACHEABLE);
     if (reroutable) throw new Rerouted();
-    const { format, numbers } = run;
-    const { statement } = work;
-    const { pinnedJson } = work.values;
-    const { maxRows } = work.options;
+    const { format, numbers } = execution;
+    const { statement } = run;
+    const { pinnedJson } = run.values;
+    const { maxRows } = run.options;
     const key = toCacheKey({ query, statement, pinnedJson, maxRows, format, numbers });
-    const call = { run, work, key, rules };
+    const call = { execution, run, key, rules };
     const entry = this.#deps.answers.get(key);
-    const ageMs = entry === undefined ? 0 : run.startedAt - entry.freshAt;
+    const ageMs = entry === undefined ? 0 : execution.startedAt - entry.freshAt;
     if (entry?.answer !== undefined && ageMs <= rules.ageMsMax) {
       this.#deps.answers.touch(key, entry);
       const isFresh = ageMs <= 1_000 * rules.maxAgeS;
@@ -117,16 +117,16 @@ export class CachedExecution {
   }
 
   async #fetch(call: Call): Promise<void> {
-    const { run, rules } = call;
+    const { execution, rules } = call;
     const current = this.#current(call);
     const flight = current ?? this.#start(call, false);
-    const entry = await this.#wait(flight, run);
+    const entry = await this.#wait(flight, execution);
     if (entry === undefined) return this.#runAlone(call, Outcome.OUTCOME_UNCACHEABLE);
     // An answer that was fetched for other calls may be too old now.
-    const wasThere = run.startedAt <= entry.runAt;
+    const wasThere = execution.startedAt <= entry.runAt;
     if (!wasThere && this.#deps.now() - entry.freshAt > rules.ageMsMax)
       return this.#runAlone(call, Outcome.OUTCOME_MISS);
-    if (flight.serverTiming !== undefined) run.reply.timings?.(flight.serverTiming);
+    if (flight.serverTiming !== undefined) execution.reply.timings?.(flight.serverTiming);
     const own = flight.isValidated ? Outcome.OUTCOME_VALIDATED : Outcome.OUTCOME_MISS;
     return this.#send(call, entry, current === undefined ? own : Outcome.OUTCOME_COLLAPSED);
   }
@@ -138,11 +138,11 @@ export class CachedExecution {
     return this.#deps.now() - flight.startedAt <= rules.ageMsMax ? flight : undefined;
   }
 
-  async #wait(flight: Flight, run: Execution): Promise<CacheEntry | undefined> {
+  async #wait(flight: Flight, execution: Execution): Promise<CacheEntry | undefined> {
     const { now, deadlines } = this.#deps;
-    const { signal } = run.ctx;
+    const { signal } = execution.ctx;
     const left = Promise.withResolvers<never>();
-    const deadlineAt = Math.min(run.deadlineAt, run.startedAt + run.timeoutMs);
+    const deadlineAt = Math.min(execution.deadlineAt, execution.startedAt + execution.timeoutMs);
     const onAbort = () => left.reject(cancelReason(signal, now() >= deadlineAt));
     const deadline = deadlines.add(deadlineAt - now(), () => left.reject(timedOut()));
     signal.addEventListener('abort', onAbort, { once: true });
@@ -156,9 +156,9 @@ export class CachedExecution {
   }
 
   #start(call: Call, isRefresh: boolean): Flight {
-    const { run, key } = call;
+    const { execution, key } = call;
     const { answers: store, now } = this.#deps;
-    const { accountId } = run.query as QueryDefinition;
+    const { accountId } = execution.query as QueryDefinition;
     const flight = new Flight({ store, accountId, startedAt: now(), isRefresh });
     this.#flights.set(key, flight);
     void this.#fly(flight, call).finally(() => {
@@ -169,16 +169,16 @@ export class CachedExecution {
 
   /** Never rejects. */
   async #fly(flight: Flight, call: Call): Promise<void> {
-    const { key, work } = call;
+    const { key, run } = call;
     const { answers, events } = this.#deps;
     const own = this.#executionOf(flight, call);
     const old = answers.get(key);
     try {
       const { timeoutMs } = own;
-      const rowsMax = work.options.maxRows;
+      const rowsMax = run.options.maxRows;
       const options = runOptionsOf(undefined, preparedOf(own), { timeoutMs, rowsMax });
-      const validation = validationOf(preparedOf(own), work.values, { old, now: flight.startedAt });
-      await runOn(own, { ...work, options, validation });
+      const validation = validationOf(preparedOf(own), run.values, { old, now: flight.startedAt });
+      await runOn(own, { ...run, options, validation });
       events.executed(own);
       // The last bytes of the answer can be too many.
       if (flight.hasOverflowed) throw new HubError('CANCELLED', 'The answer is too large to keep.');
@@ -198,20 +198,20 @@ export class CachedExecution {
     }
   }
 
-  #executionOf(flight: Flight, { run, work }: Call): Execution {
+  #executionOf(flight: Flight, { execution, run }: Call): Execution {
     const { now, limits } = this.#deps;
-    const query = run.query as QueryDefinition;
+    const query = execution.query as QueryDefinition;
     const timeoutMs = timeoutMsOf(query, undefined, limits);
     const ctx: CallContext = {
-      principal: run.ctx.principal,
-      requestId: run.ctx.requestId,
-      traceparent: run.traceparent,
+      principal: execution.ctx.principal,
+      requestId: execution.ctx.requestId,
+      traceparent: execution.traceparent,
       deadlineAt: flight.startedAt + timeoutMs,
       signal: flight.stop,
     };
-    const own = new Execution(run.request, ctx, { reply: flight, now, isShared: true });
-    own.onPrepared(query, preparedOf(run), timeoutMs);
-    own.statement = work.statement;
+    const own = new Execution(execution.request, ctx, { reply: flight, now, isShared: true });
+    own.onPrepared(query, preparedOf(execution), timeoutMs);
+    own.statement = run.statement;
     return own;
   }
 
@@ -239,47 +239,47 @@ export class CachedExecution {
 
   /** Sends a cached answer, or only that it has not changed. */
   async #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): Promise<void> {
-    const { run } = call;
+    const { execution } = call;
     const answer = entry.answer as CachedAnswer;
     const { etag, bytes } = answer;
-    const { cache: asked, form } = run.request;
+    const { cache: asked, form } = execution.request;
     const notModified = asked?.anyEtag === true || asked?.etags.includes(etag) === true;
     const isOwn = outcome === Outcome.OUTCOME_MISS;
     const ageMs = isOwn ? undefined : Math.ceil(this.#deps.now() - entry.freshAt);
     const info = { outcome, etag, bytes: bytes.length, notModified, ...(isOwn ? {} : { ageMs }) };
     this.#announce(call, info, answer);
-    if (answer.truncated) run.reply.truncated?.();
-    if (!notModified && !form?.checkOnly) await sendBytes(run, answer.bytes);
+    if (answer.truncated) execution.reply.truncated?.();
+    if (!notModified && !form?.checkOnly) await sendBytes(execution, answer.bytes);
   }
 
   /** Runs the query as without a cache. */
-  async #runAlone(call: Pick<Call, 'run' | 'work' | 'rules'>, outcome: CacheOutcome): Promise<void> {
-    const { run, work } = call;
-    if (run.request.form?.checkOnly) return this.#announce(call, { outcome: Outcome.OUTCOME_NONE });
+  async #runAlone(call: Pick<Call, 'execution' | 'run' | 'rules'>, outcome: CacheOutcome): Promise<void> {
+    const { execution, run } = call;
+    if (execution.request.form?.checkOnly) return this.#announce(call, { outcome: Outcome.OUTCOME_NONE });
     this.#announce(call, { outcome });
-    await runOn(run, work);
-    this.#deps.events.executed(run);
+    await runOn(execution, run);
+    this.#deps.events.executed(execution);
   }
 
   #announce(
-    { run, rules }: Pick<Call, 'run' | 'rules'>,
+    { execution, rules }: Pick<Call, 'execution' | 'rules'>,
     info: Partial<CacheInfo> & { outcome: CacheOutcome },
     kept?: CachedAnswer,
   ): void {
     const { maxAgeS, staleS } = rules;
-    run.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
-    this.#deps.events.answered(run, info, kept);
+    execution.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
+    this.#deps.events.answered(execution, info, kept);
   }
 }
 
 const preparedOf = ({ prepared }: Execution): PreparedQuery => prepared as PreparedQuery;
 
 function entryOf(
-  { run }: Call,
+  { execution }: Call,
   { startedAt }: Flight,
   made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: CachedAnswer },
 ): CacheEntry {
-  const { accountId, queryId, hubId, source } = run.query as QueryDefinition;
+  const { accountId, queryId, hubId, source } = execution.query as QueryDefinition;
   const ids = [queryId, source.sourceId, hubId];
   return { accountId, ids, answer: undefined, freshAt: startedAt, ranAt: startedAt, ...made };
 }
