@@ -58,16 +58,12 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     apiKey,
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: readPublicKeys(reader, apart),
-    auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', { fallback: 90, min: 1, max: 36_500 }) * 86_400_000,
+    auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', 90, [1, 36_500]) * 86_400_000,
     accountQuota: readAccountQuota(reader),
-    storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', {
-      fallback: 16_777_216,
-      min: 65_536,
-      max: 1_073_741_824,
-    }),
-    replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', { fallback: 1, min: 1, max: 1_000 }),
-    leaseMs: reader.integer('DATAHUB_LEASE_MS', { fallback: 1_000, min: 0, max: 1_000 }),
-    slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS', { fallback: 60_000, min: 3_000, max: 600_000 }),
+    storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', 16_777_216, [65_536, 1_073_741_824]),
+    replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', 1, [1, 1_000]),
+    leaseMs: reader.integer('DATAHUB_LEASE_MS', 1_000, [0, 1_000]),
+    slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS', 60_000, [3_000, 600_000]),
     serverLimits: readServerLimits(reader),
   };
 }

@@ -19,12 +19,11 @@ const metricsPortDefault = 9091;
 const internalPortDefault = 7074;
 
 function readProcess(reader: SettingsReader) {
-  const port = { min: 0, max: 65_535 };
   return {
     config: readCatalogConfig(reader, { apart: true }),
     grpc: readGrpcSettings(reader, { portDefault }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: metricsPortDefault, ...port }),
-    internalPort: reader.integer('DATAHUB_INTERNAL_PORT', { fallback: internalPortDefault, ...port }),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
+    internalPort: reader.integer('DATAHUB_INTERNAL_PORT', internalPortDefault, [0, 65_535]),
     log: readLoggerSettings(reader),
   };
 }

@@ -47,33 +47,17 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
     pool: readPool(reader),
     connections: readConnections(reader),
     executions: {
-      statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS', {
-        fallback: 30_000,
-        min: 1,
-        max: 3_600_000,
-      }),
-      rowsMax: reader.integer('DATAHUB_ROWS_MAX', { fallback: 0, min: 0, max: 4_294_967_295 }),
+      statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS', 30_000, [1, 3_600_000]),
+      rowsMax: reader.integer('DATAHUB_ROWS_MAX', 0, [0, 4_294_967_295]),
     },
     rdsIam: readRdsIam(reader),
-    rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX', {
-      fallback: defaultRowBytesMax,
-      min: 65_536,
-      max: 1_073_741_823,
-    }),
-    definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', { fallback: 10_000, min: 1, max: 10_000_000 }),
-    staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
-    driftIntervalMs: reader.integer('DATAHUB_DRIFT_INTERVAL_MS', {
-      fallback: 600_000,
-      min: 0,
-      max: 86_400_000,
-    }),
-    cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX', {
-      fallback: 67_108_864,
-      min: 0,
-      max: 64 * 1_073_741_824,
-    }),
+    rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX', defaultRowBytesMax, [65_536, 1_073_741_823]),
+    definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', 10_000, [1, 10_000_000]),
+    staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', 60_000, [0, 60_000]),
+    driftIntervalMs: reader.integer('DATAHUB_DRIFT_INTERVAL_MS', 600_000, [0, 86_400_000]),
+    cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX', 67_108_864, [0, 64 * 1_073_741_824]),
     statementComments: reader.flag('DATAHUB_STATEMENT_COMMENTS', true),
-    slowMs: reader.integer('DATAHUB_SLOW_MS', { fallback: 1_000, min: 0, max: 3_600_000 }),
+    slowMs: reader.integer('DATAHUB_SLOW_MS', 1_000, [0, 3_600_000]),
   };
 }
 
@@ -120,23 +104,11 @@ function readPool(reader: SettingsReader): PoolSettings {
   const { waitMs, connectTimeoutMs, idleTimeoutMs, lifetimeMs, sizeMax } = defaultPoolSettings;
   const settings = {
     ...defaultPoolSettings,
-    sizeMax: reader.integer('DATAHUB_POOL_MAX', { fallback: sizeMax, min: 1, max: 100 }),
-    waitMs: reader.integer('DATAHUB_POOL_WAIT_MS', { fallback: waitMs, min: 100, max: 60_000 }),
-    connectTimeoutMs: reader.integer('DATAHUB_CONNECT_TIMEOUT_MS', {
-      fallback: connectTimeoutMs,
-      min: 100,
-      max: 60_000,
-    }),
-    idleTimeoutMs: reader.integer('DATAHUB_POOL_IDLE_MS', {
-      fallback: idleTimeoutMs,
-      min: 1_000,
-      max: 3_600_000,
-    }),
-    lifetimeMs: reader.integer('DATAHUB_POOL_LIFETIME_MS', {
-      fallback: lifetimeMs,
-      min: 10_000,
-      max: 86_400_000,
-    }),
+    sizeMax: reader.integer('DATAHUB_POOL_MAX', sizeMax, [1, 100]),
+    waitMs: reader.integer('DATAHUB_POOL_WAIT_MS', waitMs, [100, 60_000]),
+    connectTimeoutMs: reader.integer('DATAHUB_CONNECT_TIMEOUT_MS', connectTimeoutMs, [100, 60_000]),
+    idleTimeoutMs: reader.integer('DATAHUB_POOL_IDLE_MS', idleTimeoutMs, [1_000, 3_600_000]),
+    lifetimeMs: reader.integer('DATAHUB_POOL_LIFETIME_MS', lifetimeMs, [10_000, 86_400_000]),
   };
   if (settings.connectTimeoutMs >= settings.waitMs) {
     reader.fault(
@@ -150,27 +122,22 @@ function readConnections(reader: SettingsReader): ConnectionLimits {
   const { connectionsMax, connectionsPerAccountMax, waitingPerAccountMax, waitingMax, waitingBytesMax } =
     defaultConnectionLimits;
   return {
-    connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX', {
-      fallback: connectionsMax,
-      min: 2,
-      max: 10_000,
-    }),
-    connectionsPerAccountMax: reader.integer('DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX', {
-      fallback: connectionsPerAccountMax,
-      min: 1,
-      max: 10_000,
-    }),
-    waitingPerAccountMax: reader.integer('DATAHUB_WAITING_PER_ACCOUNT_MAX', {
-      fallback: waitingPerAccountMax,
-      min: 1,
-      max: 100_000,
-    }),
-    waitingMax: reader.integer('DATAHUB_WAITING_MAX', { fallback: waitingMax, min: 2, max: 100_000 }),
-    waitingBytesMax: reader.integer('DATAHUB_WAITING_BYTES_MAX', {
-      fallback: waitingBytesMax,
-      min: 1_048_576,
-      max: 64 * 1_073_741_824,
-    }),
+    connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX', connectionsMax, [2, 10_000]),
+    connectionsPerAccountMax: reader.integer(
+      'DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX',
+      connectionsPerAccountMax,
+      [1, 10_000],
+    ),
+    waitingPerAccountMax: reader.integer(
+      'DATAHUB_WAITING_PER_ACCOUNT_MAX',
+      waitingPerAccountMax,
+      [1, 100_000],
+    ),
+    waitingMax: reader.integer('DATAHUB_WAITING_MAX', waitingMax, [2, 100_000]),
+    waitingBytesMax: reader.integer('DATAHUB_WAITING_BYTES_MAX', waitingBytesMax, [
+      1_048_576,
+      64 * 1_073_741_824,
+    ]),
   };
 }
 

@@ -53,60 +53,39 @@ export function readGatewayConfig(
 ): GatewayConfig {
   return {
     host: reader.text('HOST', '127.0.0.1'),
-    port: reader.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', { fallback: metricsPort, min: 0, max: 65_535 }),
-    edge: reader.oneOf('DATAHUB_EDGE', { values: ['express-gateway', 'none'] as const, fallback: edge }),
+    port: reader.integer('PORT', 8080, [0, 65_535]),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPort, [0, 65_535]),
+    edge: reader.oneOf('DATAHUB_EDGE', edge, ['express-gateway', 'none']),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', defaultPipelinePath),
     console: reader.flag('DATAHUB_CONSOLE', true),
     corsOrigins: readOrigins(reader),
     publicOrigin: readPublicOrigin(reader),
-    compresses:
-      reader.oneOf('DATAHUB_COMPRESSION', { values: ['on', 'off'] as const, fallback: 'on' }) === 'on',
+    compresses: reader.oneOf('DATAHUB_COMPRESSION', 'on', ['on', 'off']) === 'on',
     ...readBodyBounds(reader),
-    requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', {
-      fallback: 60_000,
-      min: 100,
-      max: 3_600_000,
-    }),
-    keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS', { fallback: 4_000, min: 0, max: 5_000 }),
-    keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS', { fallback: 60_000, min: 0, max: 60_000 }),
-    ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE', { fallback: 0, min: 0, max: 100_000_000 }),
-    unknownKeysPerMinute: reader.integer('DATAHUB_UNKNOWN_KEYS_PER_MINUTE', {
-      fallback: 100,
-      min: 1,
-      max: 1_000_000,
-    }),
+    requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', 60_000, [100, 3_600_000]),
+    keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS', 4_000, [0, 5_000]),
+    keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS', 60_000, [0, 60_000]),
+    ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE', 0, [0, 100_000_000]),
+    unknownKeysPerMinute: reader.integer('DATAHUB_UNKNOWN_KEYS_PER_MINUTE', 100, [1, 1_000_000]),
     trustedProxies: readTrustedProxies(reader),
-    stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS', {
-      fallback: 60_000,
-      min: 1_000,
-      max: 3_600_000,
-    }),
-    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+    stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS', 60_000, [1_000, 3_600_000]),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS', 25_000, [0, 600_000]),
   };
 }
 
 /** The budgets must have room for at least one body of the largest size, and of all keys for two. */
 function readBodyBounds(reader: SettingsReader) {
-  const one = { min: 1_024, max: 67_108_864 };
-  const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX', { fallback: 1_048_576, ...one });
-  const largeBodyBytesMax = reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', { fallback: 8_388_608, ...one });
+  const ofOne = [1_024, 67_108_864] as const;
+  const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX', 1_048_576, ofOne);
+  const largeBodyBytesMax = reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', 8_388_608, ofOne);
   const largest = Math.max(bodyBytesMax, largeBodyBytesMax);
-  const all = { max: 4_294_967_296 };
+  const allMax = 4_294_967_296;
   return {
     bodyBytesMax,
     largeBodyBytesMax,
-    keyBodiesBytesMax: reader.integer('DATAHUB_KEY_BODIES_BYTES_MAX', {
-      fallback: 2 * largest,
-      min: largest,
-      ...all,
-    }),
-    bodiesBytesMax: reader.integer('DATAHUB_BODIES_BYTES_MAX', {
-      fallback: 6 * largest,
-      min: 2 * largest,
-      ...all,
-    }),
+    keyBodiesBytesMax: reader.integer('DATAHUB_KEY_BODIES_BYTES_MAX', 2 * largest, [largest, allMax]),
+    bodiesBytesMax: reader.integer('DATAHUB_BODIES_BYTES_MAX', 6 * largest, [2 * largest, allMax]),
   };
 }
 

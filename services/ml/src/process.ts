@@ -18,11 +18,7 @@ function readProcess(reader: SettingsReader) {
   return {
     config: readMlConfig(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', {
-      fallback: metricsPortDefault,
-      min: 0,
-      max: 65_535,
-    }),
+    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
     log: readLoggerSettings(reader),
   };
 }

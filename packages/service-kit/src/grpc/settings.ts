@@ -32,9 +32,9 @@ export function readGrpcSettings(reader: SettingsReader, options: { portDefault:
   return {
     ...readCallerSettings(reader),
     host: reader.text('HOST', '127.0.0.1'),
-    port: reader.integer('DATAHUB_GRPC_PORT', { fallback: options.portDefault, min: 0, max: 65_535 }),
+    port: reader.integer('DATAHUB_GRPC_PORT', options.portDefault, [0, 65_535]),
     reflection: reader.flag('DATAHUB_GRPC_REFLECTION', false),
-    drainMs: reader.integer('DATAHUB_DRAIN_MS', { fallback: 25_000, min: 0, max: 600_000 }),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS', 25_000, [0, 600_000]),
   };
 }
 

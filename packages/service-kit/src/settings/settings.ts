@@ -19,9 +19,9 @@ export interface SettingsReader {
   text(name: SettingName, fallback: string): string;
   optional(name: SettingName): string | undefined;
   required(name: SettingName, whatFor: string): string;
-  integer(name: SettingName, options: { fallback: number; min: number; max: number }): number;
+  integer(name: SettingName, fallback: number, range: readonly [min: number, max: number]): number;
   flag(name: SettingName, fallback: boolean): boolean;
-  oneOf<T extends string>(name: SettingName, options: { values: readonly T[]; fallback: T }): T;
+  oneOf<const T extends string>(name: SettingName, fallback: NoInfer<T>, values: readonly T[]): T;
   /** Comma-separated. */
   list(name: SettingName, fallback: string[]): string[];
   fault(text: string): void;
@@ -46,7 +46,7 @@ function createReader(env: Environment, faults: string[]): SettingsReader {
       if (value === undefined) faults.push(`${name} is not set: ${whatFor}`);
       return value ?? '';
     },
-    integer: (name, { fallback, min, max }) => {
+    integer: (name, fallback, [min, max]) => {
       const value = optional(name);
       if (value === undefined) return fallback;
       const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
@@ -62,7 +62,7 @@ function createReader(env: Environment, faults: string[]): SettingsReader {
       faults.push(`${name} must be 1 or 0.`);
       return fallback;
     },
-    oneOf: (name, { values, fallback }) => {
+    oneOf: (name, fallback, values) => {
       const value = optional(name);
       if (value === undefined) return fallback;
       const found = values.find((allowed) => allowed === value);

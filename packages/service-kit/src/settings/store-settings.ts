@@ -22,7 +22,7 @@ export function readStoreUrl(reader: SettingsReader, service: string): string {
 
 /** `DATAHUB_ACCOUNT_QUOTA`: how many resources of each kind an account may have; 0 for no limit. */
 export function readAccountQuota(reader: SettingsReader): number {
-  return reader.integer('DATAHUB_ACCOUNT_QUOTA', { fallback: 100_000, min: 0, max: 1_000_000_000 });
+  return reader.integer('DATAHUB_ACCOUNT_QUOTA', 100_000, [0, 1_000_000_000]);
 }
 
 /**

@@ -44,8 +44,6 @@ it('shows a stack only where nobody foresaw it', () => {
 
 it('names each fault of the settings once, whichever services read them', () => {
   const read = () =>
-    readSettings({ PORT: 'x' }, (reader) =>
-      [1, 2].map(() => reader.integer('PORT', { fallback: 0, min: 0, max: 1 })),
-    );
+    readSettings({ PORT: 'x' }, (reader) => [1, 2].map(() => reader.integer('PORT', 0, [0, 1])));
   expect(read).toThrow(/^Invalid settings:\n {2}- PORT must be a whole number from 0 to 1\.$/);
 });
