@@ -10,35 +10,28 @@ import {
   targetSessionAttrs,
 } from '@datahub/contract/source-settings';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
-import type { FormFaults } from './form-faults.ts';
-import { defaultPorts, type SourceForm } from './settings.ts';
-
-interface ServerFieldsProps {
-  form: SourceForm;
-  faults?: FormFaults;
-  onChange(form: SourceForm): void;
-}
+import { type BoundForm, bindTexts } from './bound-form.ts';
+import { defaultPorts } from './settings.ts';
 
 /** Returns choices whose first value is the default, which is not stored. */
 const withDefault = (values: readonly string[]): [string, string][] =>
   values.map((value, i) => (i === 0 ? ['', `${value} (default)`] : [value, value]));
 
-export function ServerFields({ form, faults = {}, onChange }: ServerFieldsProps) {
+export function ServerFields(bound: BoundForm) {
+  const { form } = bound;
+  const { field, choice: bindChoice } = bindTexts(bound);
   const has = (name: ServerSetting) => hasServerSetting(form.engine, name);
-  const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
   const choice = (name: 'pooling' | 'targetSessionAttrs' | 'readPreference', values: readonly string[]) => ({
+    ...bindChoice(name),
     value: form[name] === values[0] ? '' : form[name],
     options: withDefault(values),
-    onChange: set(name),
   });
   return (
     <>
       {has('hosts') && !form.srv && (
         <Field
           label="Further servers of the same database"
-          value={form.hosts}
-          fault={faults.hosts}
-          onInput={set('hosts')}
+          {...field('hosts')}
           rows={2}
           placeholder={`db2.example.com:${isEngine(form.engine) ? defaultPorts[form.engine] : ''}`}
           hint="One per line. The default port is that of the first server."
@@ -56,32 +49,20 @@ export function ServerFields({ form, faults = {}, onChange }: ServerFieldsProps)
       )}
       {has('replicaSet') && (
         <div class="columns-2">
-          <Field
-            label="Replica set"
-            value={form.replicaSet}
-            fault={faults.replicaSet}
-            onInput={set('replicaSet')}
-            placeholder="rs0"
-          />
+          <Field label="Replica set" {...field('replicaSet')} placeholder="rs0" />
           <Choice label="Reads go to" {...choice('readPreference', readPreferences)} />
         </div>
       )}
       {has('authMechanism') && (
         <div class="columns-2">
-          <Field
-            label="Authentication database"
-            value={form.authSource}
-            onInput={set('authSource')}
-            placeholder="admin"
-          />
+          <Field label="Authentication database" {...field('authSource')} placeholder="admin" />
           <Choice
             label="Authentication mechanism"
-            value={form.authMechanism}
+            {...bindChoice('authMechanism')}
             options={[
               ['', 'Strongest SCRAM of the server'],
               ...authMechanisms.map((name) => [name, name] as const),
             ]}
-            onChange={set('authMechanism')}
           />
         </div>
       )}
@@ -89,7 +70,7 @@ export function ServerFields({ form, faults = {}, onChange }: ServerFieldsProps)
   );
 }
 
-export function SrvTick({ form, onChange }: ServerFieldsProps) {
+export function SrvTick({ form, onChange }: Pick<BoundForm, 'form' | 'onChange'>) {
   if (!hasServerSetting(form.engine, 'srv')) return null;
   return (
     <Tick

@@ -6,14 +6,11 @@ import { useState } from 'preact/hooks';
 import { Choice, Field } from '../../ui/field.tsx';
 import { engineNames } from '../../ui/format.ts';
 import { formOfAddress } from './address.ts';
-import type { FormFaults } from './form-faults.ts';
+import { type BoundForm, bindTexts } from './bound-form.ts';
 import { ServerFields, SrvTick } from './server-fields.tsx';
 import { defaultPorts, type SourceForm } from './settings.ts';
 
-interface SourceFieldsProps {
-  form: SourceForm;
-  faults: FormFaults;
-  onChange(form: SourceForm): void;
+interface SourceFieldsProps extends BoundForm {
   existing?: boolean;
   children?: ComponentChildren;
 }
@@ -37,14 +34,8 @@ export function focusFirstFault(form: HTMLFormElement): void {
 }
 
 export function SourceFields({ form, faults, onChange, existing = false, children }: SourceFieldsProps) {
-  const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
-  const field = (
-    name: keyof SourceForm & ('label' | 'host' | 'port' | 'database' | 'user' | 'password'),
-  ) => ({
-    value: form[name],
-    fault: faults[name],
-    onInput: set(name),
-  });
+  const bound = { form, faults, onChange };
+  const { field } = bindTexts(bound);
   return (
     <>
       {!existing && <Address form={form} onChange={onChange} />}
@@ -58,7 +49,7 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
           onChange={(engine) => onChange(withEngine(form, engine))}
         />
       </div>
-      <Servers form={form} faults={faults} onChange={onChange} />
+      <Servers {...bound} />
       <fieldset class="group">
         <legend>Log-in</legend>
         <div class="columns-2">
@@ -71,26 +62,18 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
             : 'A user with only the permissions that the queries need. The hub encrypts the password before it stores it, and no answer contains it.'}
         </p>
       </fieldset>
-      <Security form={form} faults={faults} set={set} />
+      <Security {...bound} />
       <details class="more">
         <summary>More settings</summary>
         <div class="columns-2">
-          <Field
-            label="Maximum connections"
-            value={form.poolMax}
-            fault={faults.poolMax}
-            onInput={set('poolMax')}
-            placeholder="default of the hub"
-          />
+          <Field label="Maximum connections" {...field('poolMax')} placeholder="default of the hub" />
           <Field
             label="Statement time limit, ms"
-            value={form.statementTimeoutMs}
-            fault={faults.statementTimeoutMs}
-            onInput={set('statementTimeoutMs')}
+            {...field('statementTimeoutMs')}
             placeholder="default of the hub"
           />
         </div>
-        <ServerFields form={form} faults={faults} onChange={onChange} />
+        <ServerFields {...bound} />
       </details>
       {children}
     </>
@@ -141,8 +124,9 @@ function Address({ form, onChange }: Pick<SourceFieldsProps, 'form' | 'onChange'
   );
 }
 
-function Servers({ form, faults, onChange }: Pick<SourceFieldsProps, 'form' | 'faults' | 'onChange'>) {
-  const set = (name: keyof SourceForm) => (value: string) => onChange({ ...form, [name]: value });
+function Servers(bound: BoundForm) {
+  const { form, onChange } = bound;
+  const { field } = bindTexts(bound);
   const setHost = (text: string) => onChange(formOfAddress(text, form) ?? { ...form, host: text });
   return (
     <fieldset class="group">
@@ -150,61 +134,34 @@ function Servers({ form, faults, onChange }: Pick<SourceFieldsProps, 'form' | 'f
       <div class="columns-host">
         <Field
           label="Host"
-          value={form.host}
-          fault={faults.host}
+          {...field('host')}
           onInput={setHost}
           placeholder="db.example.com"
           hint="As seen from the hub, not from your browser."
         />
-        <Field label="Port" value={form.port} fault={faults.port} onInput={set('port')} />
+        <Field label="Port" {...field('port')} />
       </div>
       <SrvTick form={form} onChange={onChange} />
-      <Field label="Database" value={form.database} fault={faults.database} onInput={set('database')} />
+      <Field label="Database" {...field('database')} />
     </fieldset>
   );
 }
 
-interface SecurityProps extends Pick<SourceFieldsProps, 'form' | 'faults'> {
-  set(name: keyof SourceForm): (value: string) => void;
-}
-
-function Security({ form, faults, set }: SecurityProps) {
+function Security(bound: BoundForm) {
+  const { form } = bound;
+  const { field, choice } = bindTexts(bound);
   const hasCertificates = [form.ca, form.cert, form.clientKey].some((text) => text !== '');
   return (
     <fieldset class="group">
       <legend>Encryption</legend>
-      <Choice
-        label="TLS"
-        value={form.tlsMode}
-        fault={faults.tlsMode}
-        options={tlsModes}
-        onChange={set('tlsMode')}
-      />
+      <Choice label="TLS" {...choice('tlsMode')} options={tlsModes} />
       {form.tlsMode !== 'disable' && (
         <details class="more" open={hasCertificates}>
           <summary>Certificates</summary>
-          <Field
-            label="Certificate authority (PEM)"
-            value={form.ca}
-            fault={faults.ca}
-            onInput={set('ca')}
-            rows={2}
-          />
+          <Field label="Certificate authority (PEM)" {...field('ca')} rows={2} />
           <div class="columns-2">
-            <Field
-              label="Client certificate (PEM)"
-              value={form.cert}
-              fault={faults.cert}
-              onInput={set('cert')}
-              rows={2}
-            />
-            <Field
-              label="Client key (PEM)"
-              value={form.clientKey}
-              fault={faults.clientKey}
-              onInput={set('clientKey')}
-              rows={2}
-            />
+            <Field label="Client certificate (PEM)" {...field('cert')} rows={2} />
+            <Field label="Client key (PEM)" {...field('clientKey')} rows={2} />
           </div>
         </details>
       )}

@@ -1,0 +1,22 @@
+/** Binds the fields of the form of a source to its texts and their faults. */
+
+import type { FormFaults } from './form-faults.ts';
+import type { SourceForm } from './settings.ts';
+
+export interface BoundForm {
+  form: SourceForm;
+  faults: FormFaults;
+  onChange(form: SourceForm): void;
+}
+
+type TextName = Exclude<keyof SourceForm, 'srv'>;
+
+/** What `Field` and `Choice` need of a text: its value, its fault, and how it changes. */
+export function bindTexts({ form, faults, onChange }: BoundForm) {
+  const set = (name: TextName) => (value: string) => onChange({ ...form, [name]: value });
+  const shown = (name: TextName) => ({ value: form[name], fault: faults[name] });
+  return {
+    field: (name: TextName) => ({ ...shown(name), onInput: set(name) }),
+    choice: (name: TextName) => ({ ...shown(name), onChange: set(name) }),
+  };
+}
