@@ -18,8 +18,8 @@ const headerBytes = 16;
 const beforeBody: Record<number, number> = { [opMsg]: headerBytes + 5, [opReply]: headerBytes + 20 };
 /** Enough for the name of a command, and for the first SCRAM message with the longest user name. */
 const requestStartBytes = 2_048;
-/** The longest message that MongoDB sends. */
-const messageBytesMax = 48_000_000 + 16_384;
+/** MongoDB's replies are one document of at most 16 MiB and some kilobytes. The driver buffers a reply as a whole. */
+const messageBytesMax = 32_000_000;
 
 type RequestKind = 'hello' | 'log-in' | 'command';
 
@@ -87,7 +87,7 @@ export class Replies {
   readonly #pass: (bytes: Buffer) => void;
   readonly #carry = new Carry();
   #left = 0;
-  #pieces = new ReplyPieces();
+  #pieces: ReplyPieces | undefined;
 
   constructor(requests: Requests, pass: (bytes: Buffer) => void) {
     this.#requests = requests;
@@ -97,7 +97,7 @@ export class Replies {
   take(bytes: Buffer): void {
     const passed = Math.min(this.#left, bytes.length);
     if (passed > 0) {
-      this.#pieces.take(bytes.subarray(0, passed));
+      this.#pieces?.take(bytes.subarray(0, passed));
       this.#pass(bytes.subarray(0, passed));
     }
     this.#left -= passed;
@@ -119,7 +119,7 @@ export class Replies {
     if (there.length > length) throw misfit('The server sent a reply without a request.');
     this.#left = length - there.length;
     this.#requests.id = 0;
-    this.#pieces = new ReplyPieces();
+    this.#pieces = new ReplyPieces(length - bodyAt);
     this.#pieces.take(there.subarray(bodyAt));
     this.#pass(isWide ? there : this.#checked(there, bodyAt));
   }

@@ -3,7 +3,12 @@
 import { BSON, type Document } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
-import { ReplyPieces, replyPiecesMax } from '../../../src/engines/mongodb/reply-pieces.ts';
+import {
+  failureBytesMax,
+  nestedPiecesMax,
+  ReplyPieces,
+  replyPiecesMax,
+} from '../../../src/engines/mongodb/reply-pieces.ts';
 import type { RowSink } from '../../../src/ports/row-sink.ts';
 import { dial } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
@@ -15,8 +20,11 @@ const batch = (count: number) => Array.from({ length: count }, () => ({}));
 
 /** Takes a reply in chunks of this size. */
 function take(reply: Document, chunkBytes: number): void {
-  const bytes = Buffer.from(BSON.serialize(reply));
-  const pieces = new ReplyPieces();
+  takeBytes(Buffer.from(BSON.serialize(reply)), chunkBytes);
+}
+
+function takeBytes(bytes: Buffer, chunkBytes: number): void {
+  const pieces = new ReplyPieces(bytes.length);
   for (let at = 0; at < bytes.length; at += chunkBytes) pieces.take(bytes.subarray(at, at + chunkBytes));
 }
 
@@ -32,13 +40,27 @@ describe.each([1, 7, 4_096, Number.POSITIVE_INFINITY])('a reply in chunks of %d 
     expect(() => take(make(replyPiecesMax - others + 1), chunkBytes)).toThrow(RangeError);
   });
 
-  it('may have any number of values elsewhere', () => {
-    const count = replyPiecesMax + 1;
-    take({ values: batch(count), ok: 1 }, chunkBytes);
-    take(
-      { ok: 1, cursor: { firstBatch: [many(count)], id: 0n, at: { firstBatch: batch(count) } } },
-      chunkBytes,
-    );
+  it.each<[string, Document]>([
+    ['a 0', { ok: 0 }],
+    ['no ok', {}],
+    ['another number', { ok: 2 }],
+    ['null', { ok: null }],
+  ])('is short if it reports a failure: %s', (_name, members) => {
+    const filled = (bytes: number): Document => ({ values: ['x'.repeat(bytes)], ...members });
+    take(filled(failureBytesMax - 100), chunkBytes);
+    expect(() => take(filled(failureBytesMax), chunkBytes)).toThrow('too long');
+    for (const ok of [1, 1n, new BSON.Double(1)]) take({ ...filled(failureBytesMax), ok }, chunkBytes);
+  });
+
+  it('hides no elements behind lengths that do not fit', () => {
+    const hidden = Buffer.from(BSON.serialize({ cursor: { a: 1 }, ok: 1 }));
+    // The cursor ends earlier for its reader than its length says: what follows is more of the reply to one of them.
+    const at = hidden.indexOf('cursor') + 7;
+    for (const change of [-1, 1]) {
+      const bytes = Buffer.from(hidden);
+      bytes.writeInt32LE(bytes.readInt32LE(at) + change, at);
+      expect(() => takeBytes(bytes, chunkBytes)).toThrow(RangeError);
+    }
   });
 
   it('may have values of all types, and long names', () => {
@@ -72,6 +94,22 @@ describe.each([1, 7, 4_096, Number.POSITIVE_INFINITY])('a reply in chunks of %d 
     // Each value was skipped to its end: what follows is counted.
     const flooded = { ...values, cursor: { ...values, firstBatch: batch(replyPiecesMax) } };
     expect(() => take(flooded, chunkBytes)).toThrow('too many elements');
+  });
+});
+
+describe('a reply', () => {
+  it('may have any number of values in documents of a batch and of distinct', () => {
+    const count = nestedPiecesMax + 1;
+    take({ values: batch(count), ok: 1 }, 4_096);
+    take({ ok: 1, cursor: { firstBatch: [many(count)], id: 0n } }, 4_096);
+  });
+
+  it.each<[string, (values: object[]) => Document]>([
+    ['errors of a write', (values) => ({ ok: 1, writeErrors: values })],
+    ['values of its cursor', (values) => ({ cursor: { firstBatch: [], at: { firstBatch: values } }, ok: 1 })],
+  ])('may have a bounded number of %s', (_name, make) => {
+    take(make(batch(nestedPiecesMax - 1)), 4_096);
+    expect(() => take(make(batch(nestedPiecesMax + 1)), 4_096)).toThrow('too many elements');
   });
 });
 
