@@ -72,6 +72,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['ml', 'deleteClass', 'classifierId classId'],
   ['ml', 'deleteClassifier', 'classifierId'],
   ['catalog', 'updateKey', 'keyId', { name: label, removedLimits: [] }],
+  ['catalog', 'getKeyUsage', 'keyId'],
   ['catalog', 'rotateKey', 'keyId'],
   ['catalog', 'revokeKey', 'keyId'],
   ['catalog', 'deleteQuery', 'queryId'],

@@ -119,7 +119,7 @@ it('datahub train, predict and summarize work with files and standard input', as
   await api.delete(`/v1/classifiers/${id}`);
 });
 
-it('datahub keys creates, lists, rotates and revokes keys', async () => {
+it('datahub keys creates, lists, counts, rotates and revokes keys', async () => {
   const { keyId } = JSON.parse(await ok(['keys', 'create', '--name', 'cli', '--scopes', 'hubs:read']));
   const limits = ['--limits', '{"context": {"tenant": 1.10}, "maxRows": 5}'];
   const limited = JSON.parse(
@@ -128,6 +128,12 @@ it('datahub keys creates, lists, rotates and revokes keys', async () => {
   expect(limited.limits).toMatchObject({ context: { tenant: 1.1 }, maxRows: 5 });
   await ok(['keys', 'revoke', limited.keyId]);
   expect(JSON.parse(await ok(['keys', 'list'])).map((one: { keyId: string }) => one.keyId)).toContain(keyId);
+  expect(JSON.parse(await ok(['keys', 'usage', keyId]))).toMatchObject({
+    keyId,
+    count: 0,
+    users: 0,
+    days: [],
+  });
   const rotated = JSON.parse(await ok(['keys', 'rotate', keyId]));
   await ok(['keys', 'revoke', rotated.keyId]);
   await ok(['keys', 'revoke', keyId]);

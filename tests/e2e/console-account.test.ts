@@ -55,6 +55,37 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByText('Revoked').waitFor();
   });
 
+  it('shows the usage of a key by day, with its signed-in users', async () => {
+    const { page } = shared;
+    const name = `used ${unique()}`;
+    const { keyId } = await api.ok(api.post('/v1/keys', { name, scopes: ['queries:execute'] }));
+    await goTo('keys');
+    await page.reload();
+    const open = async () => {
+      await button(`Actions for ${name}`).click();
+      await page.getByRole('menuitem', { name: 'Usage' }).click();
+    };
+    await open();
+    await page.getByText(/^No query was executed with it since/).waitFor();
+    await button('Close').click();
+    const days = [
+      { day: '2026-11-22', count: 1_200, failed: 0, users: 38 },
+      { day: '2026-11-23', count: 30, failed: 3, users: 9 },
+    ];
+    const sum = { from: '2026-10-25', to: '2026-11-23', count: 1_230, failed: 3, users: 41 };
+    await page.route(`**/${keyId}/usage`, (sent) => sent.fulfill({ json: { keyId, ...sum, days } }));
+    await open();
+    const dialog = page.getByRole('dialog', { name: `Usage of “${name}”` });
+    await dialog
+      .getByText('1,230 executions of all queries by about 41 signed-in users since 2026-10-25')
+      .waitFor();
+    const rows = await dialog.locator('tbody tr').allInnerTexts();
+    expect(rows.map((row) => row.split(/\s*\t\s*/))).toEqual([
+      ['2026-11-23', '30', '3 (10 %)', '9'],
+      ['2026-11-22', '1,200', '0', '38'],
+    ]);
+  });
+
   it('creates a key for signed-in users, and shows what an example of their tokens pins', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);

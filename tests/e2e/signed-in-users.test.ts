@@ -172,15 +172,22 @@ describe('a key with limits.user', () => {
     expect([statuses.includes(429) || inject('hub').replicas > 1, statuses.at(-1)]).toEqual([true, 200]);
   });
 
-  it('counts the users of each key in the usage of the query', async () => {
-    const used = await store({ query: ofCustomer });
-    const key = await keyFor([used]);
+  it('counts the users of each key in the usage of the query and of the key', async () => {
+    const [used, other] = [await store({ query: ofCustomer }), await store({ query: ofCustomer })];
+    const limits = { queryIds: [used, other], user };
+    const made = { name: 'page', scopes: ['queries:execute'], limits };
+    const { key, keyId } = await api.ok(api.post('/v1/keys', made));
     for (const sub of ['c1', 'c2', 'c1', 'c3'])
       expect((await execute(key, bearer(await issuer.sign({ sub })), { queryId: used })).status).toBe(200);
+    for (const sub of ['c3', 'c4'])
+      expect((await execute(key, bearer(await issuer.sign({ sub })), { queryId: other })).status).toBe(200);
     await vi.waitFor(
       async () => {
         const usage = await api.ok(api.get(`/v1/queries/${used}/usage`));
         expect(usage).toMatchObject({ count: 4, users: 3, keys: [{ count: 4, users: 3 }] });
+        // One of them runs both queries.
+        const ofKey = await api.ok(api.get(`/v1/keys/${keyId}/usage`));
+        expect(ofKey).toMatchObject({ keyId, count: 6, users: 4 });
       },
       { timeout: 60_000, interval: 250 },
     );

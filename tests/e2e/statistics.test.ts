@@ -202,3 +202,31 @@ describe('the usage of a query', () => {
     expect((await usage()).keys[0]).toMatchObject({ keyId, name: null });
   });
 });
+
+describe('the usage of a key', () => {
+  it('is counted over all queries by day, for keys that may list keys', async () => {
+    const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'all queries', scopes: ['*'] }));
+    const [one, two] = [await store('first of a key'), await store('second of a key')];
+    for (const queryId of [one, one, two]) await execute(queryId, 1, key);
+    await execute(two, undefined, key);
+    const path = `/v1/keys/${keyId}/usage`;
+    const usage = await vi.waitFor(
+      async () => {
+        const answer = await api.ok(api.get(path));
+        expect(answer).toMatchObject({ keyId, count: 4, failed: 1, users: 0 });
+        return answer;
+      },
+      { timeout: 60_000, interval: 250 },
+    );
+    expect(usage).not.toHaveProperty('truncated');
+    expect(Date.parse(usage.to) - Date.parse(usage.from)).toBe(29 * 86_400_000);
+    // A test at midnight has two days.
+    expect(usage.days.reduce((sum: number, { count }: { count: number }) => sum + count, 0)).toBe(4);
+    expect((await api.get(`${path}?days=7`)).body.detail).toContain('no parameters');
+    const reader = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['queries:read'] }));
+    expect((await api.get(path, { key: reader.key })).status).toBe(403);
+    expect((await api.get(path, { key: otherKey })).status).toBe(404);
+    await api.ok(api.delete(`/v1/keys/${keyId}`));
+    expect((await api.get(path)).status).toBe(404);
+  });
+});

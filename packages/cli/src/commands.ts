@@ -6,7 +6,7 @@ import { check } from './commands/check.ts';
 import { completion } from './commands/completion.ts';
 import { exportHub } from './commands/export.ts';
 import { init } from './commands/init.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from './commands/keys.ts';
+import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
 import { backup, sealingKeys } from './commands/operators.ts';
@@ -34,6 +34,7 @@ export const commands: readonly Command[] = [
   mcp,
   createKey,
   listKeys,
+  usageOfKey,
   rotateKey,
   revokeKey,
   completion,

@@ -2091,6 +2091,30 @@ export interface Routes {
       previousExpiresAt: string;
     };
   };
+  /** Count the executions and the signed-in users of a key by day */
+  'GET /v1/keys/{keyId}/usage': {
+    path: {
+      keyId: string;
+    };
+    answer: {
+      keyId: string;
+      from: string;
+      to: string;
+      count: number;
+      failed: number;
+      /** An estimate of the number of signed-in users. */
+      users: number;
+      days: ({
+        day: string;
+        count: number;
+        failed: number;
+        /** An estimate of the number of signed-in users. */
+        users: number;
+      })[];
+      /** Set if the counts are of the last hours of today only. */
+      truncated?: true | undefined;
+    };
+  };
   /** List who did what */
   'GET /v1/audit': {
     query?: {

@@ -55,6 +55,16 @@ export const listKeys: Command = {
   },
 };
 
+export const usageOfKey: Command = {
+  name: 'keys usage',
+  arguments: 'KEY_ID',
+  summary: 'Counts the executions with a key, and its signed-in users, by day.',
+  run: async ({ positionals: [keyId = ''] }, context) => {
+    const hub = await context.hub();
+    printJson(context, await hub.call('GET /v1/keys/{keyId}/usage', { path: { keyId } }));
+  },
+};
+
 export const rotateKey: Command = {
   name: 'keys rotate',
   arguments: 'KEY_ID',

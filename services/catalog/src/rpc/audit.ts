@@ -60,6 +60,7 @@ const actionOf = {
   updateKey: 'key.update',
   rotateKey: 'key.rotate',
   revokeKey: 'key.revoke',
+  getKeyUsage: null,
   listAudit: null,
   recordUse: null,
   takeRequests: null,

@@ -22,6 +22,7 @@ import {
   answer,
   count,
   createdAtOf,
+  day,
   type FromSchema,
   id,
   label,
@@ -30,6 +31,7 @@ import {
   object,
   orNull,
   readOnly,
+  signedIn,
   text,
   time,
   timeOrNull,
@@ -51,6 +53,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
     { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, answer: listedKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: handlers.revoke },
+    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:admin', summary: 'Count the executions and the signed-in users of a key by day', answer: keyUsage, handler: handlers.usage },
   ];
 }
 
@@ -174,6 +177,19 @@ export const keys = list(listedKey);
 export const currentKey = answer({ keyId: text, scopes: list(text) });
 export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
 
+const usageFigures = { count, failed: count, users: signedIn } as const;
+const keyUsage = answer(
+  {
+    keyId: text,
+    from: day,
+    to: day,
+    ...usageFigures,
+    days: list(answer({ day, ...usageFigures })),
+    truncated: { const: true, description: 'Set if the counts are of the last hours of today only.' },
+  },
+  ['truncated'],
+);
+
 type CreateKeyBody = FromSchema<typeof createKeyBody>;
 type KeyJson = FromSchema<typeof listedKey>;
 
@@ -237,6 +253,12 @@ function createKeyHandlers({ upstreams: { catalog } }: ResourceDeps) {
     revoke: async (request) => {
       await catalog.revokeKey({ keyId: keyIdOf(request) }, request.context);
       return {};
+    },
+
+    usage: async (request) => {
+      const keyId = keyIdOf(request);
+      const { truncated, ...usage } = await catalog.getKeyUsage({ keyId }, request.context);
+      return { keyId, ...usage, ...(truncated ? { truncated } : {}) };
     },
   } satisfies Record<string, Handler>;
 }

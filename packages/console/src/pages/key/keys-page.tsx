@@ -1,4 +1,4 @@
-/** The keys of the account: what each may do, creation, changes, rotation and revocation. */
+/** The keys of the account: what each may do, its usage, creation, changes, rotation and revocation. */
 
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
@@ -18,9 +18,10 @@ import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { ChangeKey } from './change-key.tsx';
+import { KeyUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
 
-type PendingDialog = { action: 'change' | 'rotate' | 'revoke'; key: Key };
+type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'revoke'; key: Key };
 
 export function KeysPage() {
   const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
@@ -52,6 +53,7 @@ export function KeysPage() {
           onClose={() => goInstead('hub', id, 'keys')}
         />
       )}
+      {asked?.action === 'usage' && <KeyUsage of={asked.key} onClose={() => setAsked(undefined)} />}
       {asked?.action === 'change' && (
         <ChangeKey of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
       )}
@@ -100,6 +102,7 @@ function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): v
                 <Menu
                   label={`Actions for ${key.name}`}
                   items={[
+                    { label: 'Usage', run: () => onAsk({ action: 'usage', key }) },
                     { label: 'Change', run: () => onAsk({ action: 'change', key }) },
                     { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
                     { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },

@@ -727,6 +727,35 @@ export interface RevokeKeyRequest {
 export interface RevokeKeyResponse {
 }
 
+export interface GetKeyUsageRequest {
+  keyId: string;
+}
+
+export interface GetKeyUsageResponse {
+  /**
+   * The counted days in UTC, as in 2026-11-23. `from` is later than 30 days ago if older entries were deleted, or are too
+   * many to read.
+   */
+  from: string;
+  to: string;
+  count: number;
+  failed: number;
+  /** An estimate of the number of signed-in users. */
+  users: number;
+  /** Ascending, without days that have no execution. */
+  days: UserDayUsage[];
+  /** True if even today has too many entries to read, so that its figures are of its last hours. */
+  truncated: boolean;
+}
+
+export interface UserDayUsage {
+  day: string;
+  count: number;
+  failed: number;
+  /** An estimate of the number of signed-in users on this day. */
+  users: number;
+}
+
 export interface AuditEntry {
   entryId: string;
   /** The time of a change, or the start of the hour of a counted action. */
@@ -7326,6 +7355,243 @@ export const RevokeKeyResponse: MessageFns<RevokeKeyResponse> = {
   },
 };
 
+function createBaseGetKeyUsageRequest(): GetKeyUsageRequest {
+  return { keyId: "" };
+}
+
+export const GetKeyUsageRequest: MessageFns<GetKeyUsageRequest> = {
+  encode(message: GetKeyUsageRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyUsageRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetKeyUsageRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetKeyUsageResponse(): GetKeyUsageResponse {
+  return { from: "", to: "", count: 0, failed: 0, users: 0, days: [], truncated: false };
+}
+
+export const GetKeyUsageResponse: MessageFns<GetKeyUsageResponse> = {
+  encode(message: GetKeyUsageResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.from !== "") {
+      writer.uint32(10).string(message.from);
+    }
+    if (message.to !== "") {
+      writer.uint32(18).string(message.to);
+    }
+    if (message.count !== 0) {
+      writer.uint32(24).uint64(message.count);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(32).uint64(message.failed);
+    }
+    if (message.users !== 0) {
+      writer.uint32(40).uint64(message.users);
+    }
+    for (const v of message.days) {
+      UserDayUsage.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.truncated !== false) {
+      writer.uint32(56).bool(message.truncated);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetKeyUsageResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetKeyUsageResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.count = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.failed = longToNumber(reader.uint64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.users = longToNumber(reader.uint64());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.days.push(UserDayUsage.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.truncated = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUserDayUsage(): UserDayUsage {
+  return { day: "", count: 0, failed: 0, users: 0 };
+}
+
+export const UserDayUsage: MessageFns<UserDayUsage> = {
+  encode(message: UserDayUsage, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.day !== "") {
+      writer.uint32(10).string(message.day);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint64(message.count);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(24).uint64(message.failed);
+    }
+    if (message.users !== 0) {
+      writer.uint32(32).uint64(message.users);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UserDayUsage {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUserDayUsage();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.day = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.failed = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.users = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseAuditEntry(): AuditEntry {
   return { entryId: "", at: undefined, keyId: "", action: "", resourceId: "", requestId: "", count: 0, failed: 0 };
 }
@@ -8629,6 +8895,16 @@ export const CatalogServiceService = {
     responseSerialize: (value: RevokeKeyResponse): Buffer => Buffer.from(RevokeKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RevokeKeyResponse => RevokeKeyResponse.decode(value),
   },
+  /** Counts the executions of all queries with a key by day, from the audit log. */
+  getKeyUsage: {
+    path: "/datahub.catalog.v1.CatalogService/GetKeyUsage" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetKeyUsageRequest): Buffer => Buffer.from(GetKeyUsageRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetKeyUsageRequest => GetKeyUsageRequest.decode(value),
+    responseSerialize: (value: GetKeyUsageResponse): Buffer => Buffer.from(GetKeyUsageResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetKeyUsageResponse => GetKeyUsageResponse.decode(value),
+  },
   /** Lists the audit entries of the account, newest first. They contain no values. */
   listAudit: {
     path: "/datahub.catalog.v1.CatalogService/ListAudit" as const,
@@ -8733,6 +9009,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   updateKey: handleUnaryCall<UpdateKeyRequest, UpdateKeyResponse>;
   rotateKey: handleUnaryCall<RotateKeyRequest, RotateKeyResponse>;
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
+  /** Counts the executions of all queries with a key by day, from the audit log. */
+  getKeyUsage: handleUnaryCall<GetKeyUsageRequest, GetKeyUsageResponse>;
   /** Lists the audit entries of the account, newest first. They contain no values. */
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
   /** Records counts of operations that do not go through the catalog, such as executions. */

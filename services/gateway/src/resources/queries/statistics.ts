@@ -13,9 +13,11 @@ import {
 import {
   answer,
   count,
+  day,
   type FromSchema,
   list,
   orNull,
+  signedIn,
   text,
   textOrNull,
   time,
@@ -79,9 +81,7 @@ export const statisticsList = answer({
   ...fleet,
 });
 
-const day = { type: 'string', format: 'date' } as const;
 const counts = { count, failed: count };
-const signedIn = { ...count, description: 'An estimate of the number of signed-in users.' } as const;
 export const queryUsage = answer({
   queryId: text,
   from: day,

@@ -1,0 +1,64 @@
+/** How much a key is used: its executions and signed-in users by day. */
+
+import { callJson, part } from '../../api/client.ts';
+import type { Key } from '../../api/types.ts';
+import { Dialog } from '../../ui/dialog.tsx';
+import { count, counted } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { partOf } from '../statistics/figures.ts';
+
+interface Figures {
+  count: number;
+  failed: number;
+  /** An estimate of the number of signed-in users. */
+  users: number;
+}
+
+interface Usage extends Figures {
+  from: string;
+  days: (Figures & { day: string })[];
+  truncated?: true;
+}
+
+export function KeyUsage({ of: { keyId, name }, onClose }: { of: Key; onClose(): void }) {
+  const usage = useLoad((signal) => callJson<Usage>(`v1/keys/${part(keyId)}/usage`, { signal }), [keyId]);
+  return (
+    <Dialog title={`Usage of “${name}”`} onClose={onClose}>
+      {usage.problem !== undefined && <ProblemBox problem={usage.problem} />}
+      {usage.value === undefined && usage.loading && <Loading what="the usage" />}
+      {usage.value !== undefined && <Days usage={usage.value} />}
+    </Dialog>
+  );
+}
+
+function Days({ usage: { from, days, truncated, ...all } }: { usage: Usage }) {
+  const since = truncated ? 'in the last hours of today, which has too many to count' : `since ${from}`;
+  if (all.count === 0)
+    return <p class="empty">No query was executed with it {since}. Executions appear within seconds.</p>;
+  const hasUsers = all.users > 0;
+  const byUsers = hasUsers ? ` by about ${counted(all.users, 'signed-in user')}` : '';
+  return (
+    <>
+      <p class="hint">
+        {counted(all.count, 'execution')} of all queries{byUsers} {since}, in days of UTC.
+      </p>
+      <Scrolling label="Usage by day">
+        <table class="facts numbers">
+          <TableHead names={['Day', 'Executions', 'Failed', ...(hasUsers ? ['Users'] : [])]} />
+          <tbody>
+            {days.toReversed().map(({ day, count: executions, failed, users }) => (
+              <tr key={day}>
+                <th scope="row">{day}</th>
+                <td>{count(executions)}</td>
+                <td>{partOf(failed, executions)}</td>
+                {hasUsers && <td>{count(users)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+    </>
+  );
+}
