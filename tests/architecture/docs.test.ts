@@ -146,7 +146,8 @@ describe('links between the pages', () => {
 });
 
 describe('the tests that docs name', () => {
-  const pages = ['docs/security.md', 'docs/api.md', 'docs/operations.md'];
+  const names = ['security', 'api', 'executing', 'definitions', 'operations'];
+  const pages = names.map((name) => `docs/${name}.md`);
 
   it('exist', () => {
     const named = pages

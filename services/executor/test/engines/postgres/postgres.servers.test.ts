@@ -249,4 +249,25 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     expect((await remove({ maxAffected: 5 })).data).toEqual([{ affectedRows: 5 }]);
     await ask(connection, 'DROP TABLE hub_held', { kind: 'standalone' });
   });
+
+  it('do not count what a function writes, and roll it back with the rest', async () => {
+    const body = 'INSERT INTO hub_beside SELECT generate_series(1, 5) RETURNING 1';
+    for (const text of [
+      'CREATE TABLE hub_beside (id int)',
+      `CREATE FUNCTION hub_beside_filled() RETURNS int LANGUAGE sql AS $$ ${body} $$`,
+    ])
+      await ask(connection, text, { kind: 'standalone' });
+    const write = (rows: number) =>
+      ask(connection, `INSERT INTO hub_beside SELECT hub_beside_filled() FROM generate_series(1, ${rows})`, {
+        kind: 'write',
+        maxAffected: 1,
+      });
+    const count = async () => (await ask(connection, 'SELECT count(*)::int AS n FROM hub_beside')).data;
+    await expect(write(2)).rejects.toMatchObject({ code: 'MAX_AFFECTED' });
+    expect(await count()).toEqual([{ n: 0 }]);
+    expect((await write(1)).data).toEqual([{ affectedRows: 1 }]);
+    expect(await count()).toEqual([{ n: 6 }]);
+    for (const text of ['DROP FUNCTION hub_beside_filled()', 'DROP TABLE hub_beside'])
+      await ask(connection, text, { kind: 'standalone' });
+  });
 });
