@@ -187,11 +187,14 @@ class ShapeCheck {
   }
 
   #addName(name: string): void {
-    const level = this.#level as Level;
+    const level = this.#level;
+    // The closing bracket was of the wrong kind, so the parser will refuse the body.
+    if (level?.names === undefined) return;
+    const { names } = level;
     level.at = name;
-    if (!level.names?.has(name)) {
-      level.names?.add(name);
-      if ((level.names?.size ?? 0) <= membersMax) return;
+    if (!names.has(name)) {
+      names.add(name);
+      if (names.size <= membersMax) return;
       throw malformed(`it holds an object with more than ${membersMax} members`);
     }
     const pointer = this.#levels.reduce((above, { at }) => pointerTo(above, String(at)), '');

@@ -64,7 +64,7 @@ describe('a body', () => {
     expect(exactMember(parse('{"__proto__":{"a":1}}'), ['a'])).toBeUndefined();
   });
 
-  it.each(['', '{', '{"a":}', 'nul', '[1,]', `${'['.repeat(65)}${']'.repeat(65)}`])(
+  it.each(['', '{', '{"a":}', '{]"a":1}', 'nul', '[1,]', `${'['.repeat(65)}${']'.repeat(65)}`])(
     'of %j is refused',
     (text) => {
       expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'VALIDATION' }));
