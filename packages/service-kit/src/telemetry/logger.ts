@@ -6,10 +6,33 @@ import type { SettingsReader } from '../settings/settings.ts';
 
 export type { Logger };
 
+/** Members of a logger that pino exposes for integrations: its bindings and the time, both as JSON members. */
+const { chindingsSym, streamSym, timeSym } = pino.symbols as Record<string, symbol> as Record<
+  'chindingsSym' | 'streamSym' | 'timeSym',
+  symbol
+>;
+
 export interface LoggerOptions {
   service: string;
   level: string;
   pretty: boolean;
+}
+
+/**
+ * Writes the line that `log.info({ requestId, durationMs }, text)` would write, for a third of the instructions. The
+ * texts must need no escapes in JSON.
+ */
+export function logPlainLine(
+  log: Logger,
+  { requestId, durationMs }: { requestId: string; durationMs: number },
+  text: string,
+): void {
+  const inner = log as unknown as Record<symbol, unknown>;
+  const time = (inner[timeSym] as () => string)();
+  const bindings = inner[chindingsSym] as string;
+  (inner[streamSym] as { write(line: string): void }).write(
+    `{"level":30${time}${bindings},"requestId":"${requestId}","durationMs":${durationMs},"msg":"${text}"}\n`,
+  );
 }
 
 export function createLogger(options: LoggerOptions): Logger {

@@ -3,7 +3,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { errorCodes, type HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
-import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { type Logger, logPlainLine } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
@@ -51,15 +51,10 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
       if (request.overheadMs !== undefined) overhead.observe(request.overheadMs);
       const log = principal === undefined ? kind.log : logFor(kind, principal);
       if (!log.isLevelEnabled('info')) return;
-      log.info(
-        {
-          requestId,
-          traceId: traceparent?.slice(3, 35),
-          durationMs: Math.round(elapsedMs * 100) / 100,
-          ...brokenOff(request, reply),
-        },
-        kind.text,
-      );
+      const line = { requestId, durationMs: Math.round(elapsedMs * 100) / 100 };
+      const broken = brokenOff(request, reply);
+      if (traceparent === undefined && broken === undefined) logPlainLine(log, line, kind.text);
+      else log.info({ ...line, traceId: traceparent?.slice(3, 35), ...broken }, kind.text);
     },
 
     failed: (request, err) => {

@@ -1,5 +1,6 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { pino } from 'pino';
 import { expect, it, vi } from 'vitest';
 import { createGatewayEvents } from '../../src/telemetry/events.ts';
 
@@ -33,12 +34,13 @@ it.each([
   ['was cut off', { statusCode: 200, writableFinished: false }, undefined, 'CANCELLED'],
   ['ends with a problem', { statusCode: 200, writableFinished: true }, 'NOT_FOUND', 'NOT_FOUND'],
 ])('logs why an answer broke off, if it %s', (_name, raw, failedWith, brokenOff) => {
-  const info = vi.fn();
-  const log = { info, isLevelEnabled: () => true };
+  const lines: string[] = [];
   const context = { route: { url: '/x' }, requestId: 'r', startedAt: 0 };
-  createGatewayEvents({ child: () => log } as never).answered(
+  createGatewayEvents(pino({}, { write: (line) => lines.push(line) })).answered(
     { method: 'POST', context, failedWith } as never,
     { raw } as never,
   );
-  expect(info.mock.calls[0]?.[0].brokenOff).toBe(brokenOff);
+  const [line] = lines.map((one) => JSON.parse(one));
+  expect(line).toMatchObject({ requestId: 'r', durationMs: expect.any(Number), event: 'http.request' });
+  expect(line.brokenOff).toBe(brokenOff);
 });
