@@ -19,34 +19,39 @@ export interface CacheKeyParts {
 }
 
 /**
- * Returns a digest, so that no key reveals a value. Each part has a length prefix, so that different parts never
- * collide.
+ * Returns digests, so that no key reveals a value. Each part has a length prefix, so that different parts never
+ * collide. What all calls of a query share is digested once.
  */
-export function toCacheKey(parts: CacheKeyParts): string {
-  const { query, statement, pinnedJson, maxRows, format, numbers } = parts;
-  const { source } = query;
-  let text = '';
-  const add = (part: string) => {
-    // In UTF-8, each lone surrogate would become U+FFFD, so different texts would collide.
-    const exact = part.isWellFormed() ? part : JSON.stringify(part);
-    text += `${exact.length}${exact === part ? ':' : '!'}${exact}`;
+export function createCacheKeys(): (parts: CacheKeyParts) => string {
+  // A changed definition is a new object.
+  const digests = new WeakMap<QueryDefinition, string>();
+  return ({ query, statement, pinnedJson, maxRows, format, numbers }) => {
+    let digest = digests.get(query);
+    if (digest === undefined) {
+      digest = digestOf(query);
+      digests.set(query, digest);
+    }
+    let text = digest + prefixed(format) + prefixed(numbers) + prefixed(String(maxRows));
+    text += prefixed(pinnedJson) + prefixed(statement.key);
+    // A MongoDB command contains its values. An SQL text follows from the version of the query and the statement's key.
+    if (query.source.engine === 'mongodb') text += prefixed(statement.text);
+    for (const param of statement.params) text += prefixed(toText(param));
+    return hash('sha256', text, 'base64url');
   };
-  add(query.accountId);
-  add(query.queryId);
-  add(String(query.versionNumber));
-  add(JSON.stringify(query.cache ?? null));
-  add(source.sourceId);
-  add(source.settingsVersion);
-  add(format);
-  add(numbers);
-  add(String(maxRows));
-  add(pinnedJson);
-  add(statement.key);
-  // A MongoDB command contains its values. An SQL text follows from the version of the query and the statement's key.
-  if (source.engine === 'mongodb') add(statement.text);
-  for (const param of statement.params) add(toText(param));
+}
+
+function digestOf({ accountId, queryId, versionNumber, cache, source }: QueryDefinition): string {
+  const parts = [accountId, queryId, String(versionNumber), JSON.stringify(cache ?? null)];
+  const text = [...parts, source.sourceId, source.settingsVersion].map(prefixed).join('');
   return hash('sha256', text, 'base64url');
 }
+
+function prefixed(part: string): string {
+  // In UTF-8, each lone surrogate would become U+FFFD, so different texts would collide.
+  return part.isWellFormed() ? `${part.length}:${part}` : prefixedEscapes(JSON.stringify(part));
+}
+
+const prefixedEscapes = (escaped: string): string => `${escaped.length}!${escaped}`;
 
 /** Includes the type, because 1 and "1" can be different values. */
 function toText(param: Param): string {

@@ -27,7 +27,7 @@ import {
 } from '../prepare.ts';
 import { type RunDeps, runOn, type StatementRun } from '../run-statement.ts';
 import type { AnswerStore, CachedAnswer, CacheEntry } from './answer-store.ts';
-import { createTagger, toCacheKey } from './cache-key.ts';
+import { createCacheKeys, createTagger } from './cache-key.ts';
 import { Flight } from './flight.ts';
 import { sendBytes } from './send-bytes.ts';
 import { validationOf } from './validation.ts';
@@ -82,6 +82,7 @@ const tooLargeMs = 60_000;
 export class CachedExecution {
   readonly #deps: CacheDeps;
   readonly #flights = new Map<string, Flight>();
+  readonly #keyOf = createCacheKeys();
   readonly #tag = createTagger();
 
   constructor(deps: CacheDeps) {
@@ -100,7 +101,7 @@ export class CachedExecution {
     const { statement } = run;
     const { pinnedJson } = run.values;
     const { maxRows } = run.options;
-    const key = toCacheKey({ query, statement, pinnedJson, maxRows, format, numbers });
+    const key = this.#keyOf({ query, statement, pinnedJson, maxRows, format, numbers });
     const call = { execution, run, key, rules };
     const entry = this.#deps.answers.get(key);
     const ageMs = entry === undefined ? 0 : execution.startedAt - entry.freshAt;

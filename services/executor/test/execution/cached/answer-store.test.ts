@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerStore, type CacheEntry } from '../../../src/execution/cached/answer-store.ts';
-import { type CacheKeyParts, createTagger, toCacheKey } from '../../../src/execution/cached/cache-key.ts';
+import {
+  type CacheKeyParts,
+  createCacheKeys,
+  createTagger,
+} from '../../../src/execution/cached/cache-key.ts';
 import type { Param } from '../../../src/ports/engine.ts';
 import { query, source } from '../../fakes/pipeline.ts';
 
@@ -58,6 +62,7 @@ describe('the store', () => {
 });
 
 describe('the key', () => {
+  const toCacheKey = createCacheKeys();
   const parts = (params: Param[], rest: Partial<CacheKeyParts> = {}): CacheKeyParts => ({
     query,
     statement: { key: 'k', text: 'x', params },
