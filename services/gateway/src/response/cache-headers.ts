@@ -39,9 +39,12 @@ interface Tag {
 /** Ignores `W/`, because If-None-Match compares weakly. */
 const tag = /(?:W\/)?("([\x21\x23-\x7e]*)")/g;
 const executorTag = /^([0-9a-f]{32})(?:-(\w+))?$/;
+/** What most clients send: one ETag of an uncompressed answer. */
+const onlyTag = /^"[0-9a-f]{32}"$/;
 
 /** Returns the ETags of the uncompressed answer and of the answer in the coding that this request would get. */
 function readTags(condition: string, coding: string | undefined): Tag[] {
+  if (onlyTag.test(condition)) return [{ etag: condition.slice(1, -1), sent: condition }];
   const tags: Tag[] = [];
   for (const [, sent = '', text = ''] of condition.matchAll(tag)) {
     const [, etag, suffix] = executorTag.exec(text) ?? [];
