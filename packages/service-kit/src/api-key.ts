@@ -11,7 +11,7 @@ const prefix = 'dhk_';
 const generatedFormat = /^dhk_[0-9a-hjkmnp-tv-z]{38}$/;
 const allowedFormat = /^[A-Za-z0-9_-]{32,256}$/;
 
-/** True if an operator may set the text as a key. */
+/** True if an operator may set the text as a key. Generated keys have this form, too. */
 export function isAllowedKey(key: string): boolean {
   return allowedFormat.test(key);
 }

@@ -8,7 +8,7 @@
 import { isIP } from 'node:net';
 import { isGranted, type Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
+import { hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -187,7 +187,7 @@ class CatalogKeyCache implements KeyCache {
       beforeUnknown();
       throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
     }
-    if (typeof header !== 'string' || !isPossibleKey(header)) {
+    if (typeof header !== 'string' || !isAllowedKey(header)) {
       beforeUnknown();
       throw invalidKey();
     }
@@ -195,6 +195,7 @@ class CatalogKeyCache implements KeyCache {
     const entry = this.#entries.get(hash);
     if (entry === undefined) {
       beforeUnknown();
+      if (!isPossibleKey(header)) throw invalidKey();
       return this.#lookUpOnce(hash);
     }
     const { cacheMs, nowMs = Date.now } = this.#options;
