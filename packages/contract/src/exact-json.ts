@@ -22,3 +22,62 @@ export function parseExact(text: string): unknown {
       : value,
   );
 }
+
+const quote = 0x22;
+const backslash = 0x5c;
+const minus = 0x2d;
+const dot = 0x2e;
+const zero = 0x30;
+const nine = 0x39;
+/** `e` and `E` differ in this bit. */
+const lowerCase = 0x20;
+/** A number with fewer characters has at most 15 digits. */
+const longNumber = 16;
+
+const isDigit = (unit: number): boolean => unit >= zero && unit <= nine;
+
+/**
+ * False if no number in the JSON text can change its digits when it becomes a double: none has many digits, an exponent
+ * or trailing zeros, or is minus zero. A regular expression would take ten times as long.
+ */
+export function mayLoseDigits(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === quote) i = endOfString(text, i);
+    else if (isDigit(unit)) {
+      const end = endOfDigits(text, i);
+      if (isLossy(text, i, end)) return true;
+      i = end;
+    }
+  }
+  return false;
+}
+
+/** The index of the closing quote. */
+function endOfString(text: string, start: number): number {
+  let i = start + 1;
+  for (; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === quote) break;
+    if (unit === backslash) i++;
+  }
+  return i;
+}
+
+/** The index after the digits and the decimal point. */
+function endOfDigits(text: string, start: number): number {
+  let i = start + 1;
+  for (; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit !== dot && !isDigit(unit)) break;
+  }
+  return i;
+}
+
+function isLossy(text: string, start: number, end: number): boolean {
+  if (end - start >= longNumber) return true;
+  if (end < text.length && (text.charCodeAt(end) | lowerCase) === 0x65) return true;
+  if (text.charCodeAt(end - 1) !== zero) return false;
+  if (end - start > 1) return text.slice(start, end).includes('.');
+  return start > 0 && text.charCodeAt(start - 1) === minus;
+}

@@ -1,5 +1,6 @@
 /** Resolves the values of variables, from the key's pinned values, the call's context and the defaults in this order, and checks their types. */
 
+import { mayLoseDigits } from '@datahub/contract/exact-json';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -20,9 +21,6 @@ export const listMax = 10_000;
 /** The most faults reported for one call, as many as a query can have variables. */
 export const faultsMax = 200;
 
-/** JSON text that might contain a number for `ExactNumber`. */
-const maybeInexact = /\d[\d.]{15}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])/;
-
 type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
 
 /** True if every engine reads the double back as it was written. With more digits JavaScript does, and others do not. */
@@ -33,7 +31,7 @@ function isExact(value: number, source: string): boolean {
 
 /** Parses JSON and keeps every digit. Throws what `JSON.parse` throws. */
 export function parseValue(text: string): Value {
-  if (!maybeInexact.test(text)) return JSON.parse(text);
+  if (!mayLoseDigits(text)) return JSON.parse(text);
   const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => Value;
   return parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && !isExact(value, source)
@@ -172,14 +170,14 @@ function faultOf({ type, required, allowed }: Declaration, value: Value): string
     const fault = type.endsWith('[]') ? faultOfList(type.slice(0, -2), value) : faultOfType(type, value);
     if (fault !== undefined) return fault;
   }
+  if (Array.isArray(value) ? value.some(hasNul) : hasNul(value)) return 'must not contain a NUL character';
+  if (allowed === undefined) return undefined;
   const members = Array.isArray(value) ? value : [value];
-  if (members.some((member) => typeof member === 'string' && member.includes('\0')))
-    return 'must not contain a NUL character';
-  if (allowed !== undefined && !members.every((member) => allowed.has(toJsonText(member)))) {
-    return 'must be one of the values that the query allows';
-  }
-  return undefined;
+  if (members.every((member) => allowed.has(toJsonText(member)))) return undefined;
+  return 'must be one of the values that the query allows';
 }
+
+const hasNul = (value: Value): boolean => typeof value === 'string' && value.includes('\0');
 
 function faultOfList(type: string, value: Value): string | undefined {
   if (!Array.isArray(value)) return `must be an array of ${type}`;

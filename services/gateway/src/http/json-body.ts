@@ -4,7 +4,7 @@
  * JSON text, which keeps the digits of their numbers.
  */
 
-import { parseExact } from '@datahub/contract/exact-json';
+import { mayLoseDigits, parseExact } from '@datahub/contract/exact-json';
 import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
 
@@ -18,24 +18,20 @@ const containersMax = 200_000;
 /** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
-/**
- * A number whose text may change when it becomes a double: it has many digits, an exponent, trailing zeros, or is minus
- * zero. The pattern matches only at the position of a value, so digits in ids do not count.
- */
-const lossyNumber = /[[:,]\s*-?(?:[\d.]{16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?!\d))|[[:,]\s*-0(?![.\d])/;
-
 export interface ParsedBody {
   value: unknown;
   /** The JSON text, if it may have numbers whose digits JSON.parse loses. */
   exactText?: string;
 }
 
+const noBytes: Buffer = Buffer.alloc(0);
+
 /** Reads a body in chunks. Both methods throw VALIDATION. */
 export class JsonBody {
   bytes = 0;
   readonly #shape = new ShapeCheck();
   /** The first chunk, then a copy of all chunks that grows by doubling. */
-  #buffer: Buffer = Buffer.alloc(0);
+  #buffer: Buffer = noBytes;
 
   push(chunk: Buffer): void {
     this.#shape.push(chunk);
@@ -53,7 +49,8 @@ export class JsonBody {
   }
 
   end(): ParsedBody {
-    const text = decode(this.#buffer.subarray(0, this.bytes));
+    const { length } = this.#buffer;
+    const text = decode(length === this.bytes ? this.#buffer : this.#buffer.subarray(0, this.bytes));
     let value: unknown;
     try {
       value = JSON.parse(text);
@@ -61,7 +58,7 @@ export class JsonBody {
       throw malformed(positionOf(err), err);
     }
     if (escapedSurrogate.test(text)) requireWellFormed(value, '');
-    return lossyNumber.test(text) ? { value, exactText: text } : { value };
+    return mayLoseDigits(text) ? { value, exactText: text } : { value };
   }
 }
 
@@ -127,16 +124,14 @@ class ShapeCheck {
 
   /** Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
   push(chunk: Buffer): void {
-    for (let i = 0; i < chunk.length; i++) {
-      if (this.#inString) {
-        i = this.#readString(chunk, i);
-        continue;
-      }
+    let i = this.#inString ? this.#readString(chunk, 0) + 1 : 0;
+    for (; i < chunk.length; i++) {
       switch (chunk[i]) {
         case quote:
           this.#inString = true;
           if (this.#nameNext) this.#name = '';
           this.#nameNext = false;
+          i = this.#readString(chunk, i + 1);
           break;
         case 0x7b:
         case 0x5b:
@@ -154,14 +149,17 @@ class ShapeCheck {
     }
   }
 
-  /** Returns the index of the closing quote, or of the chunk's last byte. */
+  /** Returns the index of the closing quote, or the chunk's length. */
   #readString(chunk: Buffer, from: number): number {
     let end = from;
+    let escaped = this.#escaped;
     for (; end < chunk.length; end++) {
-      if (this.#escaped) this.#escaped = false;
-      else if (chunk[end] === backslash) this.#escaped = true;
-      else if (chunk[end] === quote) break;
+      const byte = chunk[end];
+      if (escaped) escaped = false;
+      else if (byte === backslash) escaped = true;
+      else if (byte === quote) break;
     }
+    this.#escaped = escaped;
     // Latin-1 keeps every byte, because a chunk may end inside a character.
     if (this.#name !== undefined) this.#name += chunk.toString('latin1', from, end);
     if (end === chunk.length) return end;
@@ -191,21 +189,26 @@ class ShapeCheck {
     // The closing bracket was of the wrong kind, so the parser will refuse the body.
     if (level?.names === undefined) return;
     const { names } = level;
+    const { size } = names;
     level.at = name;
-    if (!names.has(name)) {
-      names.add(name);
-      if (names.size <= membersMax) return;
-      throw malformed(`it holds an object with more than ${membersMax} members`);
-    }
+    names.add(name);
+    if (names.size > membersMax) throw malformed(`it holds an object with more than ${membersMax} members`);
+    if (names.size > size) return;
     const pointer = this.#levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
     throw validationError([{ pointer, detail: 'is a duplicate member' }]);
   }
 }
 
-const ascii = /^[\x20-\x5b\x5d-\x7e]*$/;
+function isPlain(name: string): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const unit = name.charCodeAt(i);
+    if (unit < 0x20 || unit > 0x7e || unit === backslash) return false;
+  }
+  return true;
+}
 
 function toName(bytes: string): string {
-  if (ascii.test(bytes)) return bytes;
+  if (isPlain(bytes)) return bytes;
   const written = Buffer.from(bytes, 'latin1').toString();
   try {
     return JSON.parse(`"${written}"`);
