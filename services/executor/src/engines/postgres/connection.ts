@@ -49,6 +49,8 @@ export class PostgresConnection implements Connection {
   readonly #statements: Statements;
   #setup: SessionSetup = { reset: '', isDirect: false };
   #timeoutMs = -1;
+  /** The message of `#resetQuery`, until the timeout changes. */
+  #reset: Buffer | undefined;
   #broken = false;
   #running = false;
   readonly #cancellation = new Cancellation();
@@ -171,7 +173,8 @@ export class PostgresConnection implements Connection {
    * function can do so without a trace in the statement's text.
    */
   #resetQuery(): Buffer {
-    return protocol.query(`${this.#setup.reset};SET statement_timeout = ${this.#timeoutMs}`);
+    this.#reset ??= protocol.query(`${this.#setup.reset};SET statement_timeout = ${this.#timeoutMs}`);
+    return this.#reset;
   }
 
   /** Waits for the reset. Closes a session that cannot be reset. */
@@ -251,6 +254,7 @@ export class PostgresConnection implements Connection {
   #setTimeout(timeoutMs: number): Buffer[] {
     if (timeoutMs === this.#timeoutMs) return [];
     this.#timeoutMs = timeoutMs;
+    this.#reset = undefined;
     return [protocol.query(`SET statement_timeout = ${timeoutMs}`)];
   }
 

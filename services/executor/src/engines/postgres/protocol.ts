@@ -56,7 +56,7 @@ export function bind(name: string, params: readonly Param[], formats?: Buffer): 
   for (const param of params) {
     const text = param === null ? null : toText(param);
     texts.push(text);
-    size += 4 + (text === null ? 0 : Buffer.byteLength(text));
+    size += 4 + (text === null ? 0 : bytesOf(text));
   }
   const out = Buffer.allocUnsafe(size);
   out[0] = bindType;
@@ -87,8 +87,15 @@ export function resultFormats(areBinary: readonly boolean[]): Buffer {
   return formats;
 }
 
-/** Up to this length, a loop is faster than `Buffer.write`. */
+/** Up to this length, a loop is faster than `Buffer.write` and `Buffer.byteLength`. */
 const shortTextMax = 24;
+
+/** The length of a text in UTF-8. */
+function bytesOf(text: string): number {
+  if (text.length > shortTextMax) return Buffer.byteLength(text);
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return Buffer.byteLength(text);
+  return text.length;
+}
 
 /** Writes a text as UTF-8 and returns its end. */
 function writeText(out: Buffer, text: string, start: number): number {
