@@ -4,6 +4,7 @@ import type { Closable } from '../closers.ts';
 import { describeStartFailure } from '../settings/start-failure.ts';
 import { tuneHeap } from './heap.ts';
 import type { StopLog } from './stop-log.ts';
+import { keepTicksFast } from './ticks.ts';
 
 /** A running service. `runProcess` logs its stop in `stopLog`. */
 export interface RunningService extends Closable {
@@ -24,6 +25,7 @@ export async function runProcess(options: {
   ignoresInterrupt?: boolean;
 }): Promise<void> {
   tuneHeap();
+  void keepTicksFast();
   let running: RunningService | undefined;
   let closing = false;
   const stop = async (reason: string) => {
