@@ -103,24 +103,26 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
     database: source.database,
     tls: {
       mode: mode as TlsSettings['mode'],
-      ...(tls?.ca ? { ca: tls.ca } : {}),
-      ...(tls?.cert ? { cert: tls.cert } : {}),
+      ca: tls?.ca || undefined,
+      cert: tls?.cert || undefined,
     },
     sealed: source.sealed,
     pool: source.pool ?? {},
     statementTimeoutMs: source.statementTimeoutMs,
-    ...(source.authSource === undefined ? {} : { authSource: source.authSource }),
+    authSource: source.authSource,
     servers: toServers(source),
     settingsVersion: source.settingsVersion,
     version: source.version,
   };
 }
 
-/** The catalog validated these values when they were saved, so the casts hold. */
+/** The catalog validated these values when they were saved, so the cast holds. */
 function toServers(source: ResolvedSource): ServerSettings {
-  const {
-    hosts,
-    srv,
+  const { hosts, srv, replicaSet, readPreference, authMechanism } = source;
+  const { pooling, targetSessionAttrs, statementComments, passwordFrom } = source;
+  return {
+    hosts: hosts?.hosts,
+    srv: srv || undefined,
     replicaSet,
     readPreference,
     authMechanism,
@@ -128,25 +130,8 @@ function toServers(source: ResolvedSource): ServerSettings {
     targetSessionAttrs,
     statementComments,
     passwordFrom,
-  } = source;
-  return {
-    ...(hosts === undefined ? {} : { hosts: hosts.hosts }),
-    ...(srv ? { srv } : {}),
-    ...(replicaSet === undefined ? {} : { replicaSet }),
-    ...(readPreference === undefined ? {} : { readPreference: readPreference as Known<'readPreference'> }),
-    ...(authMechanism === undefined ? {} : { authMechanism: authMechanism as Known<'authMechanism'> }),
-    ...(pooling === undefined ? {} : { pooling: pooling as Known<'pooling'> }),
-    ...(targetSessionAttrs === undefined
-      ? {}
-      : { targetSessionAttrs: targetSessionAttrs as Known<'targetSessionAttrs'> }),
-    ...(statementComments === undefined
-      ? {}
-      : { statementComments: statementComments as Known<'statementComments'> }),
-    ...(passwordFrom === undefined ? {} : { passwordFrom: passwordFrom as Known<'passwordFrom'> }),
-  };
+  } as ServerSettings;
 }
-
-type Known<N extends keyof ServerSettings> = NonNullable<ServerSettings[N]>;
 
 /** A fault of the hub itself, so the answer does not describe it. */
 function incomplete(what: string): HubError {

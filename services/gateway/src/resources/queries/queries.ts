@@ -3,7 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits, toolNamePattern } from '@datahub/contract/limits';
-import type { CachePolicy, Query, Tool, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
@@ -364,8 +364,8 @@ export function toDefinitionJson<C>(query: Query, context: C) {
       ...(query.notNull.length === 0 ? {} : { notNull: query.notNull }),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
-      cache: query.cache && toCacheJson(query.cache),
-      tool: query.tool && toToolJson(query.tool),
+      cache: query.cache,
+      tool: query.tool,
       ...(query.presentationJson === undefined
         ? {}
         : { presentation: parseExact(query.presentationJson) as Record<string, unknown> }),
@@ -374,17 +374,6 @@ export function toDefinitionJson<C>(query: Query, context: C) {
 }
 
 export const toContextJson = ({ context }: Query) => context.map(toVariableJson);
-
-const toToolJson = ({ name, description }: Tool) => ({
-  name,
-  description,
-});
-
-const toCacheJson = ({ maxAgeS, staleS, validate }: CachePolicy) => ({
-  maxAgeS,
-  staleS,
-  validate,
-});
 
 function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
   return {
