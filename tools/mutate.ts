@@ -36,7 +36,7 @@ const groups: Record<string, Group> = {
     tests: [
       'packages/service-kit/test/api-key.test.ts',
       'services/gateway/test/access/authenticate.test.ts',
-      'services/catalog/test/{key,key-delegation}.test.ts',
+      'services/catalog/test/{key,key-delegation,rpc/keys}.test.ts',
     ],
   },
   tenancy: {

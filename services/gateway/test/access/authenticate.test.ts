@@ -1,7 +1,12 @@
 import { createApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createKeyCache, type KeyCacheOptions } from '../../src/access/authenticate.ts';
+import {
+  createKeyCache,
+  type KeyCacheOptions,
+  requireGranted,
+  requireScope,
+} from '../../src/access/authenticate.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const key = createApiKey();
@@ -254,5 +259,29 @@ describe('what is known of a key', () => {
     expect(auth.principalOf(a, free)).toEqual(principal);
     expect(auth.principalOf(c, free)).toEqual(principal);
     expect(auth.principalOf(b, free)).toBeInstanceOf(Promise);
+  });
+});
+
+describe('the scopes of a key', () => {
+  const requestOf = (scopes: string[] | undefined, scope?: string) =>
+    ({ context: { principal: scopes && { scopes }, route: { scope } } }) as never;
+  const denied = expect.objectContaining({ code: 'SCOPE_DENIED' });
+
+  it('must have that of the route', () => {
+    expect(() => requireScope(requestOf(['hubs:read'], 'hubs:read'))).not.toThrow();
+    expect(() => requireScope(requestOf(['*'], 'hubs:read'))).not.toThrow();
+    expect(() => requireScope(requestOf(['hubs:write'], 'hubs:read'))).toThrow(denied);
+    expect(() => requireScope(requestOf(undefined, 'hubs:read'))).toThrow(denied);
+    expect(() => requireScope(requestOf([]))).not.toThrow();
+  });
+
+  it('for writes call the routes for reads too, where the executor checks what the query does', () => {
+    const writes = ['queries:execute:write'];
+    expect(() => requireScope(requestOf(writes, 'queries:execute'))).not.toThrow();
+    expect(() => requireGranted(requestOf(writes), 'queries:execute')).toThrow(
+      'This needs a key with the scope queries:execute.',
+    );
+    expect(() => requireGranted(requestOf(writes), 'queries:execute:write')).not.toThrow();
+    expect(() => requireScope(requestOf(writes, 'queries:read'))).toThrow(denied);
   });
 });
