@@ -191,4 +191,25 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
     await page.locator('h1', { hasText: 'broken' }).waitFor();
     expect(await page.getByLabel('id', { exact: true }).inputValue()).toBe('2');
   });
+
+  it('keeps the view of the rows when a query is created, and in its other tabs', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const isPressed = page.getByRole('button', { name: 'JSON', pressed: true });
+    await goTo('new-query', 'on', sourceId);
+    await page.reload();
+    await page.getByLabel('Name', { exact: true }).fill('viewed');
+    await write('SELECT region FROM sales WHERE id = 2');
+    await page.keyboard.press('Control+Enter');
+    await ended(page, 'done');
+    await button('JSON').click();
+    await button('Create query').click();
+    await page.locator('h1', { hasText: 'viewed' }).waitFor();
+    await ended(page, 'done');
+    await isPressed.waitFor();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await isPressed.waitFor({ state: 'detached' });
+    await page.getByRole('tab', { name: 'Query' }).click();
+    await isPressed.waitFor();
+  });
 });

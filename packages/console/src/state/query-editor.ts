@@ -5,7 +5,7 @@ import type { CachePolicy, Column, Signature, Variable } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
 import type { Checked, CheckedText } from './check.ts';
 import { commandOf, reads } from './commands.ts';
-import { Runner, type RunRequest } from './run.ts';
+import { type ResultView, Runner, type RunRequest } from './run.ts';
 import type { DraftQuery, RunTarget } from './run-call.ts';
 import { fieldsOf, sentOf, shownContext, type Values } from './variables.ts';
 
@@ -19,6 +19,7 @@ export abstract class QueryEditor {
   readonly draft = signal<Draft | undefined>(undefined);
   readonly values = signal<Values>({});
   readonly runner = new Runner();
+  readonly resultView = signal<ResultView>('table');
   /** What the hub said last about a draft, and which draft that was. */
   readonly #checked = signal<{ draft: Draft; checked: Checked } | undefined>(undefined);
   abstract readonly engine: ReadonlySignal<string>;

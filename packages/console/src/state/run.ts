@@ -13,6 +13,9 @@ import type { Values } from './variables.ts';
 export const shownRowsMax = 100_000;
 const shownBytesMax = 160 * 1_024 * 1_024;
 
+/** How the result of a run is shown. */
+export type ResultView = 'table' | 'chart' | 'json' | 'explain';
+
 export type RunStatus = 'idle' | 'running' | 'done' | 'failed' | 'cancelled';
 
 export interface RunState {

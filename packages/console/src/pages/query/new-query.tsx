@@ -94,6 +94,7 @@ function useCreate(editor: NewQueryEditor, place: Place) {
       await loadTree();
       const created = editorOf(queryId);
       created.values.value = editor.values.value;
+      created.resultView.value = editor.resultView.value;
       go('hub', hubId.value ?? '', 'query', queryId);
       // The person saw rows of the draft, so the page of the query begins with its rows. It reports a failure of loading.
       if (editor.runner.state.value.status === 'done' && !editor.writes)

@@ -52,6 +52,7 @@ export function QueryWorkbench({
       <CheckNote checked={checked} />
       <Results
         state={state}
+        view={editor.resultView}
         label={label}
         onFresh={run.runFresh}
         saved={saved}

@@ -1,10 +1,11 @@
 /** The results of a run: its figures, its rows as a table, a chart or JSON, and downloads. */
 
+import type { Signal } from '@preact/signals';
 import type { ComponentChild } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { type DownloadFormat, downloads } from '../../state/downloads.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
-import { type RunState, shownRowsMax } from '../../state/run.ts';
+import { type ResultView, type RunState, shownRowsMax } from '../../state/run.ts';
 import { count, counted, duration } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
 import { Icon } from '../../ui/icons.tsx';
@@ -16,6 +17,7 @@ import type { Saved } from './presentation.ts';
 
 interface ResultsProps {
   state: RunState;
+  view: Signal<ResultView>;
   label: string;
   /** Runs the query again and saves the rows in a file; undefined if the query writes. */
   onDownload: ((format: DownloadFormat) => void) | undefined;
@@ -33,8 +35,7 @@ interface ResultsProps {
 
 /** The rows that the table shows, or what it is still doing. */
 type InSight = number | 'filter' | 'sort';
-type Shown = 'table' | 'chart' | 'json' | 'explain';
-const views: [Shown, string][] = [
+const views: [ResultView, string][] = [
   ['table', 'Table'],
   ['chart', 'Chart'],
   ['json', 'JSON'],
@@ -44,6 +45,7 @@ const jsonLinesMax = 500;
 
 export function Results({
   state,
+  view,
   label,
   onDownload,
   onSaveShown,
@@ -53,7 +55,7 @@ export function Results({
   onFresh,
   hint,
 }: ResultsProps) {
-  const [shown, setShown] = useState<Shown>('table');
+  const shown = view.value;
   const [filter, setFilter] = useState('');
   const [inSight, setInSight] = useState<InSight>(0);
   const { store, rows, affected } = state;
@@ -79,7 +81,9 @@ export function Results({
               views={views.filter(([name]) =>
                 name === 'explain' ? explain !== undefined : hasRows || explained,
               )}
-              onChange={setShown}
+              onChange={(next) => {
+                view.value = next;
+              }}
             />
             {hasRows && <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />}
           </div>
@@ -263,9 +267,9 @@ function useClock(runs: boolean): number {
 }
 
 interface SegmentsProps {
-  value: Shown;
-  views: [Shown, string][];
-  onChange(value: Shown): void;
+  value: ResultView;
+  views: [ResultView, string][];
+  onChange(value: ResultView): void;
 }
 
 function Segments({ value, views, onChange }: SegmentsProps) {

@@ -1,12 +1,13 @@
 /** Runs a query by its id, with values as JSON. For keys that may execute queries but not read them. */
 
+import { useSignal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import { isJson } from '../../api/exact.ts';
 import type { Problem } from '../../api/types.ts';
 import { membersOf } from '../../state/address-values.ts';
 import { saveShown } from '../../state/downloads.ts';
 import { addressQuery, goInstead } from '../../state/route.ts';
-import { Runner } from '../../state/run.ts';
+import { type ResultView, Runner } from '../../state/run.ts';
 import { Field } from '../../ui/field.tsx';
 import { PageHead } from '../../ui/page.tsx';
 import { Results } from './results.tsx';
@@ -21,6 +22,7 @@ export function RunById({
   const [id, setId] = useState(queryId ?? '');
   const [context, setContext] = useState(() => contextOf(addressQuery.peek()));
   const [runner] = useState(() => new Runner());
+  const view = useSignal<ResultView>('table');
   const state = runner.state.value;
   const fits = isJson(context || '{}') && (context || '{}').trim().startsWith('{');
   const submit = (event: Event) => {
@@ -70,6 +72,7 @@ export function RunById({
       </form>
       <Results
         state={state}
+        view={view}
         label={id}
         onDownload={undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, 'rows')}

@@ -62,7 +62,7 @@ function Calls({ statistics }: { statistics: QueryStatistics }) {
         <>
           <h2>Versions</h2>
           <VersionsTable queryId={queryId} versions={versions} />
-          <p class="hint">Since the hub started, at most the five latest versions that were called.</p>
+          <p class="hint">These versions were called since the hub started: the five latest at most.</p>
         </>
       )}
     </>

@@ -53,16 +53,42 @@ function languageOf(engine: string, options: EditorOptions): Extension {
     sql({ dialect, upperCaseKeywords: true }),
     autocompletion({
       ...completing,
-      override: [
-        variableSource(options),
-        schemaSource(options, engine),
-        functionSource(engine),
-        keywordCompletionSource(dialect, true),
-      ],
+      override: [oneSource(options, { engine, dialect })],
       // The worker answers within milliseconds, and the next key cancels a pending answer.
       activateOnTypingDelay: 5,
     }),
   ];
+}
+
+const isLate = Symbol('The schema is not known yet.');
+/** Keywords and functions do not wait longer than this for a schema that is still being read. */
+const schemaWaitMs = 100;
+
+/**
+ * All completions as one result, which further letters filter at once. The popup would ask several sources again for
+ * each letter, and takes no key until all have answered.
+ */
+function oneSource(options: EditorOptions, { engine, dialect }: { engine: string; dialect: SQLDialect }) {
+  const variables = variableSource(options);
+  const schema = schemaSource(options, engine);
+  const functions = functionSource(engine);
+  const keywords = keywordCompletionSource(dialect, true);
+  return async (context: CompletionContext): Promise<CompletionResult | null> => {
+    const named = variables(context);
+    if (named !== null) return named;
+    const late = new Promise<typeof isLate>((resolve) => setTimeout(resolve, schemaWaitMs, isLate));
+    const known = await Promise.race([schema(context), late]);
+    const all = [known === isLate ? null : known, functions(context), await keywords(context)];
+    const results = all.filter((result) => result !== null);
+    const { from } = results[0] ?? {};
+    if (from === undefined) return null;
+    const isWhole = known === null || (known !== isLate && known.validFor !== undefined);
+    return {
+      from,
+      options: results.flatMap((result) => (result.from === from ? result.options : [])),
+      ...(isWhole ? { validFor: /^[\w$]*$/ } : {}),
+    };
+  };
 }
 
 function variableSource({ variables }: EditorOptions) {
@@ -86,7 +112,8 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
     if (afterColon || (!context.explicit && !afterDot && (typed === null || typed.from === typed.to)))
       return null;
     const answer = await complete(context.state.doc.toString(), context.pos);
-    if (answer === undefined || answer.options.length === 0 || context.aborted) return null;
+    if (answer === undefined) return { from: typed?.from ?? context.pos, options: [] };
+    if (answer.options.length === 0) return null;
     const options = answer.options.map(
       ({ label, kind, detail, insert }, i): Completion => ({
         label,
@@ -112,7 +139,7 @@ function functionSource(engine: string) {
     }),
   );
   return (context: CompletionContext): CompletionResult | null => {
-    const typed = context.matchBefore(/(?<![.:\w])[A-Za-z_]\w+$/);
+    const typed = context.matchBefore(/(?<![.:\w])[A-Za-z_]\w*$/);
     return typed === null ? null : { from: typed.from, options, validFor: /^\w*$/ };
   };
 }
