@@ -86,8 +86,9 @@ const needsMore: [RegExp, file: string, words: string][] = [
   ],
   [/^node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
   [/^(go install|grpcurl)/, 'packages/service-kit/test/grpc/reflection.test.ts', 'grpcurl'],
-  [/^(PREST=\S+ )?npm run bench -- public$/, 'bench/run.ts', "'public'"],
+  [/^(PREST=\S+ TOOLBOX=\S+ )?npm run bench -- public$/, 'bench/run.ts', "'public'"],
   [/^npm run bench -- small-execution .*scale\/held-sources$/, 'bench/run.ts', "'scale/held-sources'"],
+  [/^npm install --prefix \/tmp\/toolbox /, 'bench/public.ts', 'TOOLBOX'],
   [/^(mkdir -p \/tmp\/prest |printf 'module tools|GOFLAGS=\S+ go build )/, 'bench/public.ts', 'PREST'],
 ];
 
