@@ -53,48 +53,31 @@ function languageOf(engine: string, options: EditorOptions): Extension {
     sql({ dialect, upperCaseKeywords: true }),
     autocompletion({
       ...completing,
-      override: [oneSource(options, { engine, dialect })],
+      override: [
+        variableSource(options),
+        schemaSource(options, engine),
+        functionSource(engine),
+        keywordCompletionSource(dialect, true),
+      ],
       // The worker answers within milliseconds, and the next key cancels a pending answer.
       activateOnTypingDelay: 5,
     }),
   ];
 }
 
-const isLate = Symbol('The schema is not known yet.');
-/** Keywords and functions do not wait longer than this for a schema that is still being read. */
-const schemaWaitMs = 100;
-
 /**
- * All completions as one result, which further letters filter at once. The popup would ask several sources again for
- * each letter, and takes no key until all have answered.
+ * No completions of a word, whatever letters follow. The popup asks a source that has no result again for each letter,
+ * and takes no key until all sources have answered.
  */
-function oneSource(options: EditorOptions, { engine, dialect }: { engine: string; dialect: SQLDialect }) {
-  const variables = variableSource(options);
-  const schema = schemaSource(options, engine);
-  const functions = functionSource(engine);
-  const keywords = keywordCompletionSource(dialect, true);
-  return async (context: CompletionContext): Promise<CompletionResult | null> => {
-    const named = variables(context);
-    if (named !== null) return named;
-    const late = new Promise<typeof isLate>((resolve) => setTimeout(resolve, schemaWaitMs, isLate));
-    const known = await Promise.race([schema(context), late]);
-    const all = [known === isLate ? null : known, functions(context), await keywords(context)];
-    const results = all.filter((result) => result !== null);
-    const { from } = results[0] ?? {};
-    if (from === undefined) return null;
-    const isWhole = known === null || (known !== isLate && known.validFor !== undefined);
-    return {
-      from,
-      options: results.flatMap((result) => (result.from === from ? result.options : [])),
-      ...(isWhole ? { validFor: /^[\w$]*$/ } : {}),
-    };
-  };
+function noneOf(context: CompletionContext): CompletionResult | null {
+  const word = context.matchBefore(/[\w$]+/);
+  return word === null ? null : { from: word.from, options: [], validFor: /^[\w$]*$/ };
 }
 
 function variableSource({ variables }: EditorOptions) {
   return (context: CompletionContext): CompletionResult | null => {
     const typed = context.matchBefore(/(?<![:\w]):\w*/);
-    if (typed === null) return null;
+    if (typed === null) return noneOf(context);
     const options = variables().map(
       (name): Completion => ({ label: `:${name}`, type: 'variable', boost: 50 }),
     );
@@ -110,10 +93,10 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
     );
     const afterColon = context.matchBefore(/:\w*/) !== null;
     if (afterColon || (!context.explicit && !afterDot && (typed === null || typed.from === typed.to)))
-      return null;
+      return noneOf(context);
     const answer = await complete(context.state.doc.toString(), context.pos);
-    if (answer === undefined) return { from: typed?.from ?? context.pos, options: [] };
-    if (answer.options.length === 0) return null;
+    if (answer === undefined || context.aborted) return null;
+    if (answer.options.length === 0) return noneOf(context);
     const options = answer.options.map(
       ({ label, kind, detail, insert }, i): Completion => ({
         label,
@@ -140,7 +123,7 @@ function functionSource(engine: string) {
   );
   return (context: CompletionContext): CompletionResult | null => {
     const typed = context.matchBefore(/(?<![.:\w])[A-Za-z_]\w*$/);
-    return typed === null ? null : { from: typed.from, options, validFor: /^\w*$/ };
+    return typed === null ? noneOf(context) : { from: typed.from, options, validFor: /^\w*$/ };
   };
 }
 
