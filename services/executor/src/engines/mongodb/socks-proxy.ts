@@ -86,7 +86,9 @@ export class SocksProxy {
     if (this.#server === undefined) {
       this.#server = createServer((socket) => void this.#serve(socket));
       this.#server.unref();
-      this.#listening = once(this.#server.listen(0, loopback), 'listening');
+      // Without `exclusive`, all workers of a cluster would share one port, and refuse each other's clients.
+      const options = { port: 0, host: loopback, exclusive: true };
+      this.#listening = once(this.#server.listen(options), 'listening');
     }
     const server = this.#server;
     await this.#listening;
