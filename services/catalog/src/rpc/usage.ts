@@ -30,7 +30,7 @@ const batchMax = 4_000;
  * every hour of the 30 days.
  */
 const entriesMaxDefault = 100_000;
-/** Of a key: these are 10,000 queries in every hour of the day. Reading them takes SQLite 0.4 s. */
+/** Of a key: these are 10,000 queries in every hour of the day. */
 const todayEntriesMaxDefault = 240_000;
 const keysMax = 1_000;
 

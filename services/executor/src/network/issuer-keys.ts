@@ -19,7 +19,7 @@ const portDefault = 443;
 
 export interface FetchKeysDeps {
   /** Waits for its turn among the fetches of all accounts. Resolves with a function that ends the turn. */
-  admit?: (signal: AbortSignal) => Promise<() => void>;
+  admit(signal: AbortSignal): Promise<() => void>;
   dial: Dial;
   signal: AbortSignal;
 }
@@ -28,7 +28,7 @@ type Deps = Omit<FetchKeysDeps, 'admit'>;
 
 export async function fetchIssuerKeys(
   { issuer, jwksUrl }: FetchIssuerKeysRequest,
-  { admit = async () => () => {}, dial, signal }: FetchKeysDeps,
+  { admit, dial, signal }: FetchKeysDeps,
 ): Promise<FetchIssuerKeysResponse> {
   const deps = { dial, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
   const leave = await admit(deps.signal).catch((err) => {

@@ -140,8 +140,9 @@ export class WaitEstimator {
   }
 
   /**
-   * How many executions will have a connection within `waitMs`, from the members and from `further` connections. A connection that has been busy for longer than usual is
-   * expected to stay busy for as long again, and to serve at the usual pace from then on.
+   * How many executions will have a connection within `waitMs`, from the members and from `further` connections. A
+   * connection that has been busy for longer than usual is expected to stay busy for as long again, and to serve at the
+   * usual pace from then on.
    */
   servedWithin(waitMs: number, further: number, now: number): number {
     const usualMs = this.#usualMs;

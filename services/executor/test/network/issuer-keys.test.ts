@@ -60,7 +60,7 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
     const settings = { loopbackAllowed, privateAllowed: false, allow: [], deny: [], ownNames: [] };
     const policy = createAddressPolicy(settings, async () => ['127.0.0.1']);
     const dial = createDial({ policy, accountId: 'a', connectTimeoutMs: 5_000 });
-    return fetchIssuerKeys({ issuer, jwksUrl }, { dial, signal });
+    return fetchIssuerKeys({ issuer, jwksUrl }, { admit: async () => () => {}, dial, signal });
   };
   const failureOf = (fetching: Promise<unknown>): Promise<[string, string]> =>
     fetching.then(
