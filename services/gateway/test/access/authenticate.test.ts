@@ -20,6 +20,7 @@ describe('a key', () => {
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+    vi.advanceTimersByTime(60_000);
     authenticate.mockReset();
     authenticate.mockResolvedValue({ principal, expiresAt: undefined });
   });
@@ -115,6 +116,7 @@ describe('what is known of a key', () => {
 
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance', 'Date', 'setTimeout', 'clearTimeout'] });
+    vi.advanceTimersByTime(60_000);
     authenticate.mockReset();
     authenticate.mockResolvedValue({ principal, expiresAt: undefined });
   });
@@ -150,6 +152,20 @@ describe('what is known of a key', () => {
     const answer = auth.principalOf(key, free);
     expect(answer).toBeInstanceOf(Promise);
     expect(await answer).toEqual(changed);
+  });
+
+  it('is not used beyond its time while the catalog takes long to answer', async () => {
+    const auth = create();
+    await auth.principalOf(key, free);
+    vi.advanceTimersByTime(600);
+    const question = Promise.withResolvers<unknown>();
+    authenticate.mockReturnValue(question.promise);
+    expect(auth.principalOf(key, free)).toEqual(principal);
+    vi.advanceTimersByTime(400);
+    const answer = auth.principalOf(key, free);
+    expect(answer).toBeInstanceOf(Promise);
+    question.reject(new HubError('KEY_INVALID', 'gone'));
+    await expect(answer).rejects.toMatchObject({ code: 'KEY_INVALID' });
   });
 
   it('is forgotten when the catalog refuses the key behind a request’s back', async () => {
