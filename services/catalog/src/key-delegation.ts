@@ -14,12 +14,9 @@ import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
-const mayGrant = (granted: readonly string[], scope: string): boolean =>
-  scope === '*' ? granted.includes('*') : isGranted(granted, scope as Scope);
-
 /** Throws SCOPE_DENIED if the new key would be able to do more, or last longer, than the key that makes it. */
 export function requireNoMore(maker: KeyReach, made: KeyReach): void {
-  const beyond = made.scopes.find((scope) => !mayGrant(maker.scopes, scope));
+  const beyond = made.scopes.find((scope) => !isGranted(maker.scopes, scope as Scope));
   if (beyond !== undefined)
     throw refused(`A key cannot hand on the scope ${beyond}, which it does not have.`);
   for (const limit of keyLimitNames) {
@@ -46,7 +43,7 @@ export function budgetsOf({
 
 /** A key made with a rated one shares its budget, and has one of its own below it where its rate is lower. */
 export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
-  const shared = maker === null ? [] : budgetsOf(maker).filter(({ perMinute }) => perMinute !== undefined);
+  const shared = maker === null ? [] : budgetsOf(maker);
   const { ratePerMinute: perMinute } = made.limits;
   const bound = shared.at(-1)?.perMinute;
   if (bound === undefined) return made;

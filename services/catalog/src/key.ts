@@ -71,8 +71,7 @@ export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
   const check = createChecker();
   const limits = { ...key.limits, ...patch.limits };
   patch.removedLimits.forEach((name, index) => {
-    check.oneOf(['removedLimits', index], name, keyLimitNames);
-    delete limits[fieldOf(name as KeyLimit)];
+    delete limits[fieldOf(check.oneOf(['removedLimits', index], name, keyLimitNames))];
   });
   const { name = key.name, expiresAt = key.expiresAt } = patch;
   const next = { ...key, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };

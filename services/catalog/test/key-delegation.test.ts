@@ -9,7 +9,12 @@ const reach = (limits: KeyLimitValues = {}, rest: Partial<KeyReach> = {}): KeyRe
   ...rest,
 });
 const makes = (maker: KeyReach, made: KeyReach) => () => requireNoMore(maker, made);
-const refused = expect.objectContaining({ code: 'SCOPE_DENIED' });
+const refusedWith = (message: string) => expect.objectContaining({ code: 'SCOPE_DENIED', message });
+const among = (limit: string) =>
+  `A key with the limit ${limit} makes only keys whose ${limit} are among its own.`;
+const pinned = 'A key that pins variables in context makes only keys that pin them to the same values.';
+const atMost = (limit: string, max: number) =>
+  `A key with ${limit} ${max} makes only keys with the same ${limit} or less.`;
 
 const user = { issuer: 'i', audience: 'a', claims: [{ variable: 'customer', path: 'sub' }], public: [] };
 const limits: KeyLimitValues = {
@@ -45,31 +50,38 @@ describe('what a key hands on', () => {
   });
 
   it.each([
-    ['hubIds', ['h1', 'h3']],
-    ['hubIds', []],
-    ['queryIds', ['q3']],
-    ['origins', ['https://c.example']],
-    ['contextJson', '{"tenant":9007199254740992,"region":"north"}'],
-    ['contextJson', '{"tenant":"9007199254740993","region":"north"}'],
-    ['contextJson', '{"region":"north"}'],
-    ['ratePerMinute', 11],
-    ['maxRows', 101],
-    ['strict', false],
-    ['user', { ...user, audience: 'b' }],
-    ['user', { ...user, public: ['q1'] }],
-  ])('is not more of %s (%j), nor without', (name, value) => {
+    ['hubIds', ['h1', 'h3'], among('hubIds')],
+    ['hubIds', [], among('hubIds')],
+    ['queryIds', ['q3'], among('queryIds')],
+    ['origins', ['https://c.example'], among('origins')],
+    ['contextJson', '{"tenant":9007199254740992,"region":"north"}', pinned],
+    ['contextJson', '{"tenant":"9007199254740993","region":"north"}', pinned],
+    ['contextJson', '{"region":"north"}', pinned],
+    ['ratePerMinute', 11, atMost('ratePerMinute', 10)],
+    ['maxRows', 101, atMost('maxRows', 100)],
+    ['strict', false, 'A key with the limit strict makes only keys with it.'],
+    ['user', { ...user, audience: 'b' }, 'A key with the limit user makes only keys with the same user.'],
+    ['user', { ...user, public: ['q1'] }, 'A key with the limit user makes only keys with the same user.'],
+  ])('is not more of %s (%j), nor without', (name, value, message) => {
+    const refused = refusedWith(message);
     expect(makes(reach(limits), reach({ ...limits, [name]: value }))).toThrow(refused);
     expect(makes(reach(limits), reach({ ...limits, [name]: undefined }))).toThrow(refused);
   });
 
   it('is no scope that it does not have', () => {
-    const maker = reach({}, { scopes: ['keys:admin', 'hubs:read'] });
+    const maker = reach({}, { scopes: ['keys:admin', 'hubs:read', 'queries:write'] });
+    const refusedScope = (scope: string) =>
+      refusedWith(`A key cannot hand on the scope ${scope}, which it does not have.`);
     expect(makes(maker, reach({}, { scopes: ['hubs:read'] }))).not.toThrow();
-    expect(makes(maker, reach({}, { scopes: ['hubs:write'] }))).toThrow(refused);
-    expect(makes(maker, reach())).toThrow(refused);
+    expect(makes(maker, reach({}, { scopes: ['queries:check'] }))).not.toThrow();
+    expect(makes(maker, reach({}, { scopes: ['hubs:read', 'hubs:write'] }))).toThrow(
+      refusedScope('hubs:write'),
+    );
+    expect(makes(maker, reach())).toThrow(refusedScope('*'));
   });
 
   it('does not outlive it', () => {
+    const refused = refusedWith('A key that ends makes only keys that end no later. Give expiresAt.');
     expect(makes(reach({}, { expiresAt: 9 }), reach({}, { expiresAt: 10 }))).toThrow(refused);
     expect(makes(reach({}, { expiresAt: 9 }), reach())).toThrow(refused);
   });
@@ -89,6 +101,8 @@ describe('what a key ends', () => {
     ['time', reach(limits, { scopes: ['keys:admin'] })],
   ])('is none with more %s', (_, other) => {
     const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
-    expect(() => requireNoStronger(own, other)).toThrow(refused);
+    expect(() => requireNoStronger(own, other)).toThrow(
+      refusedWith('A key changes and revokes only keys that may do no more than itself, and no longer.'),
+    );
   });
 });

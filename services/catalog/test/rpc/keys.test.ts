@@ -111,6 +111,8 @@ describe('the rate of a key', () => {
     const same = await create(30, parent);
     const lower = await create(10, parent);
     const below = await create(5, lower);
+    expect(await rates(same)).toEqual([30]);
+    expect(await rates(below)).toEqual([30, 10, 5]);
     await setRate(parent, 60);
     expect(await rates(parent)).toEqual([60]);
     // It had no budget of its own, and its limit still holds.
@@ -123,6 +125,36 @@ describe('the rate of a key', () => {
     expect(await rates(parent)).toEqual([undefined]);
     expect(await rates(below)).toEqual([2, 5]);
     expect(await rates(same)).toEqual([30]);
+    expect((await stored(parent)).budgets).toEqual([{ id: parent }]);
+  });
+
+  it('needs a budget of its own only if it is lower than the others', async () => {
+    const parent = await create(30);
+    const lower = await create(10, parent);
+    const same = await create(10, lower);
+    for (const rate of [10, 20]) {
+      await setRate(same, rate);
+      expect(await rates(same)).toEqual([30, 10]);
+    }
+    await setRate(same, 9);
+    expect(await rates(same)).toEqual([30, 10, 9]);
+  });
+
+  it('can be lower and lower eight times', async () => {
+    let keyId = await create(100);
+    for (let rate = 99; rate > 92; rate--) keyId = await create(rate, keyId);
+    expect(await rates(keyId)).toEqual([100, 99, 98, 97, 96, 95, 94, 93]);
+    expect(await rates(await create(93, keyId))).toHaveLength(8);
+    await expect(create(92, keyId)).rejects.toMatchObject({
+      code: 'SCOPE_DENIED',
+      message: 'Keys can be made with lower and lower rates 8 times. Make this one with another key.',
+    });
+  });
+
+  it('writes no key that does not share its budget, and its own key once', async () => {
+    const [changed, foreign] = [await create(30), await create(30)];
+    await setRate(changed, 20);
+    expect([(await stored(changed)).version, (await stored(foreign)).version]).toEqual([2, 1]);
   });
 
   it('changes in the key that replaces it, and in the replaced one', async () => {
@@ -145,8 +177,17 @@ describe('the rate of a key', () => {
     const foreign = await create(10);
     await setRate(own, 20, admin);
     await setRate(foreign, 5, admin);
-    const denied = expect.objectContaining({ code: 'SCOPE_DENIED' });
+    const denied = expect.objectContaining({
+      code: 'SCOPE_DENIED',
+      message: 'A key with a rate raises only the rates of keys that share its budget.',
+    });
     await expect(setRate(foreign, 6, admin)).rejects.toEqual(denied);
+    await setRate(foreign, 5, admin);
     expect(await rates(foreign)).toEqual([5]);
+    // Both share the budget of the admin, but not that of the one that raises.
+    const other = await create(25, admin);
+    await expect(setRate(own, 21, other)).rejects.toEqual(denied);
+    await setRate(foreign, 6, await create());
+    expect(await rates(foreign)).toEqual([6]);
   });
 });
