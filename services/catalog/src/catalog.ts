@@ -159,9 +159,7 @@ export async function findParent(
   wanted: { nodeId: string | undefined; nodeSubType: NodeSubType },
 ): Promise<Parent> {
   const category = wanted.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
-  if (wanted.nodeId === undefined || wanted.nodeId === category) {
-    return { nodeId: category, nodeSubType: wanted.nodeSubType };
-  }
+  if (wanted.nodeId === undefined) return { nodeId: category, nodeSubType: wanted.nodeSubType };
   const parent = categoryOf(hub, wanted.nodeId) ?? (await findFolder(catalog, hub, wanted.nodeId));
   if (parent === undefined) throw notFound('parent node');
   if (parent.nodeSubType !== wanted.nodeSubType) {

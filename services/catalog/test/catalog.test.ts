@@ -1,6 +1,7 @@
 import type { CompanionWrite } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -154,18 +155,18 @@ describe('the catalog', () => {
   describe('puts a node into a hub', () => {
     const insert = async (change: Partial<QueryDoc>) => {
       const doc = { ...query, id: 'dh.q.new', ...change } as QueryDoc;
-      await insertInHub(catalog, {
-        collection: catalog.store.queries,
-        doc,
-        made: entry(),
-        unmade: entry(),
-      });
+      const [made, unmade] = [entry(), entry()];
+      Object.assign(entries, { made: made.doc, unmade: unmade.doc });
+      await insertInHub(catalog, { collection: catalog.store.queries, doc, made, unmade });
     };
+    const entries: Record<string, unknown> = {};
+    const audited = () => catalog.store.audit.find({ accountId: 'ours', limit: 10 });
     const inserted = () => catalog.store.queries.get('ours', 'dh.q.new');
 
     it('that is there, in its category or a folder', async () => {
       await insert({});
       expect(await inserted()).not.toBeNull();
+      expect(await audited()).toEqual([entries.made]);
       await insert({ id: 'dh.q.2', parentNodeId: folder.id });
       expect(await catalog.store.queries.get('ours', 'dh.q.2')).not.toBeNull();
     });
@@ -174,6 +175,7 @@ describe('the catalog', () => {
       await catalog.store.hubs.replace({ ...hub, deleting: 1, version: 2 });
       await expect(insert({})).rejects.toEqual(refused('NOT_FOUND', 'There is no such hub.'));
       expect(await inserted()).toBeNull();
+      expect(new Set(await audited())).toEqual(new Set([entries.made, entries.unmade]));
       await catalog.store.hubs.delete('ours', hub.id);
       await expect(insert({})).rejects.toEqual(refused('NOT_FOUND', 'There is no such hub.'));
       expect(await inserted()).toBeNull();
@@ -186,6 +188,24 @@ describe('the catalog', () => {
       );
       expect(await inserted()).toBeNull();
     });
+  });
+
+  it('says that the outcome is unknown if the hub cannot be looked for after the node is in it', async () => {
+    const insert = (fails: () => never) => {
+      const { queries, hubs } = catalog.store;
+      const failing = { ...catalog, store: { ...catalog.store, hubs: { ...hubs, get: fails } } } as Catalog;
+      const doc = { ...query, id: createId('q', 1) };
+      return insertInHub(failing, { collection: queries, doc, made: entry(), unmade: entry() });
+    };
+    for (const cause of [
+      new HubError('UNAVAILABLE', 'away'),
+      Object.assign(new Error(), { code: 'NOT_FOUND' }),
+    ])
+      await expect(
+        insert(() => {
+          throw cause;
+        }),
+      ).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', cause });
   });
 
   describe('changes a thing', () => {

@@ -63,6 +63,24 @@ describe('a text', () => {
   });
 });
 
+describe('a path', () => {
+  const isPath = /^[a-z]+$/;
+  const wrong = fault('must have 1 to 200 characters and match ^[a-z]+$');
+  it.each([
+    ['a', []],
+    ['x'.repeat(200), []],
+    ['x'.repeat(201), wrong],
+    ['A', wrong],
+  ])('%j', (text, faults) => {
+    expect(faultsOf((check) => check.path(['x'], text, isPath))).toEqual(faults);
+    expect(createChecker().path(['x'], text, isPath)).toBe(text);
+  });
+
+  it('is none if it is empty', () => {
+    expect(faultsOf((check) => expect(check.path(['x'], '', isPath)).toBeUndefined())).toEqual([]);
+  });
+});
+
 describe('a number', () => {
   const out = fault('must be a whole number from 1 to 3');
   it.each([
