@@ -1,6 +1,7 @@
 import { type EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, Socket } from 'node:net';
+import { HubError } from '@datahub/service-kit/call/error';
 import fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import {
@@ -8,7 +9,7 @@ import {
   createAddressPolicy,
   type Resolve,
 } from '../../src/network/address-policy.ts';
-import { createDial } from '../../src/network/dialer.ts';
+import { createDial, type DialOptions } from '../../src/network/dialer.ts';
 import { loopback, never, privates } from '../cases/addresses.ts';
 
 const embedded: AddressPolicySettings = {
@@ -31,6 +32,8 @@ function spyDial(options: {
   fate?: (address: string) => 'connect' | 'late' | 'refuse' | 'silence';
   connectTimeoutMs?: number;
   staggerMs?: number;
+  owns?: DialOptions['owns'];
+  logins?: DialOptions['logins'];
 }) {
   const dialled: string[] = [];
   const sockets: Socket[] = [];
@@ -39,6 +42,8 @@ function spyDial(options: {
     accountId: 'account',
     connectTimeoutMs: options.connectTimeoutMs ?? 2_000,
     staggerMs: options.staggerMs ?? 10,
+    ...(options.owns && { owns: options.owns }),
+    logins: options.logins,
     connect: ({ address }) => {
       dialled.push(address);
       const socket = new Socket();
@@ -113,6 +118,76 @@ test('a side connection goes to the very server that the first call reached', as
   await dial('db.example', 5432, idle);
   await dial('db.example', 5432, idle);
   expect([asked, dialled]).toEqual([1, ['1.1.1.1', '8.8.8.8', '8.8.8.8']]);
+});
+
+test('a look-up that is to be repeated asks the resolver, and does not change where later calls go', async () => {
+  const answers = [['1.1.1.1'], ['8.8.8.8']];
+  let asked = 0;
+  const { dial, dialled } = spyDial({ resolve: async () => answers[asked++] ?? [] });
+  await dial('db.example', 5432, idle);
+  await dial('db.example', 5432, { ...idle, resolveAgain: true });
+  await dial('db.example', 5432, idle);
+  expect(dialled).toEqual(['1.1.1.1', '8.8.8.8', '1.1.1.1']);
+});
+
+test('a port that the hub itself listens on is never dialled, and looks like a closed one', async () => {
+  const owns = (address: string, port: number) => address === '127.0.0.1' && port === 1080;
+  const answers = { one: ['127.0.0.1'], among: ['127.0.0.2', '127.0.0.1'] };
+  const resolve = async (host: string) => answers[host as keyof typeof answers];
+  const { dial, dialled } = spyDial({ settings: embedded, resolve, owns });
+  for (const host of Object.keys(answers))
+    await expect(dial(host, 1080, idle)).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+      cause: { name: 'AddressRefused', message: 'The hub itself listens on the port.' },
+    });
+  expect(dialled).toEqual([]);
+  await dial('one', 1081, idle);
+  // The port is refused for an address that was reached before, too.
+  await expect(dial('one', 1080, idle)).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+  expect(dialled).toEqual(['127.0.0.1']);
+});
+
+test('log-ins are admitted before the first connection, and only the admitted addresses are dialled', async () => {
+  const admitted: unknown[] = [];
+  const reached: unknown[] = [];
+  const logins: NonNullable<DialOptions['logins']> = {
+    admit: async (targets, port) => {
+      admitted.push([targets.map(({ address }) => address), port]);
+      return targets.slice(1);
+    },
+    reached: ({ address }, port) => {
+      reached.push([address, port]);
+    },
+  };
+  const { dial, dialled } = spyDial({ resolve: async () => ['1.1.1.1', '8.8.8.8', '9.9.9.9'], logins });
+  await dial('db.example', 5432, idle);
+  // A side connection of the same log-in is not another one.
+  await dial('db.example', 5432, idle);
+  expect(admitted).toEqual([[['1.1.1.1', '8.8.8.8', '9.9.9.9'], 5432]]);
+  expect(dialled).toEqual(['8.8.8.8', '8.8.8.8']);
+  expect(reached).toEqual([
+    ['8.8.8.8', 5432],
+    ['8.8.8.8', 5432],
+  ]);
+});
+
+test('a refused log-in is told, and any other error is that of a source that cannot be reached', async () => {
+  const dialWith = (err: unknown) => {
+    const logins = { admit: () => Promise.reject(err), reached: () => {} };
+    return spyDial({ resolve: async () => ['8.8.8.8'], logins });
+  };
+  const refused = new HubError('SOURCE_AUTH', 'Too many log-ins failed.');
+  const { dial, dialled } = dialWith(refused);
+  await expect(dial('db.example', 5432, idle)).rejects.toBe(refused);
+  expect(dialled).toEqual([]);
+  for (const err of [
+    new HubError('UNAVAILABLE', 'away'),
+    Object.assign(new Error(), { code: 'SOURCE_AUTH' }),
+  ])
+    await expect(dialWith(err).dial('db.example', 5432, idle)).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+      cause: err,
+    });
 });
 
 test('refused by policy, closed port, unknown host and silence look alike', async () => {
