@@ -65,13 +65,13 @@ export function toText({ keyId, encapsulated, ciphertext }: Envelope): string {
 
 /** Returns undefined if the text is not an envelope in canonical form. */
 export function parseEnvelope(text: string): Envelope | undefined {
-  const [found, keyId = '', encapsulated = '', ciphertext = ''] = text.split(':');
+  const [, keyId = '', encapsulated = '', ciphertext = ''] = text.split(':');
   const envelope = {
     keyId,
     encapsulated: Buffer.from(encapsulated, 'base64url'),
     ciphertext: Buffer.from(ciphertext, 'base64url'),
   };
-  return found === version && toText(envelope) === text ? envelope : undefined;
+  return toText(envelope) === text ? envelope : undefined;
 }
 
 /** Adds a marker byte, then zeros up to the block size. */

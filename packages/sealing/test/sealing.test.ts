@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pad, parseEnvelope, type SealBinding, unpad } from '../src/envelope.ts';
 import {
   faultOfKey,
@@ -71,6 +71,34 @@ describe('envelopes', () => {
     await expect(opener.open(text, { ...binding, ...other })).rejects.toMatchObject(refused);
   });
 
+  const [a, b] = [
+    { host: 'a.example', port: 1 },
+    { host: 'b.example', port: 1 },
+  ];
+  const passwordFrom = { kind: 'aws-rds-iam', region: 'eu-central-1' };
+  test.each<Partial<SealBinding>>([
+    { hosts: [b] },
+    { hosts: [{ ...a, port: 2 }] },
+    { hosts: [a, b] },
+    { hosts: [] },
+    { srv: false },
+    { authMechanism: 'SCRAM-SHA-1' },
+    { authMechanism: undefined },
+    { passwordFrom: undefined },
+    { passwordFrom: { ...passwordFrom, kind: 'other' } },
+    { passwordFrom: { ...passwordFrom, region: 'us-east-1' } },
+  ])('is refused for other servers: %j', async (other) => {
+    const whole = { ...binding, hosts: [a], srv: true, authMechanism: 'PLAIN', passwordFrom };
+    const text = await seal('s3cret', whole);
+    expect(await opener.open(text, whole)).toBe('s3cret');
+    await expect(opener.open(text, { ...whole, ...other })).rejects.toMatchObject(refused);
+  });
+
+  test('is the same for servers that are not named and for none', async () => {
+    const none = { hosts: [], srv: false, authMechanism: '', passwordFrom: undefined };
+    expect(await opener.open(await seal('s3cret', binding), { ...binding, ...none })).toBe('s3cret');
+  });
+
   test('members of a binding cannot run into each other', async () => {
     const text = await seal('s3cret', { ...binding, sourceId: 'a', engine: 'b","c' });
     await expect(opener.open(text, { ...binding, sourceId: 'a","b', engine: 'c' })).rejects.toMatchObject(
@@ -101,13 +129,26 @@ describe('envelopes', () => {
     },
   );
 
-  test('envelopes of earlier versions can be opened', async () => {
-    const old = await createOpener(['1f1f9435fa8fed17:uO_d8_hkDbfavFhHFbao3sqGvVcBxoCQ0f2o7T-Jq3c']);
-    const text =
-      'v1:1f1f9435fa8fed17:LRJhzgo7fxV7jHBcu491qtdx43eTMGkJI1zJuGEVJw4:vrxks1RKon4OqSf2pRVGn18Hex2tENSuLzmJhVSW6rxVMEJF9Ic2c2o5QCOGxRc8ij0WV4crrF1J-3Gt5w7njIFp62IrjKXmReC1GuAGY80';
-    expect(await old.open(text, binding)).toBe('s3cret');
-    expect(keyIdOf(text)).toBe('1f1f9435fa8fed17');
-    expect(parseEnvelope(text)).toMatchObject({ keyId: '1f1f9435fa8fed17' });
+  const old = '1f1f9435fa8fed17';
+  test.each<[Partial<SealBinding>, string]>([
+    [
+      {},
+      'LRJhzgo7fxV7jHBcu491qtdx43eTMGkJI1zJuGEVJw4:vrxks1RKon4OqSf2pRVGn18Hex2tENSuLzmJhVSW6rxVMEJF9Ic2c2o5QCOGxRc8ij0WV4crrF1J-3Gt5w7njIFp62IrjKXmReC1GuAGY80',
+    ],
+    [
+      { passwordFrom },
+      'Q6vD1N0xzKUdnJd-J3xzkAUviKCzRxn8azvjTo6zHC8:z_xuTpukRHQvIlRjWU4P4vxc77V6whuOTXiJPhy9-E1P5KroMs73fgBc2KQErl2Z1PTtlz4kvmhRPzdCydTL1ZAwZEvdXeN7asEd53hO1_k',
+    ],
+    [
+      { passwordFrom, hosts: [a], srv: true, authMechanism: 'PLAIN' },
+      'LIkpV65UeIqQy4NNRZSycLWQ2AQvNUERzmnqbBUt6Ec:iImDxEk9T0JZaveO8-XhKJEBn6D9P9pD-UqROFXA4ebW5SPxZeG1HwgfIQGLmH3FPa_KTPVFSedqXUlnUmXNgMXJSb1Z0UQOMzSx5DHilWs',
+    ],
+  ])('of earlier versions can be opened: %j', async (other, sealed) => {
+    const opener = await createOpener([`${old}:uO_d8_hkDbfavFhHFbao3sqGvVcBxoCQ0f2o7T-Jq3c`]);
+    const text = `v1:${old}:${sealed}`;
+    expect(await opener.open(text, { ...binding, ...other })).toBe('s3cret');
+    expect(keyIdOf(text)).toBe(old);
+    expect(parseEnvelope(text)).toMatchObject({ keyId: old });
   });
 
   test('an envelope has only one valid encoding', async () => {
@@ -209,14 +250,45 @@ describe('keys', () => {
     expect(await faultOfPrivateKey('a')).toMatch('A sealing key must have the form');
   });
 
-  test('the error of an invalid key file names the file', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'sealing-'));
-    const path = join(dir, 'keys');
-    for (const text of ['', 'something else\n']) {
+  describe('of a file', () => {
+    let dir: string;
+    let path: string;
+    beforeEach(async () => {
+      dir = await mkdtemp(join(tmpdir(), 'sealing-'));
+      path = join(dir, 'keys');
+    });
+    afterEach(() => rm(dir, { recursive: true }));
+
+    const form = 'A sealing key must have the form <id>:<32 bytes as base64url>.';
+    test.each([
+      ['', 'It contains no key.'],
+      ['something else\n', form],
+      [`x:${'A'.repeat(43)}\nsomething else\n`, form],
+    ])('are named with their fault: %j', async (text, fault) => {
       await writeFile(path, text);
-      await expect(loadKeyFile(path)).rejects.toThrow(`${path} cannot be used`);
-    }
-    await rm(dir, { recursive: true });
+      await expect(loadKeyFile(path)).rejects.toMatchObject({
+        code: 'VALIDATION',
+        message: `${path} cannot be used: ${fault}`,
+      });
+    });
+
+    test('become readable by the owner only', async () => {
+      await writeFile(path, pair.privateKey, { mode: 0o644 });
+      expect(await loadKeyFile(path)).toEqual([pair.privateKey]);
+      expect((await stat(path)).mode & 0o777).toBe(0o600);
+    });
+
+    test('are not replaced by a new key if credentials are sealed already', async () => {
+      const mayCreate = vi.fn(async () => false);
+      await expect(loadKeyFile(path, mayCreate)).rejects.toMatchObject({
+        code: 'VALIDATION',
+        message: `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file, or delete the store as well to start over.`,
+      });
+      expect(await readdir(dir)).toEqual([]);
+      await writeFile(path, pair.privateKey);
+      expect(await loadKeyFile(path, mayCreate)).toEqual([pair.privateKey]);
+      expect(mayCreate).toHaveBeenCalledTimes(1);
+    });
   });
 
   test('a key file is never readable by others, not even while it is written', async () => {

@@ -56,3 +56,31 @@ test('refuses another address, another source, swapped fields', async () => {
     await expect(unseal(moved, opener)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   }
 });
+
+test('refuses other servers of the source, and passes on those that it was sealed for', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const [seal, opener] = [await createSealer([publicKey]), await createOpener([privateKey])];
+  const servers = {
+    hosts: [{ host: 'b.example', port: 3306 }],
+    srv: true,
+    authMechanism: 'PLAIN',
+    passwordFrom: { kind: 'aws-rds-iam', region: 'eu-central-1' },
+  } satisfies SourceDefinition['servers'];
+  const wide = { ...bare, servers };
+  const [user, password] = [
+    await seal('jo', bindingOf(wide, 'user')),
+    await seal('s3cret', bindingOf(wide, 'password')),
+  ];
+  const source: SourceDefinition = { ...wide, sealed: { user, password, tlsKey: '' } };
+  expect(await unseal(source, opener)).toMatchObject({ ...servers, user: 'jo', password: 's3cret' });
+  const others: SourceDefinition['servers'][] = [
+    { hosts: [{ host: 'evil.example', port: 3306 }] },
+    { srv: false },
+    { authMechanism: 'SCRAM-SHA-1' },
+    { passwordFrom: { ...servers.passwordFrom, region: 'us-east-1' } },
+  ];
+  for (const other of others)
+    await expect(unseal({ ...source, servers: { ...servers, ...other } }, opener)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+    });
+});
