@@ -35,7 +35,7 @@ const groups: Record<string, Group> = {
     ],
     tests: [
       'packages/service-kit/test/api-key.test.ts',
-      'services/gateway/test/access/authenticate.test.ts',
+      'services/gateway/test/access/{authenticate,admission}.test.ts',
       'services/catalog/test/{key,key-delegation,rpc/keys}.test.ts',
     ],
   },
@@ -52,7 +52,7 @@ const groups: Record<string, Group> = {
   },
   addresses: {
     files: ['services/executor/src/network/{address-policy,reserved-ranges,dialer,resolver}.ts'],
-    tests: ['services/executor/test/network/{address-policy,dialer,resolver}.test.ts'],
+    tests: ['services/executor/test/network/{address-policy,dialer,resolver,service-resolver}.test.ts'],
   },
   binder: {
     files: ['packages/statement/src/{values,sql/lexer,sql/compile,sql/statement-kind}.ts'],
