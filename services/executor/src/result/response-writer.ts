@@ -108,14 +108,11 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
 
   /** The response to a statement without a row set is one object, which is no row of a limit. */
   #writeChanges({ affectedRows = 0, insertId }: Outcome): void {
-    const columns = [{ name: 'affectedRows', type: 'bigint', kind: shortNumber }];
     const values = [String(affectedRows)];
-    if (insertId !== undefined) {
-      const kind = insertId.length > shortDigitsMax ? longId : shortNumber;
-      columns.push({ name: 'insertId', type: 'bigint', kind });
-      values.push(insertId);
-    }
-    this.begin(columns);
+    if (insertId !== undefined) values.push(insertId);
+    this.begin(
+      insertId === undefined ? changes : insertId.length > shortDigitsMax ? longInsert : shortInsert,
+    );
     const offsets = new Int32Array(values.length * 2);
     let at = 0;
     for (const [i, value] of values.entries()) {
@@ -131,3 +128,8 @@ const shortDigitsMax = 15;
 const shortNumber: ColumnKind = { is: 'integer', bits: 53, isUnsigned: true, bytes: 'digits' };
 /** Digits that a double may not represent, or the id of a MongoDB document. */
 const longId: ColumnKind = { is: 'ascii' };
+
+/** The columns of a response without a row set. Formats keep what they derive from an array of columns. */
+const changes: readonly SinkColumn[] = [{ name: 'affectedRows', type: 'bigint', kind: shortNumber }];
+const shortInsert = [...changes, { name: 'insertId', type: 'bigint', kind: shortNumber }];
+const longInsert = [...changes, { name: 'insertId', type: 'bigint', kind: longId }];
