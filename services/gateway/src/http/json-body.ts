@@ -18,11 +18,39 @@ const containersMax = 200_000;
 /** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
-export interface ParsedBody {
-  value: unknown;
+/** A longer text is not kept with the value, unless its digits are needed. */
+const keptLengthMax = 65_536;
+
+export class ParsedBody {
+  readonly value: unknown;
+  readonly #text: string | undefined;
+  readonly #context: Range;
+
+  /** `context` is where the text of the body's member `context` is; its end is 0 if that is unknown. */
+  constructor(value: unknown, text: string, context: Range) {
+    this.value = value;
+    this.#text = text.length > keptLengthMax && !mayLoseDigits(text) ? undefined : text;
+    this.#context = context;
+  }
+
   /** The JSON text, if it may have numbers whose digits JSON.parse loses. */
-  exactText?: string;
+  get exactText(): string | undefined {
+    return this.#text !== undefined && mayLoseDigits(this.#text) ? this.#text : undefined;
+  }
+
+  /** The body's member `context` as it was sent; undefined if that is unknown. */
+  get contextText(): string | undefined {
+    const { start, end } = this.#context;
+    return end === 0 ? undefined : this.#text?.slice(start, end);
+  }
 }
+
+interface Range {
+  start: number;
+  end: number;
+}
+
+const unknownRange: Range = { start: 0, end: 0 };
 
 const noBytes: Buffer = Buffer.alloc(0);
 
@@ -34,7 +62,7 @@ export class JsonBody {
   #buffer: Buffer = noBytes;
 
   push(chunk: Buffer): void {
-    this.#shape.push(chunk);
+    this.#shape.push(chunk, this.bytes);
     const bytes = this.bytes + chunk.length;
     if (this.bytes === 0) this.#buffer = chunk;
     else {
@@ -57,8 +85,9 @@ export class JsonBody {
     } catch (err) {
       throw malformed(positionOf(err), err);
     }
-    if (escapedSurrogate.test(text)) requireWellFormed(value, '');
-    return mayLoseDigits(text) ? { value, exactText: text } : { value };
+    if (this.#shape.hasEscapes && escapedSurrogate.test(text)) requireWellFormed(value, '');
+    // In a text of ASCII, each byte is a character.
+    return new ParsedBody(value, text, text.length === this.bytes ? this.#shape.context : unknownRange);
   }
 }
 
@@ -112,6 +141,10 @@ const backslash = 0x5c;
 
 /** Reads bytes: no byte of a multi-byte UTF-8 character equals a delimiter of JSON. */
 class ShapeCheck {
+  /** True if a string has a backslash. */
+  hasEscapes = false;
+  /** The bytes of the value of the body's member `context`. The end is 0 until it is complete. */
+  readonly context: Range = { start: 0, end: 0 };
   readonly #levels: Level[] = [];
   #level: Level | undefined;
   #nameNext = false;
@@ -121,9 +154,12 @@ class ShapeCheck {
   #name: string | undefined;
   #containers = 0;
   #values = 0;
+  /** The chunk in Latin-1, once it has a name. Names are cut from it, because decoding each one takes ten times as long. */
+  #text: string | undefined;
 
-  /** Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
-  push(chunk: Buffer): void {
+  /** `before` is the number of bytes in front of the chunk. Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
+  push(chunk: Buffer, before: number): void {
+    this.#text = undefined;
     let i = this.#inString ? this.#readString(chunk, 0) + 1 : 0;
     for (; i < chunk.length; i++) {
       switch (chunk[i]) {
@@ -137,16 +173,26 @@ class ShapeCheck {
         case 0x5b:
           this.#open(chunk[i] === 0x7b);
           break;
+        case 0x3a:
+          if (this.#isContext()) this.context.start = before + i + 1;
+          break;
         case 0x7d:
         case 0x5d:
+          if (this.#isContext()) this.context.end = before + i;
           this.#levels.pop();
           this.#level = this.#levels.at(-1);
           break;
         case 0x2c:
+          if (this.#isContext()) this.context.end = before + i;
           this.#next();
           break;
       }
     }
+  }
+
+  /** True in the body's own member `context`. */
+  #isContext(): boolean {
+    return this.#level?.at === 'context' && this.#levels.length === 1;
   }
 
   /** Returns the index of the closing quote, or the chunk's length. */
@@ -156,12 +202,18 @@ class ShapeCheck {
     for (; end < chunk.length; end++) {
       const byte = chunk[end];
       if (escaped) escaped = false;
-      else if (byte === backslash) escaped = true;
-      else if (byte === quote) break;
+      else if (byte === backslash) {
+        escaped = true;
+        this.hasEscapes = true;
+      } else if (byte === quote) break;
     }
     this.#escaped = escaped;
-    // Latin-1 keeps every byte, because a chunk may end inside a character.
-    if (this.#name !== undefined) this.#name += chunk.toString('latin1', from, end);
+    if (this.#name !== undefined) {
+      // Latin-1 keeps every byte, because a chunk may end inside a character.
+      const text = this.#text ?? chunk.toString('latin1');
+      this.#text = text;
+      this.#name += text.slice(from, end);
+    }
     if (end === chunk.length) return end;
     this.#inString = false;
     if (this.#name !== undefined) this.#addName(toName(this.#name));
@@ -229,8 +281,10 @@ export function exactMember(body: ParsedBody, path: readonly string[]): string |
 }
 
 /** The member `context` as JSON, with the digits of its numbers; empty for none. */
-export const contextJson = (request: FastifyRequest, { context }: { context?: unknown }): string =>
-  memberJson(request, 'context', context);
+export function contextJson(request: FastifyRequest, { context }: { context?: unknown }): string {
+  const isSet = context !== undefined && context !== null;
+  return (isSet ? request.parsed?.contextText : undefined) ?? memberJson(request, 'context', context);
+}
 
 /** A member of the body as JSON, with the digits of its numbers; empty for none. */
 export function memberJson(request: FastifyRequest, name: string, value: unknown): string {

@@ -59,6 +59,34 @@ describe('a body', () => {
     ).toBeUndefined();
   });
 
+  it.each([
+    ['{"context":{"a":1.10}}', '{"a":1.10}'],
+    [
+      '{"queryId":"q","context": {"b":[1,{"context":2}]} ,"options":{"context":3}}',
+      ' {"b":[1,{"context":2}]} ',
+    ],
+    ['{"options":{"context":3},"con\\u0074ext":{"a":"},\\",:"}}', '{"a":"},\\",:"}'],
+    ['{"context":null}', 'null'],
+    ['{"options":{"context":3},"a":"context"}', undefined],
+    ['[{"context":3}]', undefined],
+    ['{"é":1,"context":{}}', undefined],
+  ])('has the text of the context: %s', (text, context) => {
+    for (const chunkBytes of [1, 7, 1_000]) expect(parse(text, chunkBytes).contextText).toBe(context);
+  });
+
+  it('has the text of any context, or none', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue(), fc.nat(20), (context, other, chunkBytes) => {
+        const text = JSON.stringify({ a: other, context, b: other }, null, chunkBytes % 3);
+        const written = parse(text, chunkBytes + 1).contextText;
+        const isAscii = Buffer.byteLength(text) === text.length;
+        expect(written === undefined ? undefined : JSON.parse(written)).toEqual(
+          isAscii ? JSON.parse(JSON.stringify(context)) : undefined,
+        );
+      }),
+    );
+  });
+
   it('has no member that it only inherits', () => {
     expect(exactMember(parse('{}'), ['constructor'])).toBeUndefined();
     expect(exactMember(parse('{"__proto__":{"a":1}}'), ['a'])).toBeUndefined();
