@@ -49,13 +49,15 @@ export function callFunction(id: number): Buffer {
  * execution sends it.
  */
 export function bind(name: string, params: readonly Param[], formats?: Buffer): Buffer {
-  const texts: (string | null)[] = [];
+  const texts: (string | null)[] = new Array(params.length);
   // Type, length, portal name, statement name, formats of parameters (none means text), count, values, formats of
   // results.
   let size = 5 + 1 + name.length + 1 + 2 + 2 + (formats?.length ?? 2);
-  for (const param of params) {
+  // Iterators would take a quarter of this function.
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i] as Param;
     const text = param === null ? null : toText(param);
-    texts.push(text);
+    texts[i] = text;
     size += 4 + (text === null ? 0 : bytesOf(text));
   }
   const out = Buffer.allocUnsafe(size);
@@ -67,14 +69,23 @@ export function bind(name: string, params: readonly Param[], formats?: Buffer): 
   out[at] = 0;
   out.writeInt16BE(0, at + 1);
   at = out.writeUInt16BE(texts.length, at + 3);
-  for (const text of texts) {
+  for (let i = 0; i < texts.length; i++) {
+    const text = texts[i] as string | null;
     const start = at + 4;
     at = text === null ? start : writeText(out, text, start);
-    out.writeInt32BE(text === null ? -1 : at - start, start - 4);
+    writeLength(out, text === null ? -1 : at - start, start - 4);
   }
   if (formats === undefined) out.writeInt16BE(0, at);
   else out.set(formats, at);
   return out;
+}
+
+/** Like `writeInt32BE` without its checks, which take longer than the writing. */
+function writeLength(out: Buffer, length: number, at: number): void {
+  out[at] = length >> 24;
+  out[at + 1] = length >> 16;
+  out[at + 2] = length >> 8;
+  out[at + 3] = length;
 }
 
 const bindType = 0x42;
