@@ -54,6 +54,10 @@ export function toJsonText(value: Value): string {
 export interface Declaration {
   name: string;
   type: string | undefined;
+  /** The type of an element of a list, else the type. */
+  elementType: string | undefined;
+  /** True if the type is that of a list. */
+  isList: boolean;
   fallback: Value | undefined;
   /** False: null if no value is given. True: null is rejected. */
   required: boolean | undefined;
@@ -62,9 +66,13 @@ export interface Declaration {
 
 export function declare(name: string, variable: Variable | undefined): Declaration {
   const allowed = variable?.enumJson === undefined ? undefined : (parseValue(variable.enumJson) as Value[]);
+  const type = variable?.type;
+  const isList = type?.endsWith('[]') === true;
   return {
     name,
-    type: variable?.type,
+    type,
+    elementType: isList ? type.slice(0, -2) : type,
+    isList,
     fallback: variable?.valueJson === undefined ? undefined : parseValue(variable.valueJson),
     required: variable?.required,
     allowed: allowed && new Set(allowed.map(toJsonText)),
@@ -145,9 +153,9 @@ function own(from: object | undefined, name: string): { value: Value } | undefin
     : undefined;
 }
 
-function asList({ type }: Declaration, value: Value | undefined): Value | undefined {
+function asList({ isList }: Declaration, value: Value | undefined): Value | undefined {
   const isSingle = value !== undefined && value !== null && !Array.isArray(value);
-  return isSingle && type?.endsWith('[]') ? [value] : value;
+  return isSingle && isList ? [value] : value;
 }
 
 /** The default, which may be null. */
@@ -163,11 +171,11 @@ export function faultOfDefault(variable: Variable): string | undefined {
 }
 
 /** What is wrong with a value. It never contains the value. */
-function faultOf({ type, required, allowed }: Declaration, value: Value): string | undefined {
+function faultOf({ elementType, isList, required, allowed }: Declaration, value: Value): string | undefined {
   if (value === null) return required === true ? 'must not be null' : undefined;
   if (Array.isArray(value) && value.length > listMax) return `must have at most ${listMax} elements`;
-  if (type !== undefined) {
-    const fault = type.endsWith('[]') ? faultOfList(type.slice(0, -2), value) : faultOfType(type, value);
+  if (elementType !== undefined) {
+    const fault = isList ? faultOfList(elementType, value) : faultOfType(elementType, value);
     if (fault !== undefined) return fault;
   }
   if (Array.isArray(value) ? value.some(hasNul) : hasNul(value)) return 'must not contain a NUL character';

@@ -29,10 +29,10 @@ export function mysqlParams({ placeholders, declarations }: Source, values: Valu
   const params: BoundValue[] = [];
   for (const { variable, list } of placeholders) {
     const value = values[variable] ?? null;
-    const { type } = declarations[variable] as Declaration;
-    if (list === undefined || !Array.isArray(value)) params.push(toTyped(toScalar(value, type), type));
+    const { type, elementType } = declarations[variable] as Declaration;
+    if (list === undefined || !Array.isArray(value)) params.push(toTyped(toScalar(value, type), elementType));
     else {
-      const elements = value.map((element) => toTyped(toScalar(element, type), type));
+      const elements = value.map((element) => toTyped(toScalar(element, type), elementType));
       params.push(...elements);
       const last = elements.at(-1) ?? null;
       for (let i = value.length; i < paddedLength(value.length); i++) params.push(last);
@@ -69,7 +69,7 @@ const scaleMax = 30;
 
 /** As a string, a number would be compared and added as a double, with 15 significant digits. */
 function toTyped(value: BoundValue, type: string | undefined): BoundValue {
-  switch (type?.replace('[]', '')) {
+  switch (type) {
     case 'bigint':
       return typeof value === 'string' && whole.test(value) ? toInteger(value) : value;
     case 'decimal':

@@ -2,7 +2,7 @@
 
 import type { BoundValue } from '../types.ts';
 import type { Declaration, Value } from '../values.ts';
-import { isListType, type Source, toScalar } from './source.ts';
+import { type Source, toScalar } from './source.ts';
 
 const casts: Record<string, string> = {
   string: 'text',
@@ -26,7 +26,7 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
   let at = 0;
   for (const { variable, start, end, list } of placeholders) {
     const declaration = declarations[variable] as Declaration;
-    const isList = list !== undefined && (Array.isArray(values[variable]) || isListType(declaration.type));
+    const isList = list !== undefined && (Array.isArray(values[variable]) || declaration.isList);
     const placeholder = `$${variable + 1}${castOf(declaration, values[variable])}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
@@ -51,10 +51,10 @@ export function postgresParams({ declarations }: Source, values: Value[]): Bound
 export const isCast = (declaration: Declaration | undefined): boolean =>
   declaration !== undefined && castOf(declaration, undefined) !== '';
 
-function castOf({ type }: Declaration, value: Value | undefined): string {
-  if (type === undefined) return '';
-  const array = isListType(type) || (Array.isArray(value) && type !== 'json');
-  const cast = casts[type.replace('[]', '')];
+function castOf({ type, elementType, isList }: Declaration, value: Value | undefined): string {
+  if (elementType === undefined) return '';
+  const array = isList || (Array.isArray(value) && type !== 'json');
+  const cast = casts[elementType];
   return cast === undefined ? '' : `::${cast}${array ? '[]' : ''}`;
 }
 

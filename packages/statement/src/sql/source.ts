@@ -47,8 +47,6 @@ function findList(tokens: Token[], i: number): Placeholder['list'] {
   return { not, from: (not ? (before as Token) : word).start };
 }
 
-export const isListType = (type: string | undefined): boolean => type?.endsWith('[]') ?? false;
-
 /** Converts objects, arrays and declared JSON to JSON text, so that no driver treats them as a list or an operator. */
 export function toScalar(value: Value, type: string | undefined): BoundValue {
   if (value === null) return null;
