@@ -42,7 +42,9 @@ export class MysqlConnection implements Connection {
   readonly #controls: Controls;
   readonly #host: ResultHost;
   #cleanUp: Buffer[] = [];
-  #afterRead: Commands = { bytes: Buffer.alloc(0), responses: [] };
+  #afterRead = nothing;
+  /** The reset of the session, and what sets it up again. */
+  #resetAll = nothing;
   /** True if a statement has run since the session was opened or reset. */
   #used = false;
   /** True if a statement changed state that lasts as long as the session. */
@@ -81,14 +83,15 @@ export class MysqlConnection implements Connection {
   }
 
   async initialize(): Promise<void> {
-    const [cleansUp] = await Promise.all([
+    const [cleansUp, tracks] = await Promise.all([
       this.#isSupported(cleanUp),
       this.#isSupported(track),
       ...this.#controls.required.map((command) => this.#command(command, ok)),
     ]);
     this.#cleanUp = cleansUp ? [cleanUp] : [];
-    const afterRead = [rollback, ...this.#cleanUp];
-    this.#afterRead = { bytes: Buffer.concat(afterRead), responses: afterRead.map(() => this.#followUp) };
+    this.#afterRead = together([rollback, ...this.#cleanUp], this.#followUp);
+    const setUp = tracks ? [track, ...this.#controls.required] : this.#controls.required;
+    this.#resetAll = together([protocol.resetConnection, ...setUp], ok);
   }
 
   /** Resolves to false if the server is too old for the command. Resets then depend on the statement's text alone. */
@@ -153,12 +156,9 @@ export class MysqlConnection implements Connection {
     this.#changed = false;
     this.#prepared.clear();
     this.#controls.reset();
-    try {
-      await this.#command(protocol.resetConnection, ok);
-      await this.initialize();
-    } catch {
-      this.close();
-    }
+    this.#wire.send(this.#resetAll.bytes);
+    const { ran, ended } = await this.#wire.exchange(this.#resetAll.responses, 0);
+    if ((ran ?? ended) !== undefined) this.close();
   }
 
   /** Sends the hub's own commands around the statement together with it, so that they cost no round trip. */
@@ -307,3 +307,8 @@ export class MysqlConnection implements Connection {
     this.#wire.close();
   }
 }
+
+const together = (commands: readonly Buffer[], response: Response): Commands => ({
+  bytes: Buffer.concat(commands),
+  responses: commands.map(() => response),
+});

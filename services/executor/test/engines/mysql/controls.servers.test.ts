@@ -82,6 +82,25 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
       await operate('DELETE FROM hub_controls');
     });
 
+    it('a session that cannot be set up again after its reset is closed', async () => {
+      tamper = (bytes) => bytes.replaceAll('SET sql_mode', 'SET sql_modx');
+      expect((await ask(connection, insert, { kind: 'standalone' })).data).toEqual([{ affectedRows: 1 }]);
+      expect(connection.broken).toBe(true);
+      await operate('DELETE FROM hub_controls');
+    });
+
+    it('a session is reset and set up again in one write', async () => {
+      const sent: string[] = [];
+      tamper = (bytes) => {
+        sent.push(bytes);
+        return bytes;
+      };
+      await ask(connection, insert, { kind: 'standalone' });
+      expect(sent.filter((bytes) => /SET session_track|SET NAMES|SET sql_mode/.test(bytes))).toHaveLength(1);
+      expect(connection.broken).toBe(false);
+      await operate('DELETE FROM hub_controls');
+    });
+
     it('a read that changes nothing in its session does not reset the session', async () => {
       for (let i = 0; i < 5; i++) await ask(connection, `SELECT ${i % 2}`);
       const { data } = await ask(connection, "SHOW SESSION STATUS LIKE 'Com_stmt_execute'");
