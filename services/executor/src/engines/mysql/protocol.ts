@@ -27,31 +27,26 @@ export class PacketReader {
     let at = 0;
     let needed = 0;
     while (source.length - at >= 4) {
-      const length = source.readUIntLE(at, 3);
+      // `readUIntLE` would take most of the time for a short packet.
+      const length =
+        (source[at] as number) | ((source[at + 1] as number) << 8) | ((source[at + 2] as number) << 16);
       const end = at + 4 + length;
       if (this.#splitBytes + length > this.#rowBytesMax) throw rowTooLargeError(this.#rowBytesMax);
       if (end > source.length) {
         needed = end - at;
         break;
       }
-      this.#take(source, { start: at + 4, end, length }, onPacket);
+      if (length < payloadMax && this.#split.length === 0) onPacket(source, at + 4, end);
+      else this.#join(source.subarray(at + 4, end), onPacket);
       at = end;
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
   }
 
-  #take(
-    source: Buffer,
-    { start, end, length }: { start: number; end: number; length: number },
-    onPacket: OnPacket,
-  ): void {
-    if (length < payloadMax && this.#split.length === 0) {
-      onPacket(source, start, end);
-      return;
-    }
-    this.#split.push(Buffer.from(source.subarray(start, end)));
-    this.#splitBytes += length;
-    if (length === payloadMax) return;
+  #join(part: Buffer, onPacket: OnPacket): void {
+    this.#split.push(Buffer.from(part));
+    this.#splitBytes += part.length;
+    if (part.length === payloadMax) return;
     const whole = Buffer.concat(this.#split);
     this.#split = [];
     this.#splitBytes = 0;

@@ -107,7 +107,7 @@ export function execute(statementId: number, params: readonly Param[], { before,
   const nullBytes = (count + 7) >> 3;
   const valuesAt = headBytes + (count === 0 ? 0 : nullBytes + 1 + 2 * count);
   let bytes = valuesAt;
-  for (const param of params) bytes += bytesOf(param);
+  for (let i = 0; i < count; i++) bytes += bytesOf(params[i] as Param);
   if (bytes > protocol.commandBytesMax) throw tooLargeError();
 
   const start = before.length;
@@ -168,8 +168,9 @@ function writeValue(out: Buffer, param: Param, at: number): number {
   if (!isInteger(param)) return out.writeDoubleLE(param as number, at);
   const small = Number(param) | 0;
   if (small !== param) return out.writeBigInt64LE(BigInt(param), at);
-  out.writeInt32LE(small, at);
-  return out.writeInt32LE(small >> 31, at + 4);
+  // `writeInt32LE` checks more than it writes.
+  for (let i = 0; i < 8; i++) out[at + i] = small >> Math.min(8 * i, 31);
+  return at + 8;
 }
 
 function writeText(out: Buffer, text: string, at: number): number {
