@@ -27,7 +27,7 @@ import {
 } from './prepare.ts';
 import { type RunDeps, runOn } from './run-statement.ts';
 import { toHeaderText } from './unknown-context.ts';
-import { contextOfForm, requireRead } from './url-values.ts';
+import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
   definitions: Pick<Definitions, 'cached' | 'query'>;
@@ -47,6 +47,7 @@ export interface ExecuteDeps extends RunDeps {
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   const cached = new CachedExecution(deps);
+  const contextOfForm = createContextOfForm();
   return async (request, ctx, reply) => {
     const execution = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
@@ -99,11 +100,10 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         bytes: request.contextJson.length,
         deps,
       };
-      if (isCached)
-        return await cached.execute(execution, {
-          ...run,
-          values: { pinnedJson, contextJson, scalarsAsLists },
-        });
+      if (isCached) {
+        const values = { pinnedJson, contextJson, scalarsAsLists };
+        return await cached.execute(execution, { ...run, values });
+      }
       await (draft === undefined ? runOn(execution, run) : runDraft(execution, run, draft));
       deps.events.executed(execution);
     } catch (err) {

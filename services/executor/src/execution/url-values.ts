@@ -27,38 +27,50 @@ const faultsMax = 50;
 const namesMax = 50;
 const nameCharactersMax = 100;
 
+/** What the values of a query string are read by. */
+interface Names {
+  types: ReadonlyMap<string, string | undefined>;
+  secret: ReadonlySet<string>;
+}
+
 /**
- * The context of the call as JSON. A value that does not fit its type stays text, and binding refuses it. Throws
- * VALIDATION for unknown names and for a second value of a variable that is no list, and CONTEXT_INVALID for a value that
- * is not JSON.
+ * Returns a function that returns the context of a call as JSON. A value that does not fit its type stays text, and
+ * binding refuses it. Throws VALIDATION for unknown names and for a second value of a variable that is no list, and
+ * CONTEXT_INVALID for a value that is not JSON.
  */
-export function contextOfForm({ values }: QueryForm, { query, prepared, pinnedJson }: FormOf): string {
+export function createContextOfForm(): (form: QueryForm, of: FormOf) => string {
+  // A changed definition is compiled again.
+  const names = new WeakMap<FormOf['prepared'], Names>();
+  return ({ values }, { query, prepared, pinnedJson }) => {
+    const known = names.get(prepared) ?? namesOf(query, prepared);
+    names.set(prepared, known);
+    const { types, secret } = known;
+    const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
+    const given = new Map<string, string[]>();
+    for (const { name, value } of values) {
+      // A secret in the address is refused even if its value is not used.
+      if (pinned.has(name) && !secret.has(name)) continue;
+      const texts = given.get(name);
+      if (texts === undefined) given.set(name, [value]);
+      else texts.push(value);
+    }
+    requireKnown(given, { types, pinned, secret });
+    const members = [...given].map(
+      ([name, texts]) => `${JSON.stringify(name)}:${toJson(name, texts, types.get(name))}`,
+    );
+    return `{${members.join(',')}}`;
+  };
+}
+
+function namesOf({ variables }: FormOf['query'], prepared: FormOf['prepared']): Names {
   const types = new Map<string, string | undefined>(prepared.names.map((name) => [name, undefined]));
-  for (const { key, type } of query.variables) types.set(key, type);
-  const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
-  const secret = new Set(query.variables.filter((one) => one.secret === true).map(({ key }) => key));
-  const given = new Map<string, string[]>();
-  for (const { name, value } of values) {
-    // A secret in the address is refused even if its value is not used.
-    if (pinned.has(name) && !secret.has(name)) continue;
-    const known = given.get(name);
-    if (known === undefined) given.set(name, [value]);
-    else known.push(value);
-  }
-  requireKnown(given, { types, pinned, secret });
-  const members = [...given].map(
-    ([name, texts]) => `${JSON.stringify(name)}:${toJson(name, texts, types.get(name))}`,
-  );
-  return `{${members.join(',')}}`;
+  for (const { key, type } of variables) types.set(key, type);
+  return { types, secret: new Set(variables.filter((one) => one.secret === true).map(({ key }) => key)) };
 }
 
 function requireKnown(
   given: Map<string, string[]>,
-  {
-    types,
-    pinned,
-    secret,
-  }: { types: Map<string, string | undefined>; pinned: Set<string>; secret: Set<string> },
+  { types, pinned, secret }: Names & { pinned: ReadonlySet<string> },
 ): void {
   const faults: FieldFault[] = [];
   let unknown = false;

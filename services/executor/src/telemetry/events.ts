@@ -210,6 +210,7 @@ function createMetrics(): Metrics {
   /** The size is bounded, because there are few engines and codes. */
   const executions = new Map<string, Map<string, DurationSeries>>();
   const connects = new Map<string, number>();
+  /** By outcome. */
   const lookUps = new Map<string, number>();
   const totals = { rows: 0, bytes: 0 };
 
@@ -234,15 +235,16 @@ function createMetrics(): Metrics {
       const labels = `engine="${engine}",code="${code}"`;
       connects.set(labels, (connects.get(labels) ?? 0) + 1);
     },
-    looked: (outcome) => {
-      const labels = `outcome="${outcome}"`;
-      lookUps.set(labels, (lookUps.get(labels) ?? 0) + 1);
-    },
+    looked: (outcome) => lookUps.set(outcome, (lookUps.get(outcome) ?? 0) + 1),
     render: (pools, answers) =>
       durations.text() +
       [
         ...renderFamily('datahub_source_connects_total', 'counter', [...connects]),
-        ...renderFamily('datahub_result_cache_total', 'counter', [...lookUps]),
+        ...renderFamily(
+          'datahub_result_cache_total',
+          'counter',
+          [...lookUps].map(([outcome, count]) => [`outcome="${outcome}"`, count]),
+        ),
         ...renderFamily('datahub_result_cache_answers', 'gauge', [['', answers.size]]),
         ...renderFamily('datahub_result_cache_bytes', 'gauge', [['', answers.bytes]]),
         ...renderFamily('datahub_answer_rows_total', 'counter', [['', totals.rows]]),

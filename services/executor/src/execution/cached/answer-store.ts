@@ -43,6 +43,8 @@ export class AnswerStore {
   /** The least recently used first. */
   readonly #entries = new Map<string, CacheEntry>();
   readonly #accounts = new Map<string, Account>();
+  /** The key of the most recently used entry. */
+  #newest: string | undefined;
 
   constructor({ bytesMax }: { bytesMax: number }) {
     this.#bytesMax = bytesMax;
@@ -64,6 +66,8 @@ export class AnswerStore {
 
   /** Marks the entry as used. */
   touch(key: string, entry: CacheEntry): void {
+    if (key === this.#newest) return;
+    this.#newest = key;
     const { entries } = this.#account(entry.accountId);
     for (const map of [this.#entries, entries]) {
       map.delete(key);
@@ -75,6 +79,7 @@ export class AnswerStore {
   put(key: string, entry: CacheEntry): void {
     this.delete(key);
     if (!this.reserve(entry.accountId, sizeOf(entry))) return;
+    this.#newest = key;
     this.#entries.set(key, entry);
     this.#account(entry.accountId).entries.set(key, entry);
   }

@@ -238,8 +238,8 @@ export class CachedExecution {
     return entry;
   }
 
-  /** Sends a cached answer, or only that it has not changed. */
-  async #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): Promise<void> {
+  /** Sends a cached answer, or only that it has not changed. Returns a promise only if it must wait for the reader. */
+  #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): void | Promise<void> {
     const { execution } = call;
     const answer = entry.answer as CachedAnswer;
     const { etag, bytes } = answer;
@@ -250,7 +250,7 @@ export class CachedExecution {
     const info = { outcome, etag, bytes: bytes.length, notModified, ...(isOwn ? {} : { ageMs }) };
     this.#announce(call, info, answer);
     if (answer.truncated) execution.reply.truncated?.();
-    if (!notModified && !form?.checkOnly) await sendBytes(execution, answer.bytes);
+    return notModified || form?.checkOnly ? undefined : sendBytes(execution, answer.bytes);
   }
 
   /** Runs the query as without a cache. */

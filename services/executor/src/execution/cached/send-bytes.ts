@@ -6,8 +6,21 @@ import { cancelReason } from '../cancellation.ts';
 
 const chunkBytesMax = 262_144;
 
+interface To {
+  reply: ExecutionReply;
+  ctx: CallContext;
+}
+
+/** Returns a promise only if the answer takes several chunks. */
+export function sendBytes(to: To, bytes: Buffer): void | Promise<void> {
+  if (bytes.length > chunkBytesMax) return sendChunks(to, bytes);
+  const { signal } = to.ctx;
+  if (signal.aborted) throw cancelReason(signal, false);
+  if (bytes.length > 0) to.reply.chunk(bytes, true);
+}
+
 /** Waits whenever the reader is behind. */
-export async function sendBytes({ reply, ctx }: { reply: ExecutionReply; ctx: CallContext }, bytes: Buffer) {
+async function sendChunks({ reply, ctx }: To, bytes: Buffer): Promise<void> {
   let drained: (() => void) | undefined;
   reply.onDrain(() => drained?.());
   const { signal } = ctx;

@@ -30,6 +30,17 @@ describe('the store', () => {
     expect([store.get('k24') !== undefined, store.get('k25')]).toEqual([true, undefined]);
   });
 
+  test('evicts in the order of the last uses, also after an answer was used twice in a row', () => {
+    const store = new AnswerStore({ bytesMax: 16 * kibi });
+    for (const key of ['a', 'b', 'c', 'd']) store.put(key, entry(key, 3 * kibi));
+    for (const key of ['a', 'a', 'd', 'c']) store.touch(key, store.get(key) as CacheEntry);
+    store.delete('c');
+    store.put('c', entry('c', 3 * kibi));
+    for (const key of ['a', 'c']) store.touch(key, store.get(key) as CacheEntry);
+    for (const key of ['e', 'f']) store.put(key, entry(key, 3 * kibi));
+    expect(['a', 'b', 'c', 'd'].filter((key) => store.get(key) !== undefined)).toEqual(['a', 'c']);
+  });
+
   test('gives an account at most a quarter, and evicts answers of the same account beyond it', () => {
     const store = new AnswerStore({ bytesMax: 64 * kibi });
     store.put('other', entry('b', kibi));
