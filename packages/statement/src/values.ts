@@ -102,15 +102,24 @@ export function resolveValues(
   const pinned = parseGiven(pinnedJson);
   const context = parseGiven(contextJson);
   const faults: FieldFault[] = [];
-  const values = declarations.map((declaration) => {
-    const given = own(pinned, declaration.name) ?? own(context, declaration.name);
-    let value = given === undefined ? fallbackOf(declaration) : given.value;
-    if (scalarsAsLists?.includes(declaration.name)) value = asList(declaration, value);
+  const values: Value[] = [];
+  let found = 0;
+  // Two calls and an object for each variable would take as long as the checks.
+  for (let i = 0; i < declarations.length; i++) {
+    const declaration = declarations[i] as Declaration;
+    const { name } = declaration;
+    const isInContext = context !== undefined && Object.hasOwn(context, name);
+    if (isInContext) found++;
+    let value: Value | undefined;
+    if (pinned !== undefined && Object.hasOwn(pinned, name)) value = pinned[name];
+    else value = isInContext ? context[name] : fallbackOf(declaration);
+    if (scalarsAsLists?.includes(name)) value = asList(declaration, value);
     const detail = value === undefined ? 'is missing' : faultOf(declaration, value);
-    if (detail !== undefined) faults.push({ path: ['context', declaration.name], detail });
-    return value ?? null;
-  });
-  const unknown = Object.keys(context ?? {}).filter((name) => !known.has(name));
+    if (detail !== undefined) faults.push({ path: ['context', name], detail });
+    values.push(value ?? null);
+  }
+  const names = Object.keys(context ?? {});
+  const unknown = names.length === found ? [] : names.filter((name) => !known.has(name));
   if (strict) {
     for (const name of unknown.slice(0, faultsMax))
       faults.push({ path: ['context', shortened(name)], detail: 'is not a variable of this query' });
@@ -135,22 +144,16 @@ export function contextInvalid(faults: FieldFault[]): HubError {
 }
 
 /** The gateway always sends an object, but other clients of the executor may send any text. */
-function parseGiven(text: string): object | undefined {
+function parseGiven(text: string): Record<string, Value> | undefined {
   if (text === '') return undefined;
   if (text.trimStart().startsWith('{')) {
     try {
-      return parseValue(text) as object;
+      return parseValue(text) as Record<string, Value>;
     } catch {
       // Falls through to our own message: the parser's quotes parts of the text.
     }
   }
   throw contextInvalid([{ path: ['context'], detail: 'must be a JSON object' }]);
-}
-
-function own(from: object | undefined, name: string): { value: Value } | undefined {
-  return from !== undefined && Object.hasOwn(from, name)
-    ? { value: (from as Record<string, Value>)[name] as Value }
-    : undefined;
 }
 
 function asList({ isList }: Declaration, value: Value | undefined): Value | undefined {
