@@ -112,7 +112,10 @@ export function required<T>(document: T | undefined): T {
 }
 
 /** The path of a request, without its query string. */
-export const pathOf = ({ url }: FastifyRequest) => url.split('?', 1)[0] as string;
+export function pathOf({ url }: FastifyRequest): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}
 
 /** Throws NOT_FOUND for an unknown path, and METHOD_NOT_ALLOWED for a known path with another method. */
 export function refuseUnknown(request: FastifyRequest, known: { method: string; path: string }[]): never {
