@@ -5,6 +5,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
 import { api, database, engines } from '../hub.ts';
 import { openBrowser } from './chromium.ts';
+import { type Diary, keepDiary } from './diary.ts';
 
 /** PostgreSQL, and MariaDB or MySQL, as far as there are servers. What the console does on these two differs. */
 export const bothEngines = ['postgres', engines.find((one) => one !== 'postgres')].filter(
@@ -20,6 +21,7 @@ export interface Tab {
   complaints: string[];
   /** Requested addresses outside of the hub. */
   strays: string[];
+  diary: Diary;
 }
 
 export async function openTab(browser: Browser, options: BrowserContextOptions = {}): Promise<Tab> {
@@ -32,7 +34,7 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
 function watch(page: Page): Tab {
   // A step that waits longer fails, and the error names the step.
   page.setDefaultTimeout(60_000);
-  const tab: Tab = { page, complaints: [], strays: [] };
+  const tab: Tab = { page, complaints: [], strays: [], diary: keepDiary(page) };
   page.on('pageerror', (err) => tab.complaints.push(err.stack ?? String(err)));
   page.on('console', (message) => {
     const text = message.text();
@@ -112,7 +114,8 @@ export function useFreshTabs() {
     tab = await openTab(shared.browser);
     shared.page = tab.page;
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') await tab.diary.print();
     expectQuiet(tab);
     await tab.page.context().close();
   });
@@ -151,7 +154,8 @@ export function useConsole() {
     await tab.page.goto(inject('hub').url);
     await tab.page.locator('.frame').waitFor();
   });
-  afterEach(async () => {
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail') await tab.diary.print();
     expectQuiet(tab);
     await tab.page.close();
   });
