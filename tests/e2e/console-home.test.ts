@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { ended, useConsole } from '../support/browser/console.ts';
+import { ended, holdAnswers, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('the home of a hub in the console (needs Chromium)', () => {
@@ -36,5 +37,27 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     expect(await row.locator('td').nth(0).textContent()).toBe('reads');
     await page.getByLabel('Filter queries', { exact: true }).fill('nothing like it');
     await page.getByText('None of 2 queries has that name.').waitFor();
+  });
+
+  it('shows the tree and the sources of the hub that the address names, and of no other', async () => {
+    const { page, hubId } = shared;
+    await createSource(hubId);
+    const folder = `first ${randomBytes(4).toString('hex')}`;
+    await api.ok(api.post(`/v1/hubs/${hubId}/folders`, { label: folder }));
+    await goTo();
+    await page.reload();
+    await page.getByRole('treeitem', { name: folder }).waitFor();
+    const label = `second ${randomBytes(4).toString('hex')}`;
+    const { hubId: second } = await api.ok(api.post('/v1/hubs', { label }));
+    await createSource(second);
+    const answer = await holdAnswers(page, `**/v1/hubs/${second}/contents`);
+    await page.evaluate(`location.hash = '#/hub/${second}/new-query'`);
+    await page.getByText('Loading the hub').waitFor();
+    expect(await page.getByRole('treeitem').count()).toBe(0);
+    expect(await button('Add to Queries').count()).toBe(0);
+    answer();
+    await page.getByLabel('Source', { exact: true }).waitFor();
+    expect(await page.getByRole('tree', { name: 'Sources' }).getByRole('treeitem').count()).toBe(1);
+    expect(await page.getByRole('treeitem', { name: folder }).count()).toBe(0);
   });
 });

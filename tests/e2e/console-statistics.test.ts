@@ -127,6 +127,29 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     expect(await rowOf('Numbers of calls', 'Calls')).toEqual(['30', '30']);
   });
 
+  it('shows no list of the last hour under the name of another window', async () => {
+    const { page, hubId } = shared;
+    const figures = { count: 3, failed: 0, rows: 3, totalMs: null };
+    const spans = { lastHour: figures, sinceStart: figures };
+    const queries = [{ queryId: 'dh.query.one', hubId, label: 'of the last hour', ...spans }];
+    const fleet = { executors: [], missing: [] };
+    await page.route('**/v1/stats?*window=lastHour*', (route) =>
+      route.fulfill({ json: { sort: 'p99', window: 'lastHour', queries, ...fleet } }),
+    );
+    // The other one is not answered.
+    await page.route('**/v1/stats?*window=sinceStart*', () => undefined);
+    await goTo('statistics');
+    await page.getByRole('link', { name: 'of the last hour' }).waitFor();
+    // The page is looked at before the browser handles anything else.
+    const isShown = await page.getByLabel('Time').evaluate(async (select: any) => {
+      select.value = 'sinceStart';
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+      await undefined;
+      return select.ownerDocument.querySelector('.statistics-list') !== null;
+    });
+    expect(isShown).toBe(false);
+  });
+
   it('says which executors are missing, that nothing was called, and that the hub failed', async () => {
     const { page } = shared;
     const empty = { sort: 'p99', window: 'lastHour', queries: [] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { hostile, makeKey, useConsole } from '../support/browser/console.ts';
+import { ended, holdAnswers, hostile, makeKey, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const first = `SELECT region, note,\n  id\nFROM sales\n-- ${hostile}\nWHERE region = :region\nORDER BY id\nLIMIT 10`;
@@ -118,6 +118,28 @@ describe.skipIf(executablePath === undefined)(
       await page.reload();
       expect(await button('Restore …').isDisabled()).toBe(true);
       await page.getByText('+ 2 lines only in version 1').waitFor();
+    });
+
+    it('runs what it shows while the number of a published version is still unknown', async () => {
+      const { page, hubId } = shared;
+      const sourceId = await createSource(hubId);
+      const body = { hubId, sourceId, label: 'numbered', query: 'SELECT 1 AS a' };
+      const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+      await goTo('query', queryId, 'contract');
+      await page.getByLabel('Cache results for, seconds').fill('600');
+      const answer = await holdAnswers(page, '**/versions?limit=1');
+      await button('Publish …').click();
+      const saved = page.waitForResponse((response) => response.request().method() === 'PUT');
+      await button('Publish').click();
+      await saved;
+      await page.getByRole('tab', { name: 'Query', exact: true }).click();
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      answer();
+      await page.getByText('not published').waitFor({ state: 'detached' });
+      await button(/^Run/).click();
+      await page.locator('.figures', { hasText: 'of the draft' }).waitFor({ state: 'detached' });
+      await ended(page, 'done');
     });
   },
 );

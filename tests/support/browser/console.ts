@@ -73,6 +73,16 @@ export const choose = (page: Page, label: string) =>
 export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled', timeout = 60_000) =>
   page.locator(`.figures[data-status=${status}]`).waitFor({ timeout });
 
+/** Holds the answers of an address back, until the returned function is called. */
+export async function holdAnswers(page: Page, address: string): Promise<() => void> {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route(address, async (route) => {
+    await released;
+    await route.continue();
+  });
+  return release;
+}
+
 /** How the console names the engines. */
 export const engineNames: Record<string, string> = {
   postgres: 'PostgreSQL',

@@ -17,17 +17,17 @@ export async function loadLater(): Promise<LaterViews> {
 const styles = addressOf('console/later.css');
 
 async function loadStyles(): Promise<void> {
-  if (document.querySelector(`link[href="${styles}"]`) !== null) return;
-  const link = document.createElement('link');
-  link.rel = 'stylesheet';
-  link.href = styles;
+  let link = document.querySelector<HTMLLinkElement>(`link[href="${styles}"]`);
+  if (link?.sheet) return;
+  const isNew = link === null;
+  link ??= Object.assign(document.createElement('link'), { rel: 'stylesheet', href: styles });
   await new Promise<void>((resolve, reject) => {
     link.addEventListener('load', () => resolve());
     link.addEventListener('error', () => {
       link.remove();
       reject(new TypeError('The style sheet could not be loaded.'));
     });
-    document.head.append(link);
+    if (isNew) document.head.append(link);
   });
 }
 

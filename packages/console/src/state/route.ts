@@ -53,6 +53,8 @@ export function goInstead(...to: string[]): void {
 
 /** Sets what follows `?`, without an entry in the history. */
 export function setAddressQuery(text: string): void {
+  // The person has left the page, of which the browser tells only later.
+  if (pathOf(location.hash) !== pathOf(current)) return;
   if (text === queryOf(location.hash)) return;
   replace(pathOf(location.hash) + (text === '' ? '' : `?${text}`));
 }

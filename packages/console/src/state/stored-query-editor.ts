@@ -5,6 +5,7 @@ import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
 import type { Presentation, Query, QueryVersion, Signature } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
+import { createAnswerOrder } from './answer-order.ts';
 import type { CheckedText } from './check.ts';
 import { reads } from './commands.ts';
 import { type Draft, QueryEditor, type RunOptions } from './query-editor.ts';
@@ -75,6 +76,7 @@ export class StoredQueryEditor extends QueryEditor {
   override readonly signature = signal<Signature | null | undefined>(undefined);
   readonly #annotation = signal<Annotation | undefined>(undefined);
   #describing: Promise<void> | undefined;
+  readonly #order = { query: createAnswerOrder(), signature: createAnswerOrder() };
 
   constructor(queryId: string) {
     super();
@@ -141,6 +143,13 @@ export class StoredQueryEditor extends QueryEditor {
 
   /** Reads the stored query. */
   async load({ stop, adopt = 'unless edited' }: LoadOptions = {}): Promise<void> {
+    const read = await this.#read(stop);
+    if (read !== undefined) this.#take(read, adopt);
+  }
+
+  /** Resolves to undefined if the answer was overtaken by that of a later reading. */
+  async #read(stop?: AbortSignal): Promise<StoredQuery | undefined> {
+    const isLatest = this.#order.query();
     const path = `v1/queries/${part(this.queryId)}`;
     // The number first: if the query changes between the requests, the hub refuses to run it instead of running another text.
     const version = await callJson<QueryVersion[]>(`${path}/versions?limit=1`, { signal: stop }).then(
@@ -149,7 +158,7 @@ export class StoredQueryEditor extends QueryEditor {
     );
     const response = await call(path, { signal: stop });
     const query = parseExact<Query>(await response.text());
-    this.#take({ query, version, etag: response.headers.get('etag') }, adopt);
+    return isLatest() ? { query, version, etag: response.headers.get('etag') } : undefined;
   }
 
   #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {
@@ -177,7 +186,9 @@ export class StoredQueryEditor extends QueryEditor {
 
   async describe(): Promise<void> {
     const path = `v1/queries/${part(this.queryId)}?signature=1`;
+    const isLatest = this.#order.signature();
     const described = await callJson<Query>(path).catch(() => undefined);
+    if (!isLatest()) return;
     // A description that was read before is still shown if the next one fails.
     if (described !== undefined || this.signature.value === undefined)
       this.signature.value = described?.signature ?? null;
@@ -222,17 +233,22 @@ export class StoredQueryEditor extends QueryEditor {
     const headers: Record<string, string> = base.etag === null ? {} : { 'if-match': base.etag };
     const path = `v1/queries/${part(this.queryId)}`;
     const response = await call(path, { method: 'PUT', body: { config }, headers });
+    // Readings that began before the change are older than it.
+    this.#order.query()();
     const { meta } = base.query;
     const query = { queryId: this.queryId, query: text };
+    const saved: StoredQuery = {
+      query: { meta, config: { ...config, query, source: { sourceId, engine: meta.engine } } },
+      version: undefined,
+      etag: response.headers.get('etag'),
+    };
+    // Until the number of the new version is known, a run executes the draft: the hub would refuse the old number.
+    const read = await this.#read().catch(() => undefined);
     batch(() => {
       if (this.draft.value === draft) this.draft.value = { ...draft, cache, notNull };
-      this.#base.value = {
-        query: { meta, config: { ...config, query, source: { sourceId, engine: meta.engine } } },
-        version: base.version,
-        etag: response.headers.get('etag'),
-      };
+      this.#base.value = saved;
+      this.#take(read ?? this.#newer.value ?? saved, 'never');
     });
-    await this.load({ adopt: 'never' });
     this.#describing = this.describe();
   }
 

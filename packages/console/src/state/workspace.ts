@@ -3,54 +3,73 @@
 import { batch, computed, signal } from '@preact/signals';
 import { callJson, callList, part, problemOf } from '../api/client.ts';
 import type { Classifier, Hub, Problem, Source, TreeNode } from '../api/types.ts';
+import { createAnswerOrder } from './answer-order.ts';
 import { route } from './route.ts';
 
 export const hubs = signal<Hub[] | undefined>(undefined);
-export const tree = signal<TreeNode | undefined>(undefined);
-export const sources = signal<Source[]>([]);
 export const classifiers = signal<Classifier[]>([]);
-/** Why hubs, or the tree, could not be read: often a key that may only execute. */
+/** Why hubs could not be read: often a key that may only execute. */
 export const hubsProblem = signal<Problem | undefined>(undefined);
-export const treeProblem = signal<Problem | undefined>(undefined);
 
 export const hubId = computed(() => (route.value[0] === 'hub' ? route.value[1] : undefined));
 export const hub = computed(() => hubs.value?.find((one) => one.hubId === hubId.value));
 
+interface Contents {
+  hubId: string;
+  tree: TreeNode | undefined;
+  /** Why the tree could not be read. */
+  problem: Problem | undefined;
+  sources: Source[];
+}
+
+const read = signal<Contents | undefined>(undefined);
+/** Undefined until those of this hub were read: what is done in the tree of another hub would be done in the wrong one. */
+const contents = computed(() => (read.value?.hubId === hubId.value ? read.value : undefined));
+export const tree = computed(() => contents.value?.tree);
+export const treeProblem = computed(() => contents.value?.problem);
+export const sources = computed(() => contents.value?.sources ?? []);
+
+const order = { hubs: createAnswerOrder(), contents: createAnswerOrder(), classifiers: createAnswerOrder() };
+
 export async function loadHubs(): Promise<void> {
+  const isLatest = order.hubs();
   try {
     const [active, archived] = await Promise.all([
       callList<Hub>('v1/hubs', { pageSize: 20 }),
       callList<Hub>('v1/hubs?archived=1', { pageSize: 20 }),
     ]);
+    if (!isLatest()) return;
     batch(() => {
       const known = new Map([...active, ...archived].map((one) => [one.hubId, one]));
       hubs.value = [...known.values()];
       hubsProblem.value = undefined;
     });
   } catch (err) {
-    hubsProblem.value = problemOf(err);
+    if (isLatest()) hubsProblem.value = problemOf(err);
   }
 }
 
-let turn = 0;
-/** The tree of a hub; an answer that was overtaken by another hub is dropped. */
+/** Reads the tree and the sources of a hub. */
 export async function loadTree(id: string | undefined = hubId.value): Promise<void> {
-  const mine = ++turn;
   if (id === undefined) return;
-  const [contents, listed] = await Promise.allSettled([
+  const isLatest = order.contents();
+  const [nodes, listed] = await Promise.allSettled([
     callJson<TreeNode>(`v1/hubs/${part(id)}/contents`),
     callList<Source>(`v1/sources?hubId=${part(id)}`),
   ]);
-  if (mine !== turn) return;
-  batch(() => {
-    tree.value = contents.status === 'fulfilled' ? contents.value : undefined;
-    treeProblem.value = contents.status === 'rejected' ? problemOf(contents.reason) : undefined;
-    sources.value = listed.status === 'fulfilled' ? listed.value : [];
-  });
+  if (!isLatest()) return;
+  read.value = {
+    hubId: id,
+    tree: nodes.status === 'fulfilled' ? nodes.value : undefined,
+    problem: nodes.status === 'rejected' ? problemOf(nodes.reason) : undefined,
+    sources: listed.status === 'fulfilled' ? listed.value : [],
+  };
 }
 
 export async function loadClassifiers(): Promise<void> {
-  classifiers.value = await callList<Classifier>('v1/classifiers').catch(() => []);
+  const isLatest = order.classifiers();
+  const listed = await callList<Classifier>('v1/classifiers').catch(() => []);
+  if (isLatest()) classifiers.value = listed;
 }
 
 export const category = (subType: string): TreeNode | undefined =>

@@ -10,29 +10,39 @@ export interface Loaded<T> {
   problem: Problem | undefined;
   loading: boolean;
   refresh(): void;
-  /** Shows another value without asking for it. */
-  set(value: T): void;
+}
+
+/** The last answer, with what it was read for. */
+interface Answer<T> {
+  on: unknown[];
+  turn: number;
+  value?: T;
+  problem?: Problem;
 }
 
 export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, on: unknown[]): Loaded<T> {
-  const [state, setState] = useState<{ value?: T; problem?: Problem; loading: boolean }>({ loading: true });
+  const [answer, setAnswer] = useState<Answer<T>>();
   const [turn, setTurn] = useState(0);
   const latest = useRef(read);
   latest.current = read;
   useEffect(() => {
     const stop = new AbortController();
-    setState(({ value }) => (turn > 0 && value !== undefined ? { value, loading: true } : { loading: true }));
+    setAnswer((before) => (isFor(before, on) ? before : undefined));
     latest.current(stop.signal).then(
-      (value) => !stop.signal.aborted && setState({ value, loading: false }),
+      (value) => !stop.signal.aborted && setAnswer({ on, turn, value }),
       (err) => {
-        if (!stop.signal.aborted && !isAborted(err)) setState({ problem: problemOf(err), loading: false });
+        if (!stop.signal.aborted && !isAborted(err)) setAnswer({ on, turn, problem: problemOf(err) });
       },
     );
     return () => stop.abort();
   }, [...on, turn]);
+  // The effect runs only after the next frame, and until then a person could act on an answer to something else.
+  const fitting = isFor(answer, on) ? answer : undefined;
+  const loading = fitting?.turn !== turn;
+  const problem = loading ? undefined : fitting?.problem;
   // What failed because the hub did not answer is read again when it answers.
   const isUnanswered = useRef(false);
-  isUnanswered.current = state.problem?.status === 0;
+  isUnanswered.current = problem?.status === 0;
   useEffect(
     () =>
       restored.subscribe(() => {
@@ -41,6 +51,8 @@ export function useLoad<T>(read: (signal: AbortSignal) => Promise<T>, on: unknow
     [],
   );
   const refresh = useCallback(() => setTurn((n) => n + 1), []);
-  const set = useCallback((value: T) => setState({ value, loading: false }), []);
-  return { value: state.value, problem: state.problem, loading: state.loading, refresh, set };
+  return { value: fitting?.value, problem, loading, refresh };
 }
+
+const isFor = (answer: Answer<unknown> | undefined, on: unknown[]): boolean =>
+  answer?.on.every((one, i) => Object.is(one, on[i])) === true;

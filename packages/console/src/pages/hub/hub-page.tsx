@@ -14,7 +14,7 @@ import { Later } from '../lazy.tsx';
 
 export function HubPage() {
   if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
-  if (tree.value === undefined || tree.value.nodeId !== hubId.value) return <Loading what="the hub" />;
+  if (tree.value === undefined) return <Loading what="the hub" />;
   const queries = queriesIn(category('queries'));
   const id = hubId.value ?? '';
   const ran = queries.some(({ nodeId }) => hasRun(nodeId));

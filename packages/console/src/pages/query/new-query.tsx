@@ -9,7 +9,7 @@ import type { Draft } from '../../state/query-editor.ts';
 import { go, linkTo, route } from '../../state/route.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
 import { namesIn } from '../../state/variables.ts';
-import { category, hubId, loadTree, sources, walk } from '../../state/workspace.ts';
+import { category, hubId, loadTree, sources, tree, treeProblem, walk } from '../../state/workspace.ts';
 import { Choice, Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
@@ -43,6 +43,7 @@ export function NewQuery() {
     [how, id],
   );
   if (copied.loading) return <Loading what="the query" />;
+  if (tree.value === undefined && treeProblem.value === undefined) return <Loading what="the hub" />;
   const source = sources.value.find(({ sourceId }) => sourceId === id) ?? sources.value[0];
   const table = how === 'table' && schema !== undefined && name !== undefined ? { schema, name } : undefined;
   const start: Start =

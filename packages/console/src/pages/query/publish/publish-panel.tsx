@@ -129,13 +129,11 @@ function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
       await editor.publish();
       const number = editor.version.value?.number;
       notify(number === undefined ? 'Published.' : `Published version ${number}.`);
-      onClose();
     } catch (err) {
-      setBusy(false);
-      // The page shows both texts.
-      if (editor.conflict.value !== undefined) onClose();
-      else setProblem(problemOf(err));
+      setProblem(problemOf(err));
     }
+    // The panel closes with the draft, and at a conflict. It stays if the draft was edited meanwhile.
+    setBusy(false);
   };
   return (
     <footer class="publish-bar">
