@@ -25,7 +25,7 @@ describe.skipIf(executablePath === undefined)(
         args: ['--no-sandbox', '--disable-gpu'],
       });
       page = await browser.newPage();
-      page.setDefaultTimeout(20_000);
+      page.setDefaultTimeout(60_000);
       await page.addInitScript(
         "addEventListener('securitypolicyviolation', (event) => console.error('violation', event.violatedDirective, event.blockedURI))",
       );

@@ -85,7 +85,7 @@ describe.skipIf(executablePath === undefined)('100,000 rows of 20 columns in the
   };
   const run = async (page: Page) => {
     await button(/^Run/).click();
-    await ended(page, 'done', 25_000);
+    await ended(page, 'done');
     await page.locator('.figures', { hasText: '100,000 rows' }).waitFor();
   };
 

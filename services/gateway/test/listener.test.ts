@@ -65,7 +65,7 @@ describe('the listener of the app', () => {
       const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1', () =>
         socket.write(sent),
       );
-      socket.setTimeout(2_500, end);
+      socket.setTimeout(60_000, end);
       socket.on('data', (data) => {
         text += data;
       });

@@ -70,8 +70,8 @@ export const choose = (page: Page, label: string) =>
   page.getByRole('treeitem', { name: label }).first().click();
 
 /** Waits until a run has ended with this status. */
-export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled', timeout = 60_000) =>
-  page.locator(`.figures[data-status=${status}]`).waitFor({ timeout });
+export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
+  page.locator(`.figures[data-status=${status}]`).waitFor();
 
 /** Holds the answers of an address back, until the returned function is called. */
 export async function holdAnswers(page: Page, address: string): Promise<() => void> {

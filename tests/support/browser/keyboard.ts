@@ -11,7 +11,7 @@ const focusedName = `(() => {
 })()`;
 
 /** As long as the other waits for a page. */
-const waitMs = 20_000;
+const waitMs = 60_000;
 
 function focusOf(page: Page) {
   const focused = async () => String(await page.evaluate(focusedName));

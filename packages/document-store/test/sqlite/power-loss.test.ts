@@ -125,15 +125,13 @@ function isWhole(path: string): boolean {
   }
 }
 
-it('keeps everything acknowledged and nothing half, whenever the power goes', {
-  timeout: 60_000,
-}, async () => {
+it('keeps everything acknowledged and nothing half, whenever the power goes', async () => {
   expect(await faults('honest', () => false)).toEqual([]);
 });
 
 it.each([
   ['its log', (file: string) => file.endsWith('-wal')],
   ['its file', (file: string) => file.endsWith('.db')],
-])('would lose some of it, were %s not synced', { timeout: 60_000 }, async (name, forgets) => {
+])('would lose some of it, were %s not synced', async (name, forgets) => {
   expect(await faults(name, forgets)).not.toEqual([]);
 });

@@ -39,7 +39,7 @@ async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
   };
   const connection = await createMongodbEngine().connect(settings, {
     dial,
-    signal: AbortSignal.timeout(3_000),
+    signal: AbortSignal.timeout(60_000),
   });
   return { connection, commands };
 }

@@ -83,7 +83,7 @@ function createReaching({ settings = {}, names = {}, services }: ReachOptions = 
     },
   });
   const connect = async (port: number, change: Partial<ConnectSettings> = {}): Promise<Connection> => {
-    const deps: ConnectDeps = { dial, facts, signal: AbortSignal.timeout(3_000) };
+    const deps: ConnectDeps = { dial, facts, signal: AbortSignal.timeout(60_000) };
     if (services) deps.resolveService = async () => services;
     const connection = await engine.connect(
       {
