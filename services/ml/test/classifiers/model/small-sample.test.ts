@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { deserialize } from 'node:v8';
 import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
@@ -92,7 +94,9 @@ describe('a classifier of few examples', () => {
       expect(restored.predict(asked?.text ?? '')).toEqual(learner.predict(asked?.text ?? ''));
       for (const one of [learner, restored]) one.learn(label, text);
     }
-    expect(Buffer.from(train(examples).toBytes()).equals(learner.toBytes())).toBe(true);
+    // The same number can have other bytes, because V8 writes an integer as it happens to hold it.
+    const [fresh, continued] = [train(examples), learner].map((one) => deserialize(one.toBytes()));
+    expect(isDeepStrictEqual(fresh, continued)).toBe(true);
   });
 
   it('keeps its accuracy after it forgets a class', () => {
