@@ -125,12 +125,17 @@ describe('POST /v1/ai/summarize of a column', () => {
       const { status, body: problem } = await summarizeColumn(body);
       return [status, problem.code, problem.errors?.[0]?.pointer];
     };
+    const detailOf = async (body: object) => (await summarizeColumn(body)).body.errors[0].detail;
     expect(await answered({ queryId, text: 'nope' })).toEqual([400, 'VALIDATION', '/text']);
+    expect(await detailOf({ queryId, text: 'nope' })).toBe('is not a column of any row');
+    expect(await detailOf({ queryId: await store(['NULL']) })).toBe('is NULL or blank in every row');
+    expect(await detailOf({ queryId: await store(["'a'"], 'WHERE id > 0') })).toBe(
+      'has no text, because the query returned no rows',
+    );
     expect(await answered({ queryId, text: undefined })).toEqual([400, 'VALIDATION', '/text']);
     expect(await answered({ queryId, context: ['a'] })).toEqual([400, 'VALIDATION', '/context']);
     expect(await answered({ context: ['a'] })).toEqual([400, 'VALIDATION', '/text']);
     expect(await answered({ queryId: 'nope' })).toEqual([404, 'NOT_FOUND', undefined]);
-    expect(await answered({ queryId: await store(['NULL']) })).toEqual([400, 'VALIDATION', '/text']);
     const digits = `(SELECT 0 AS n ${Array.from({ length: 9 }, (_, i) => `UNION ALL SELECT ${i + 1}`).join(' ')})`;
     const many = [1, 2, 3, 4, 5].map((i) => `${digits} AS d${i}`).join(' CROSS JOIN ');
     const query = `SELECT 'A sentence of some words.' AS body FROM ${many}`;

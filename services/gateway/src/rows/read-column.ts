@@ -27,9 +27,11 @@ export async function readColumn(
   requireGranted(request, 'queries:execute');
   const { ctx, stop } = stoppable(request.context);
   const texts: string[] = [];
+  let hasRows = false;
   let isKnown = false;
   let characters = 0;
   const use = async (rows: Row[]) => {
+    hasRows ||= rows.length > 0;
     for (const { number, values } of rows) {
       if (typeof values === 'string') throw exceeded(`Row ${number} ${values}.`);
       isKnown ||= Object.hasOwn(values, column);
@@ -53,8 +55,12 @@ export async function readColumn(
   };
   await executeInto(reader, { executor: upstreams.executor, execution, ctx });
   if (texts.length > 0) return texts;
-  const detail = isKnown ? 'is NULL or blank in every row' : 'is not a column of any row';
-  throw validationError([{ pointer: '/text', detail }]);
+  throw validationError([{ pointer: '/text', detail: faultOf(hasRows, isKnown) }]);
+}
+
+function faultOf(hasRows: boolean, isKnown: boolean): string {
+  if (!hasRows) return 'has no text, because the query returned no rows';
+  return isKnown ? 'is NULL or blank in every row' : 'is not a column of any row';
 }
 
 const exceeded = (message: string) => new HubError('LIMIT_EXCEEDED', message);
