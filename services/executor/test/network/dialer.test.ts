@@ -120,6 +120,20 @@ test('a side connection goes to the very server that the first call reached', as
   expect([asked, dialled]).toEqual([1, ['1.1.1.1', '8.8.8.8', '8.8.8.8']]);
 });
 
+test('a name is looked up for the account of the source, which may call it off', async () => {
+  const asked: unknown[] = [];
+  const resolve: Resolve = (_, { accountId, signal }) => {
+    asked.push(accountId, signal.aborted);
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  const controller = new AbortController();
+  const { dial } = spyDial({ resolve, connectTimeoutMs: 600_000 });
+  const dialling = dial('db.example', 5432, { signal: controller.signal });
+  await vi.waitFor(() => expect(asked).toEqual(['account', false]));
+  controller.abort(new Error('gone'));
+  await expect(dialling).rejects.toMatchObject({ cause: { message: 'gone' } });
+});
+
 test('a look-up that is to be repeated asks the resolver, and does not change where later calls go', async () => {
   const answers = [['1.1.1.1'], ['8.8.8.8']];
   let asked = 0;

@@ -38,6 +38,8 @@ test('addresses in odd forms are the system’s, and no name server hears of the
     expect(await resolve(host, asker())).toEqual(['127.0.0.1']);
   }
   expect(queryNameServers).not.toHaveBeenCalled();
+  for (const host of ['3com.example', '0x.example']) await resolve(host, asker());
+  expect(queryNameServers).toHaveBeenCalledTimes(2);
 });
 
 test('what the hosts file knows goes first, and what is searched is asked for in its order', async () => {
@@ -84,6 +86,7 @@ test('a failed look-up gives its place back', async () => {
 
 test('the real ones know this machine', async () => {
   expect(await createResolve()('localhost', asker())).toContain('127.0.0.1');
+  expect(await createResolve()('127.1', asker())).toEqual(['127.0.0.1']);
 });
 
 async function startServer(records: Parameters<typeof startNameServer>[0]) {
@@ -118,8 +121,13 @@ test('a name that the name servers do not know has no address', async () => {
 });
 
 test('a name for which no answer comes is given up after a few seconds, or when its caller leaves', async () => {
-  const { ask } = await startServer({});
+  const { ask, asked } = await startServer({
+    'half.example A': [[8, 8, 8, 8]],
+    'half.example AAAA': 'ignored',
+  });
   const ended: string[] = [];
+  // One family is enough.
+  const half = ask('half.example', asker().signal);
   const leaving = new AbortController();
   const waited = ask('slow.example', asker().signal).finally(() => ended.push('waited'));
   const left = ask('slow.example', leaving.signal).finally(() => ended.push('left'));
@@ -127,6 +135,9 @@ test('a name for which no answer comes is given up after a few seconds, or when 
   await expect(left).rejects.toThrow('did not respond');
   await expect(waited).rejects.toThrow('did not respond');
   expect(ended).toEqual(['left', 'waited']);
+  expect(await half).toEqual(['8.8.8.8']);
+  await expect(ask('late.example', leaving.signal)).rejects.toThrow('aborted');
+  expect(asked.some((question) => question.startsWith('late'))).toBe(false);
 });
 
 test('200 slow names of one account are not seen by another, with compression on', async () => {
