@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { describe, expect, it, test } from 'vitest';
 import { compileStatement } from '../../src/compile.ts';
 import { verbOf } from '../../src/mongodb/command.ts';
 import { bind, find } from '../command-fixture.ts';
@@ -141,4 +142,24 @@ describe('a command', () => {
     for (let i = 0; i < 1_000; i++) filter = { $and: [filter] };
     expect(() => bind(find(filter))).toThrow('is nested more than 100 levels deep');
   });
+});
+
+test('a command names the variables that it does not know, neither in its text nor declared', () => {
+  const compiled = compileStatement(JSON.stringify(find({ a: ':x' })), {
+    dialect: 'mongodb',
+    command: 'SELECT',
+    variables: [{ key: 'y' } as Variable],
+  });
+  const unknown: string[][] = [];
+  const give = (context: object, strict = false) =>
+    compiled.bind({
+      pinnedJson: '',
+      contextJson: JSON.stringify(context),
+      strict,
+      onUnknown: (names) => unknown.push(names),
+    });
+  give({ x: 1, y: 2, z: 3 });
+  give({ x: 1, y: 2 }, true);
+  expect(unknown).toEqual([['z']]);
+  expect(() => give({ x: 1, z: 3 }, true)).toThrow('z');
 });
