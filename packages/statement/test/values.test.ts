@@ -1,5 +1,14 @@
+import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { describe, expect, it } from 'vitest';
-import { declare, ExactNumber, listMax, parseValue, resolveValues, toJsonText } from '../src/values.ts';
+import {
+  declare,
+  ExactNumber,
+  faultOfDefault,
+  listMax,
+  parseValue,
+  resolveValues,
+  toJsonText,
+} from '../src/values.ts';
 
 const exact = (text: string) => new ExactNumber(text);
 
@@ -260,4 +269,89 @@ describe('a value', () => {
       );
     }
   });
+});
+
+describe('names that are no variables', () => {
+  const declarations = [declare('x', undefined)];
+  const unknownIn = (context: object) => {
+    const unknown: string[][] = [];
+    const contextJson = JSON.stringify({ x: 1, ...context });
+    resolveValues(declarations, { pinnedJson: '', contextJson, onUnknown: (names) => unknown.push(names) });
+    return unknown;
+  };
+  const faultsOf = (context: object, known?: Set<string>) => {
+    const contextJson = JSON.stringify({ x: 1, ...context });
+    try {
+      resolveValues(declarations, { pinnedJson: '', contextJson, strict: true }, known);
+      return [];
+    } catch (err) {
+      return (err as { errors: object[] }).errors;
+    }
+  };
+
+  it('are told', () => {
+    expect(unknownIn({})).toEqual([]);
+    expect(unknownIn({ y: 1, z: 2 })).toEqual([['y', 'z']]);
+  });
+
+  it('are refused by strict keys, with at most 200 faults and 100 characters each', () => {
+    expect(faultsOf({})).toEqual([]);
+    expect(faultsOf({ y: 1 }, new Set(['x', 'y']))).toEqual([]);
+    const detail = 'is not a variable of this query';
+    expect(faultsOf({ y: 1 })).toEqual([{ path: ['context', 'y'], detail }]);
+    expect(faultsOf({ ['y'.repeat(101)]: 1 })).toEqual([{ path: ['context', 'y'.repeat(100)], detail }]);
+    expect(faultsOf(Object.fromEntries(Array.from({ length: 210 }, (_, i) => [`y${i}`, 1])))).toHaveLength(
+      200,
+    );
+  });
+
+  it('do not hide a fault of a variable', () => {
+    expect(() =>
+      resolveValues(declarations, { pinnedJson: '', contextJson: '{"y":1}', strict: true }),
+    ).toThrow(
+      expect.objectContaining({
+        errors: [
+          { path: ['context', 'x'], detail: 'is missing' },
+          { path: ['context', 'y'], detail: 'is not a variable of this query' },
+        ],
+      }),
+    );
+  });
+});
+
+it('a single pinned value is a list of one if the variable is a list', () => {
+  const pinnedAs = (pinned: string, type: string | undefined, scalarsAsLists = ['x']) =>
+    resolveValues([declare('x', { key: 'x', type } as Variable)], {
+      pinnedJson: `{"x":${pinned}}`,
+      contextJson: '',
+      scalarsAsLists,
+    })[0];
+  expect(pinnedAs('1', 'integer[]')).toEqual([1]);
+  expect(pinnedAs('[1,2]', 'integer[]')).toEqual([1, 2]);
+  expect(pinnedAs('null', 'integer[]')).toBeNull();
+  for (const type of ['integer', undefined]) expect(pinnedAs('1', type)).toBe(1);
+  expect(() => pinnedAs('1', 'integer[]', [])).toThrow('must be an array of integer');
+  const missing = { pinnedJson: '', contextJson: '', scalarsAsLists: ['x'] };
+  expect(() => resolveValues([declare('x', { key: 'x', type: 'integer[]' } as Variable)], missing)).toThrow(
+    'is missing',
+  );
+});
+
+it('a default that every execution would reject is a fault, and none or null is not', () => {
+  const faultOf = (valueJson: string | undefined) =>
+    faultOfDefault({ key: 'x', type: 'integer', enumJson: '[1,2]', valueJson } as Variable);
+  for (const good of [undefined, 'null', '1']) expect(faultOf(good)).toBeUndefined();
+  expect(faultOf('"a"')).toContain('must be a whole number');
+  expect(faultOf('3')).toBe('must be one of the values that the query allows');
+});
+
+it('at most 200 faults are listed', () => {
+  const declarations = Array.from({ length: 210 }, (_, i) => declare(`x${i}`, undefined));
+  const errors = Array.from({ length: 200 }, (_, i) => ({
+    path: ['context', `x${i}`],
+    detail: 'is missing',
+  }));
+  expect(() => resolveValues(declarations, { pinnedJson: '', contextJson: '' })).toThrow(
+    expect.objectContaining({ errors }),
+  );
 });
