@@ -56,6 +56,23 @@ describe('variables', () => {
     ['SELECT @x := 1, :a', ['a']],
   ])('of %j on MySQL are %j', (text, names) => expect(compile(text, 'mysql').variables).toEqual(names));
 
+  it('are known if they are declared or used, also to strict keys', () => {
+    const give = (context: object) =>
+      compile('SELECT :a', 'postgres', [{ key: 'b', type: 'integer' }]).bind({
+        pinnedJson: '',
+        contextJson: JSON.stringify(context),
+        strict: true,
+      });
+    expect(give({ a: 1, b: 2 }).params).toEqual([1]);
+    expect(() => give({ a: 1, c: 2 })).toThrow('context.c is not a variable of this query');
+  });
+
+  it('without a type are told if they are lists', () => {
+    const variables = [{ key: 'b', type: 'integer[]' }];
+    const { lists } = compile('SELECT 1 IN (:a), 2 IN (:b), 3 = :c', 'postgres', variables);
+    expect([...lists]).toEqual(['a']);
+  });
+
   it('stay apart from the words beside them', () => {
     expect(bind('SELECT 1 LIMIT:n', { n: 1 }).text).toBe('SELECT 1 LIMIT $1');
     expect(bind('SELECT {{n}}5, é{{n}}a', { n: 1 }).text).toBe('SELECT $1 5, é $1 a');
@@ -94,6 +111,16 @@ describe('lists', () => {
       ),
     );
     expect(texts.size).toBe(12);
+  });
+
+  it('have a text for each form of all of them', () => {
+    const compiled = compile('SELECT 1 IN (:a), 2 IN (:b)', 'mysql');
+    const marksOf = (a: number, b: number) => {
+      const contextJson = JSON.stringify({ a: Array(a).fill(1), b: Array(b).fill(1) });
+      return compiled.bind({ pinnedJson: '', contextJson }).text.match(/\?+/g)?.length;
+    };
+    // Side by side, the numbers of both are the same text.
+    expect([marksOf(16, 4), marksOf(1, 64)]).toEqual([20, 65]);
   });
 
   it('that are empty become a query without rows on MySQL', () => {
