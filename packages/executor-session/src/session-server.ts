@@ -12,9 +12,8 @@ import type {
   SessionRequest,
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
-import type { CallContext } from '@datahub/service-kit/call/call';
+import { type CallContext, CallStop, type Deadline, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
-import { CallStop, type Deadline, Deadlines } from '@datahub/service-kit/call/stop';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import type { BusyWatch } from './busy-watch.ts';

@@ -10,7 +10,6 @@ import type { CompiledStatement, CompileOptions } from './types.ts';
 
 export type {
   BoundStatement,
-  BoundValue,
   ColumnFacts,
   CompiledStatement,
   DescribableStatement,
@@ -18,6 +17,7 @@ export type {
   StatementKind,
   StatementWarning,
 } from './types.ts';
+export type { BoundValue } from './values.ts';
 
 /** Throws SQL_REJECTED, COMMAND_MISMATCH. */
 export function compileStatement(text: string, options: CompileOptions): CompiledStatement {

@@ -3,15 +3,12 @@
 import type { EngineName, SqlEngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { SqlFault } from '@datahub/service-kit/call/error';
-import type { Given } from './values.ts';
+import type { BoundValue, Given } from './values.ts';
 
 export type Dialect = SqlEngineName;
 
 /** `standalone` statements run outside of the hub's transactions. */
 export type StatementKind = 'read' | 'write' | 'standalone';
-
-/** A value to bind. Decimals are passed as digits, only to engines that infer the type from the value. */
-export type BoundValue = string | number | bigint | boolean | null | { readonly decimal: string };
 
 export interface BoundStatement {
   /** Texts of one compiled statement with the same key are equal. */

@@ -50,6 +50,18 @@ export function toJsonText(value: Value): string {
     .join(',')}}`;
 }
 
+/** A value to bind. Decimals are passed as digits, only to engines that infer the type from the value. */
+export type BoundValue = string | number | bigint | boolean | null | { readonly decimal: string };
+
+/** Converts objects, arrays and declared JSON to JSON text, so that no driver treats them as a list or an operator. */
+export function toScalar(value: Value, type: string | undefined): BoundValue {
+  if (value === null) return null;
+  if (type === 'json' || type === 'json[]') return toJsonText(value);
+  // 1.0 and 1e3 are whole numbers in JSON, but databases do not accept them as integers.
+  if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
+  return typeof value === 'object' ? toJsonText(value) : value;
+}
+
 /** A declared variable, compiled once for a definition. */
 export interface Declaration {
   name: string;

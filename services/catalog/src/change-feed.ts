@@ -4,7 +4,7 @@
  */
 
 import type { WatchRequest, WatchResponse } from '@datahub/proto/catalog/v1/catalog_internal';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 
 export interface ChangeFeed {
   /** Resolves when the change is in force everywhere. */

@@ -5,8 +5,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import { mergeStatistics } from '@datahub/executor-session/fleet-statistics';
 import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
 import type { Opener } from '@datahub/sealing/opener';
-import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
-import { Deadlines, toAbortSignal } from '@datahub/service-kit/call/stop';
+import { type CallContext, Deadlines, requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
@@ -37,8 +36,7 @@ import type { ConnectDeps, Connection, Engine, SourceFacts } from './ports/engin
 import { SlotBook } from './slots/slot-book.ts';
 import type { SlotClaim } from './slots/source-slots.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
-import { createStatisticsRecorder } from './statistics/recorder.ts';
-import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
+import { createExecutorEvents, createStatisticsRecorder, type ExecutorEvents } from './telemetry/events.ts';
 
 export interface ExecutorDeps {
   logger: Logger;
@@ -86,7 +84,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const dialFor = createDialFor(config, deps);
   const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
-  const connect = createConnect(config, deps, { dialFor, isAwake: () => book.checkAwake(now()) });
+  const connect = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
   const open = createOpen(connect, () => events);
   const pools = openPools(config, book, open);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });

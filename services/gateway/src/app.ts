@@ -2,22 +2,29 @@
 
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
+import { Deadlines } from '@datahub/service-kit/call/call';
 import { toHubError } from '@datahub/service-kit/call/error';
-import { Deadlines } from '@datahub/service-kit/call/stop';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type AccessDeps, authenticate, requireScope } from './access/authenticate.ts';
+import { type AccessDeps, authenticate } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency } from './http/idempotency.ts';
 import { createListener, createMalformedAnswer, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
-import { requireRouteParameters } from './http/query-params.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
-import { createRouteCheck, isReading, type Route, refuseUnknown, takesIdempotencyKey } from './http/route.ts';
+import {
+  createRouteCheck,
+  isReading,
+  type Route,
+  refuseUnknown,
+  requireRouteParameters,
+  requireScope,
+  takesIdempotencyKey,
+} from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
 import { consolePaths, registerConsole } from './open/console.ts';

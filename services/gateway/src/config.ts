@@ -3,7 +3,7 @@
 import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings/settings';
-import { isOrigin } from './access/origins.ts';
+import { isOrigin } from './http/validation.ts';
 
 export interface GatewayConfig {
   host: string;

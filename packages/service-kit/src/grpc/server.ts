@@ -18,9 +18,8 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
-import type { CallContext } from '../call/call.ts';
+import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
-import { type CallSignal, CallStop } from '../call/stop.ts';
 import type { SettingName } from '../settings/known-settings.ts';
 import { cannotListen } from '../settings/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';

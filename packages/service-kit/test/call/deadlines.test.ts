@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Deadline, Deadlines } from '../../src/call/stop.ts';
+import { type Deadline, Deadlines } from '../../src/call/call.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { CallStop, toAbortSignal } from '../../src/call/stop.ts';
+import { CallStop, toAbortSignal } from '../../src/call/call.ts';
 
 /** What callers rely on holds for the platform's signal and for ours. */
 describe.each([

@@ -1,7 +1,7 @@
 /** Compiles stored SQL: checks the statement, finds its variables, and writes and caches the texts that run. */
 
-import type { BoundStatement, BoundValue, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
-import { declare, resolveValues, type Value } from '../values.ts';
+import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
+import { type BoundValue, declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
 import { columnFacts } from './nullability.ts';

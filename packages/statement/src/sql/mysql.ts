@@ -4,9 +4,8 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { BoundValue } from '../types.ts';
-import type { Declaration, Value } from '../values.ts';
-import { placeholdersMax, type Source, toScalar } from './source.ts';
+import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
+import { placeholdersMax, type Source } from './source.ts';
 
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
 const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';

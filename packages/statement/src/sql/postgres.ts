@@ -1,8 +1,7 @@
 /** Writes text and parameters for PostgreSQL: one numbered placeholder per name, cast to the declared type. */
 
-import type { BoundValue } from '../types.ts';
-import type { Declaration, Value } from '../values.ts';
-import { type Source, toScalar } from './source.ts';
+import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
+import type { Source } from './source.ts';
 
 const casts: Record<string, string> = {
   string: 'text',

@@ -1,7 +1,6 @@
 /** A parsed SQL text with the positions of its variables: the input of each engine's writer. */
 
-import type { BoundValue } from '../types.ts';
-import { type Declaration, ExactNumber, toJsonText, type Value } from '../values.ts';
+import type { Declaration } from '../values.ts';
 import { rejectAt, type Token } from './lexer.ts';
 
 export interface Source {
@@ -45,13 +44,4 @@ function findList(tokens: Token[], i: number): Placeholder['list'] {
   const before = tokens[i - 3];
   const not = before?.kind === 'word' && before.text === 'NOT';
   return { not, from: (not ? (before as Token) : word).start };
-}
-
-/** Converts objects, arrays and declared JSON to JSON text, so that no driver treats them as a list or an operator. */
-export function toScalar(value: Value, type: string | undefined): BoundValue {
-  if (value === null) return null;
-  if (type === 'json' || type === 'json[]') return toJsonText(value);
-  // 1.0 and 1e3 are whole numbers in JSON, but databases do not accept them as integers.
-  if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
-  return typeof value === 'object' ? toJsonText(value) : value;
 }

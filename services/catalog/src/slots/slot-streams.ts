@@ -1,7 +1,7 @@
 /** Connects the executors' streams with the ledger, while this replica owns the slots. */
 
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import { type LedgerOptions, type SlotChange, SlotLedger, type SlotUse } from './slot-ledger.ts';
 import type { KnownExecutors, SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
 

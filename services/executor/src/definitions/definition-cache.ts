@@ -6,9 +6,13 @@
 
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
+import {
+  type CallContext,
+  type CallSignal,
+  type Calls,
+  createCallContext,
+} from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
 import {
   type QueryDefinition,
   type SourceDefinition,

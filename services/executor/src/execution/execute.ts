@@ -26,7 +26,6 @@ import {
   timeoutMsOf,
 } from './prepare.ts';
 import { type RunDeps, runOn } from './run-statement.ts';
-import { toHeaderText } from './unknown-context.ts';
 import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
@@ -120,4 +119,22 @@ function requireNamed({ hubId, hubPath, path }: QueryDefinition, named: QueryPat
   if (named === undefined) return;
   if (named.path === path && (named.hub === hubId || named.hub === hubPath)) return;
   throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
+}
+
+const namesMax = 10;
+const bytesMax = 1_024;
+
+/** Percent-encoded, separated by commas, as many as fit; then the number of the others, as in `limt,regoin,+3`. */
+export function toHeaderText(names: readonly string[]): string {
+  const shown: string[] = [];
+  // A character takes up to 9 bytes. Leave room for the count.
+  let bytesLeft = bytesMax - `,+${names.length}`.length;
+  for (const name of names.slice(0, namesMax)) {
+    const text = encodeURIComponent(name.slice(0, bytesMax).toWellFormed());
+    bytesLeft -= text.length + 1;
+    if (bytesLeft < 0) break;
+    shown.push(text);
+  }
+  const more = names.length - shown.length;
+  return [...shown, ...(more > 0 ? [`+${more}`] : [])].join(',');
 }

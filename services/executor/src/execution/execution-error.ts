@@ -1,5 +1,6 @@
 /** The error of a failed execution: the stage that failed, and the position in the stored text. */
 
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/call/error';
 
 /** Codes of requests that fail before anything happens on the way to the database: their errors name no stage. */
@@ -49,4 +50,20 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
     retryAfterMs: known.retryAfterMs,
     version: known.version,
   });
+}
+
+/** Returns CANCELLED or STATEMENT_TIMEOUT. The signal also aborts at the deadline of the call, which is a timeout. */
+export function cancelReason(signal: CallSignal, late: boolean): HubError {
+  const { reason } = signal;
+  if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
+  if (late || (reason instanceof Error && reason.name === 'TimeoutError')) return timedOut();
+  return new HubError('CANCELLED', 'The caller left, so the statement was cancelled.', { cause: reason });
+}
+
+export function timedOut(): HubError {
+  return new HubError(
+    'STATEMENT_TIMEOUT',
+    'The statement took longer than allowed and was cancelled at the database.',
+    { retryable: false },
+  );
 }

@@ -12,8 +12,7 @@ import type { QueryDefinition } from '../definitions/definition.ts';
 import type { Lease } from '../pool/pool-types.ts';
 import type { Statement } from '../ports/engine.ts';
 import type { ResponseOptions, RowFigures } from '../result/response.ts';
-import { cancelReason } from './cancellation.ts';
-import { type ErrorMapping, withoutValues } from './execution-error.ts';
+import { cancelReason, type ErrorMapping, withoutValues } from './execution-error.ts';
 import type { PreparedQuery } from './prepare.ts';
 
 interface ExecutionOptions {

@@ -5,9 +5,8 @@
 
 import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
-import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
+import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Deadlines } from '@datahub/service-kit/call/stop';
 import {
   type Catalog,
   type QueryDefinition,
@@ -19,14 +18,13 @@ import { createFairSemaphore, type FairSemaphore } from '../network/fair-semapho
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
 import type { Connection } from '../ports/engine.ts';
-import { cancelReason, withCancellation } from './cancellation.ts';
 import { checkQuery, statementFaults } from './check.ts';
 import { describeQuery } from './describe.ts';
-import { identity, toFailure } from './execution-error.ts';
+import { cancelReason, identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
 import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
 import { diffQueries } from './row-diff.ts';
-import type { RunDeps } from './run-statement.ts';
+import { type RunDeps, withCancellation } from './run-statement.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;

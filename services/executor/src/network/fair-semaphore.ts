@@ -1,6 +1,6 @@
 /** A semaphore that is fair to accounts: it grants its permits round-robin by account. */
 
-import type { CallSignal } from '@datahub/service-kit/call/stop';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 
 export interface SemaphoreSettings {
   /** Permits of all accounts together. */

@@ -1,6 +1,6 @@
 /** Settings of a pool, what it depends on, and what it hands out. */
 
-import type { CallSignal } from '@datahub/service-kit/call/stop';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import type { Connection } from '../ports/engine.ts';
 import type { SourceSlots } from '../slots/source-slots.ts';
 import type { Breaker } from './circuit-breaker.ts';

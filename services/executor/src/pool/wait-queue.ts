@@ -1,7 +1,7 @@
 /** The queue of executions that wait for a connection to one source, and how long they will wait. */
 
+import { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { Deadlines } from '@datahub/service-kit/call/stop';
 import type { AcquireOptions, Lease, Member } from './pool-types.ts';
 
 /** Serves the keys round-robin, and the items of one key in order. */

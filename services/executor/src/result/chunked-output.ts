@@ -2,7 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
-import { ByteWriter } from './values/byte-writer.ts';
+import { ByteWriter } from './values/primitives.ts';
 
 /**
  * A chunk is sent once it has its target size. The target grows from `first`, so that the first bytes are sent soon, to

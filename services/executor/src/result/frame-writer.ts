@@ -6,9 +6,8 @@ import { frameHeadBytes, frameKinds, textColumns, textHeadBytes } from '@datahub
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
 import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from './column-names.ts';
-import type { ByteWriter } from './values/byte-writer.ts';
 import { jsonEncoder } from './values/json-values.ts';
-import type { FieldEncoder, Numbers } from './values/primitives.ts';
+import type { ByteWriter, FieldEncoder, Numbers } from './values/primitives.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;

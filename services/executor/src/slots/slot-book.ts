@@ -90,6 +90,9 @@ export class SlotBook implements SlotLessor {
     return false;
   }
 
+  /** The same at this moment, for connections. */
+  readonly isAwake = (): boolean => this.checkAwake(this.now());
+
   /** For catalogs of an older release. */
   allowAll(): void {
     if (this.#epoch === 0) this.isUnlimited = true;

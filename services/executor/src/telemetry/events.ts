@@ -3,7 +3,11 @@
  * into them.
  */
 
-import { type CacheInfo, CacheInfo_Outcome as CacheOutcome } from '@datahub/proto/executor/v1/executor';
+import {
+  type CacheInfo,
+  CacheInfo_Outcome as CacheOutcome,
+  CacheInfo_Outcome as Outcome,
+} from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -13,7 +17,7 @@ import type { CacheEvents } from '../execution/cached/cached-execution.ts';
 import type { Execution } from '../execution/execution-state.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import type { SlotStats } from '../slots/slot-book.ts';
-import type { StatisticsRecorder } from '../statistics/recorder.ts';
+import type { QueryStatistics, Sample } from '../statistics/query-statistics.ts';
 import { traceExecution } from './traces.ts';
 
 export interface ExecutorEvents extends CacheEvents {
@@ -282,4 +286,96 @@ function renderFamily(name: string, type: string, samples: [labels: string, valu
     `# TYPE ${name} ${type}`,
     ...samples.map(([labels, value]) => `${name}${labels && `{${labels}}`} ${value}`),
   ];
+}
+
+interface StatisticsRecorder extends Pick<CacheEvents, 'executed' | 'answered' | 'ended'> {
+  failed(execution: Execution, code: string): void;
+}
+
+/** Outcomes after which the call runs the query itself, or is no call of the query. */
+const uncounted = new Set<number>([
+  Outcome.OUTCOME_NONE,
+  Outcome.OUTCOME_BYPASS,
+  Outcome.OUTCOME_UNCACHEABLE,
+]);
+
+export function createStatisticsRecorder(
+  statistics: Pick<QueryStatistics, 'add' | 'addToKnown'>,
+): StatisticsRecorder {
+  return {
+    executed: (execution) => {
+      // `ended` counts its times, and `answered` each of its calls.
+      if (execution.isShared || execution.query === undefined) return;
+      const { queueMs, durationMs, bytes, outcome } = execution;
+      statistics.add(execution.query, {
+        calls: 1,
+        cacheHits: 0,
+        failedWith: undefined,
+        rows: outcome?.rowCount ?? 0,
+        bytes,
+        queueMs,
+        databaseMs: durationMs,
+        totalMs: execution.now() - execution.startedAt,
+      });
+    },
+
+    failed: (execution, code) => {
+      if (execution.isShared) return;
+      const sample = failedSample(execution, code);
+      if (execution.query !== undefined) statistics.add(execution.query, sample);
+      else
+        statistics.addToKnown(
+          execution.request.draft?.sourceId ?? execution.request.queryId,
+          execution.ctx.principal?.accountId,
+          sample,
+        );
+    },
+
+    answered: (execution, { outcome, notModified }, kept) => {
+      const { query, request } = execution;
+      if (kept === undefined || query === undefined || uncounted.has(outcome)) return;
+      // A HEAD request does not execute the query.
+      if (request.checkOnly || request.form?.checkOnly) return;
+      const isSent = notModified !== true;
+      statistics.add(query, {
+        calls: 1,
+        cacheHits: outcome === Outcome.OUTCOME_MISS ? 0 : 1,
+        failedWith: undefined,
+        rows: isSent ? kept.rowCount : 0,
+        bytes: isSent ? kept.bytes.length : 0,
+        queueMs: undefined,
+        databaseMs: undefined,
+        totalMs: execution.now() - execution.startedAt,
+      });
+    },
+
+    ended: (execution) => {
+      if (execution.query !== undefined)
+        statistics.add(execution.query, { ...noCall, ...timesOf(execution) });
+    },
+  };
+}
+
+const noCall: Pick<Sample, 'calls' | 'cacheHits' | 'failedWith' | 'rows' | 'bytes' | 'totalMs'> = {
+  calls: 0,
+  cacheHits: 0,
+  failedWith: undefined,
+  rows: 0,
+  bytes: 0,
+  totalMs: undefined,
+};
+
+/** A call that was refused before its values were bound has no times. */
+function failedSample(execution: Execution, code: string): Sample {
+  const times = timesOf(execution);
+  const totalMs = execution.statement === undefined ? undefined : execution.now() - execution.startedAt;
+  return { ...noCall, calls: 1, failedWith: code, ...times, totalMs };
+}
+
+function timesOf(execution: Execution): Pick<Sample, 'queueMs' | 'databaseMs'> {
+  const { runAt, queueMs, durationMs, outcome, stage, startedAt } = execution;
+  if (runAt > 0) return { queueMs, databaseMs: outcome === undefined ? execution.now() - runAt : durationMs };
+  // The stage is `queue` again if the query is known and the call waits for a connection.
+  const waited = stage === 'queue' && execution.statement !== undefined;
+  return { queueMs: waited ? execution.now() - startedAt : undefined, databaseMs: undefined };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toHeaderText } from '../../src/execution/unknown-context.ts';
+import { toHeaderText } from '../../src/execution/execute.ts';
 
 it('names at most 10 in 1 KiB, then counts, and holds nothing that a header cannot', () => {
   expect(toHeaderText(['a', 'b,+ c\r\n', '\ud800'])).toBe('a,b%2C%2B%20c%0D%0A,%EF%BF%BD');

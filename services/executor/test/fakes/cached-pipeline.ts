@@ -3,8 +3,8 @@
 import { Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CacheInfo, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { CallStop, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop, Deadlines } from '@datahub/service-kit/call/stop';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import { AnswerStore } from '../../src/execution/cached/answer-store.ts';
 import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';

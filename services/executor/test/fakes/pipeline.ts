@@ -3,9 +3,8 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
-import type { CallContext } from '@datahub/service-kit/call/call';
+import { type CallContext, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { Deadlines } from '@datahub/service-kit/call/stop';
 import { vi } from 'vitest';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
 import { AnswerStore } from '../../src/execution/cached/answer-store.ts';

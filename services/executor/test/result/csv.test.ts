@@ -3,8 +3,7 @@ import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
 import type { ColumnKind } from '../../src/ports/column-kind.ts';
 import { csvEncoder } from '../../src/result/formats/csv.ts';
-import { ByteWriter } from '../../src/result/values/byte-writer.ts';
-import { writeAscii } from '../../src/result/values/primitives.ts';
+import { ByteWriter, writeAscii } from '../../src/result/values/primitives.ts';
 
 function fieldOf(value: string | Buffer, kind: ColumnKind = { is: 'text' }): string {
   const out = new ByteWriter(1);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import { ByteWriter } from '../../src/result/values/byte-writer.ts';
 import {
+  ByteWriter,
   type FieldEncoder,
   isExactNumber,
   writeBase64,

@@ -1,9 +1,10 @@
 import { percentile } from '@datahub/executor-session/duration-buckets';
 import { StatisticsRanking_Figure as Figure } from '@datahub/proto/executor/v1/executor';
 import { describe, expect, it } from 'vitest';
-import type { RankingFigure, Sample } from '../../src/statistics/figures.ts';
 import {
   QueryStatistics,
+  type RankingFigure,
+  type Sample,
   versionsMax,
   windowCount,
   windowMs,

@@ -6,7 +6,6 @@
  */
 
 import { isIP } from 'node:net';
-import { isGranted, type Scope } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
@@ -109,27 +108,6 @@ function originOfRead({ method, headers }: FastifyRequest, { publicOrigin }: Acc
   if (publicOrigin === undefined || (method !== 'GET' && method !== 'HEAD')) return undefined;
   return headers['sec-fetch-site'] === 'same-origin' ? publicOrigin : undefined;
 }
-
-/** Checks the scope of the request's route. Throws SCOPE_DENIED. */
-export function requireScope(request: FastifyRequest): void {
-  const scope = request.context.route?.scope;
-  if (scope !== undefined && !isAllowed(request, scope)) requireGranted(request, scope);
-}
-
-/** True if the key may call routes with the scope. */
-export function isAllowed(request: FastifyRequest, scope: Scope): boolean {
-  // Only the executor knows whether a query writes; it checks the scope of writes itself.
-  if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return true;
-  return isGranted(scopesOf(request), scope);
-}
-
-/** For a request that needs more than the scope of its route. Throws SCOPE_DENIED. */
-export function requireGranted(request: FastifyRequest, scope: Scope): void {
-  if (isGranted(scopesOf(request), scope)) return;
-  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
-}
-
-const scopesOf = ({ context }: FastifyRequest): string[] => context.principal?.scopes ?? [];
 
 export interface KeyCacheOptions {
   catalog: Pick<Upstreams['catalog'], 'authenticate'>;

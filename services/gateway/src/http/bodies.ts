@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { requireScope } from '../access/authenticate.ts';
 import { JsonBody } from './json-body.ts';
+import { requireScope } from './route.ts';
 
 export interface BodiesOptions {
   /** The most bytes of one body. */

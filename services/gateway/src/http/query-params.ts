@@ -45,22 +45,3 @@ export function readChoice<T extends string>(
   if (known !== undefined) return known;
   throw validationError([{ pointer: `query/${name}`, detail: `must be one of ${choices.join(', ')}` }]);
 }
-
-/** The entry in `Route.query` for parameters of any name, which the handler checks itself. */
-export const anyParameter = 'variables';
-
-/** Throws VALIDATION for a parameter that the route does not have. Routes of the reference API ignore it. */
-export function requireRouteParameters(request: FastifyRequest): void {
-  const { route } = request.context;
-  if (route === undefined || route.reference || route.query?.includes(anyParameter)) return;
-  requireKnownParameters(request, route.query ?? []);
-}
-
-/** Throws VALIDATION for a parameter with another name. */
-export function requireKnownParameters(request: FastifyRequest, names: readonly string[]): void {
-  const known = names.length === 0 ? 'there are no parameters' : `the parameters are ${names.join(', ')}`;
-  const faults = Object.keys(request.query as object)
-    .filter((name) => !names.includes(name))
-    .map((name) => ({ pointer: `query/${name.slice(0, 100)}`, detail: `is unknown; ${known}` }));
-  if (faults.length > 0) throw validationError(faults);
-}

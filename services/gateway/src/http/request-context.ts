@@ -2,9 +2,15 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { type CallContext, toRequestId } from '@datahub/service-kit/call/call';
+import {
+  type CallContext,
+  type CallSignal,
+  CallStop,
+  type Deadline,
+  type Deadlines,
+  toRequestId,
+} from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type CallSignal, CallStop, type Deadline, type Deadlines } from '@datahub/service-kit/call/stop';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';

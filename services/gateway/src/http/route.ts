@@ -4,11 +4,11 @@
  */
 
 import type { AuditAction } from '@datahub/contract/audit-actions';
-import type { Scope } from '@datahub/contract/scopes';
+import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { object } from './json-schema.ts';
-import type { FieldPointers } from './request-error.ts';
+import { type FieldPointers, validationError } from './request-error.ts';
 
 export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -91,6 +91,9 @@ interface RouteMembers {
 /** The body of routes that read no member. They refuse every member instead of ignoring it. */
 export const emptyBody = object({});
 
+/** The entry in `Route.query` for parameters of any name, which the handler checks itself. */
+export const anyParameter = 'variables';
+
 /** The query parameters of a paged list. */
 export const paged = ['offset', 'limit'];
 
@@ -152,3 +155,40 @@ function matches(known: string, path: string): boolean {
     pattern.every((part, i) => (/^[:*]/.test(part) ? parts[i] !== '' : part === parts[i]))
   );
 }
+
+/** Throws VALIDATION for a parameter that the route does not have. Routes of the reference API ignore it. */
+export function requireRouteParameters(request: FastifyRequest): void {
+  const { route } = request.context;
+  if (route === undefined || route.reference || route.query?.includes(anyParameter)) return;
+  requireKnownParameters(request, route.query ?? []);
+}
+
+/** Throws VALIDATION for a parameter with another name. */
+export function requireKnownParameters(request: FastifyRequest, names: readonly string[]): void {
+  const known = names.length === 0 ? 'there are no parameters' : `the parameters are ${names.join(', ')}`;
+  const faults = Object.keys(request.query as object)
+    .filter((name) => !names.includes(name))
+    .map((name) => ({ pointer: `query/${name.slice(0, 100)}`, detail: `is unknown; ${known}` }));
+  if (faults.length > 0) throw validationError(faults);
+}
+
+/** Checks the scope of the request's route. Throws SCOPE_DENIED. */
+export function requireScope(request: FastifyRequest): void {
+  const scope = request.context.route?.scope;
+  if (scope !== undefined && !isAllowed(request, scope)) requireGranted(request, scope);
+}
+
+/** True if the key may call routes with the scope. */
+export function isAllowed(request: FastifyRequest, scope: Scope): boolean {
+  // Only the executor knows whether a query writes; it checks the scope of writes itself.
+  if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return true;
+  return isGranted(scopesOf(request), scope);
+}
+
+/** For a request that needs more than the scope of its route. Throws SCOPE_DENIED. */
+export function requireGranted(request: FastifyRequest, scope: Scope): void {
+  if (isGranted(scopesOf(request), scope)) return;
+  throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+}
+
+const scopesOf = ({ context }: FastifyRequest): string[] => context.principal?.scopes ?? [];

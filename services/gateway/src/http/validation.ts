@@ -2,8 +2,10 @@
 
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { FastifySchemaCompiler } from 'fastify';
-import { originPattern } from '../access/origins.ts';
 import { type Fault, faultsMax, pointerTo, type RequestError, validationError } from './request-error.ts';
+
+/** For JSON Schema: what resembles an origin. `isOrigin` decides. */
+export const originPattern = '^https?://[^/?#\\s]+$';
 
 const options = {
   coerceTypes: false,
@@ -176,4 +178,16 @@ function dedupe(faults: Fault[]): Fault[] {
     const key = `${pointer} ${detail}`;
     return !seen.has(key) && seen.add(key);
   });
+}
+
+/** An origin of a web page, as browsers send it: the host in lower case and ASCII, and leave out a default port. */
+const shape = /^https?:\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d+)?$/;
+
+/** False for what no browser sends, such as a wildcard or an origin with capital letters. */
+export const isOrigin = (text: string): boolean => shape.test(text) && URL.parse(text)?.origin === text;
+
+/** The origin that the text probably means, for an error message. */
+export function nearestOrigin(text: string): string {
+  const { origin } = URL.parse(text) ?? { origin: '' };
+  return isOrigin(origin) ? origin : 'https://shop.example';
 }

@@ -4,9 +4,8 @@
  * that has run longest gives its place away once it has used its share of time. It continues later, with a longer share.
  */
 
-import { createCallContext } from '@datahub/service-kit/call/call';
+import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { runJob, stops } from './job.ts';

@@ -9,9 +9,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { TakenJob } from '@datahub/proto/ml/v1/ml';
-import { type CallContext, createCallContext, createRequestId } from '@datahub/service-kit/call/call';
+import {
+  type CallContext,
+  CallStop,
+  createCallContext,
+  createRequestId,
+  toAbortSignal,
+} from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import { CallStop, toAbortSignal } from '@datahub/service-kit/call/stop';
 import type { Upstreams } from '../upstreams.ts';
 import type { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';

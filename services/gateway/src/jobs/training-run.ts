@@ -2,8 +2,7 @@
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
-import type { CallContext } from '@datahub/service-kit/call/call';
-import type { CallStop } from '@datahub/service-kit/call/stop';
+import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import type { Digest } from '@datahub/service-kit/digest-table';
 import { faultsOfExample } from '../resources/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';

@@ -1,7 +1,7 @@
 /** Collects the first rows of an execution, up to a number of bytes. */
 
+import type { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { CallStop } from '@datahub/service-kit/call/stop';
 import { RecordSplitter } from '../rows/records.ts';
 import type { WorkingReply } from '../rows/stoppable.ts';
 

@@ -6,7 +6,7 @@ import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { isAllowed } from '../access/authenticate.ts';
+import { isAllowed } from '../http/route.ts';
 import { pinnedNames } from '../resources/documents/hub-document.ts';
 import { type Described, toValueShapes } from '../resources/documents/value-schemas.ts';
 import type { Upstreams } from '../upstreams.ts';

@@ -16,7 +16,6 @@ import { type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
-import { isOrigin, nearestOrigin, originPattern } from '../access/origins.ts';
 import { exactMember } from '../http/json-body.ts';
 import {
   answer,
@@ -40,7 +39,7 @@ import {
 import { readPage, setPageHeaders } from '../http/pagination.ts';
 import { validationError } from '../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../http/route.ts';
-import { type ItemRule, requireItems } from '../http/validation.ts';
+import { type ItemRule, isOrigin, nearestOrigin, originPattern, requireItems } from '../http/validation.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function keyRoutes(deps: ResourceDeps): Route[] {

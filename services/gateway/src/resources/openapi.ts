@@ -3,8 +3,8 @@
 import { classifierLimits } from '@datahub/contract/limits';
 import { numbersForms } from '@datahub/contract/numbers';
 import { count, text } from '../http/json-schema.ts';
-import { anyParameter, flagWords } from '../http/query-params.ts';
-import { type Route, takesIdempotencyKey } from '../http/route.ts';
+import { flagWords } from '../http/query-params.ts';
+import { anyParameter, type Route, takesIdempotencyKey } from '../http/route.ts';
 import { inAllFormats, inTextFormats } from '../response/format.ts';
 import { importMediaTypes } from './classifiers/import.ts';
 import { trainedExamples } from './classifiers/trained-examples.ts';

@@ -8,7 +8,7 @@ import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import type { Annotation, Format } from '@datahub/proto/executor/v1/executor';
-import type { CallStop } from '@datahub/service-kit/call/stop';
+import type { CallStop } from '@datahub/service-kit/call/call';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import { validationError } from '../http/request-error.ts';
 import { AnnotationBatch, type Label } from './annotation-batch.ts';

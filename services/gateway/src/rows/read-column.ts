@@ -3,9 +3,9 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { requireGranted } from '../access/authenticate.ts';
 import { contextJson } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
+import { requireGranted } from '../http/route.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Row, RowReader, toText } from './row-reader.ts';
 import { executeInto, stoppable } from './stoppable.ts';

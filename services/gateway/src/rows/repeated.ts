@@ -1,8 +1,8 @@
 /** Repeats calls that failed with a retryable error. */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { type CallSignal, toAbortSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type CallSignal, toAbortSignal } from '@datahub/service-kit/call/stop';
 
 const triesMax = 5;
 const pauseMs = { default: 200, max: 1_000 };

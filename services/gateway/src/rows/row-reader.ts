@@ -5,7 +5,7 @@
 
 import { parseExact } from '@datahub/contract/exact-json';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import type { CallStop } from '@datahub/service-kit/call/stop';
+import type { CallStop } from '@datahub/service-kit/call/call';
 import { type RawRecord, RecordSplitter } from './records.ts';
 import { createLoopYield } from './yield-to-loop.ts';
 

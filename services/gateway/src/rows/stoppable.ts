@@ -2,8 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import type { CallContext } from '@datahub/service-kit/call/call';
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { type CallContext, CallStop } from '@datahub/service-kit/call/call';
 import type { Upstreams } from '../upstreams.ts';
 
 /** A context with its own signal. `stop` fires it; so does the signal of `context`. */

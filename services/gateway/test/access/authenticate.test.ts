@@ -1,12 +1,8 @@
 import { createApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import {
-  createKeyCache,
-  type KeyCacheOptions,
-  requireGranted,
-  requireScope,
-} from '../../src/access/authenticate.ts';
+import { createKeyCache, type KeyCacheOptions } from '../../src/access/authenticate.ts';
+import { requireGranted, requireScope } from '../../src/http/route.ts';
 
 const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
 const key = createApiKey();

@@ -1,6 +1,5 @@
 import type { TakenJob } from '@datahub/proto/ml/v1/ml';
-import type { CallContext } from '@datahub/service-kit/call/call';
-import { toAbortSignal } from '@datahub/service-kit/call/stop';
+import { type CallContext, toAbortSignal } from '@datahub/service-kit/call/call';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { expect, it } from 'vitest';
 import { createJobRunner, type JobRunnerDeps, jobsMax } from '../../src/jobs/job-runner.ts';

@@ -1,7 +1,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { EndJobRequest, Row, TakenJob } from '@datahub/proto/ml/v1/ml';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import { expect, it } from 'vitest';
 import { type JobDeps, runJob } from '../../src/jobs/job.ts';
 import { digestOfRow, LearntRows, learntRowsMax } from '../../src/jobs/learnt-rows.ts';

@@ -1,5 +1,5 @@
+import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import { expect, it, vi } from 'vitest';
 import { repeated } from '../../src/rows/repeated.ts';
 

@@ -1,4 +1,4 @@
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { expect, it } from 'vitest';
 import { type Row, RowReader } from '../../src/rows/row-reader.ts';
 

@@ -1,6 +1,6 @@
 /** The dependencies and limits that all classifiers of a process share. */
 
-import type { CallSignal } from '@datahub/service-kit/call/stop';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import type { FairLock } from '../scheduling/fair-lock.ts';
 import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';

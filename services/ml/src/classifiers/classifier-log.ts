@@ -5,9 +5,9 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
 import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
 import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';

@@ -1,8 +1,7 @@
 /** The RPC that summarizes documents. */
 
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { toAbortSignal } from '@datahub/service-kit/call/stop';
+import { type Calls, requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import { countCharacters } from '../summaries/extractive/validate.ts';
 import type { Summarizer } from '../summaries/summarizer.ts';

@@ -1,7 +1,7 @@
 /** Ends a call whose caller no longer waits, while its work goes on. */
 
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
 import { cancelled } from './time-slices.ts';
 
 /**

@@ -4,8 +4,8 @@
  * queue.
  */
 
+import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { CallSignal } from '@datahub/service-kit/call/stop';
 
 /** One call, or background work, in slices. */
 export interface SlicedWork {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { changeExample } from '../../src/classifiers/example-changes.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { createLearners } from '../../src/classifiers/model/online-learner.ts';

@@ -1,6 +1,6 @@
 import { PredictResponse } from '@datahub/proto/ml/v1/ml';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import { EncodedMessage } from '@datahub/service-kit/grpc/encoded-message';
 import { expect, it } from 'vitest';
 import { encodedInSlices } from '../../src/rpc/encoded-predictions.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createQuota } from '@datahub/document-store/quota';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
 import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';

@@ -1,4 +1,4 @@
-import { CallStop } from '@datahub/service-kit/call/stop';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 

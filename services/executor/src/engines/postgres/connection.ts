@@ -11,8 +11,6 @@ import { describeStatement, readSchema } from './schema.ts';
 import {
   type BlockKind,
   directRead,
-  messagesOf,
-  placeOf,
   prepareSession,
   readServerState,
   recovery,
@@ -144,7 +142,11 @@ export class PostgresConnection implements Connection {
     const messages = [
       ...before,
       block.before,
-      ...messagesOf(this.#toSend(statement, prepared), { prepared, formats: binary?.formats }, options),
+      ...protocol.statementMessages(
+        this.#toSend(statement, prepared),
+        { prepared, formats: binary?.formats },
+        options,
+      ),
       block.after,
     ];
     const sent = this.#wire.expect(
@@ -309,6 +311,10 @@ export class PostgresConnection implements Connection {
  * the statement's first word, by which Pgpool-II chooses a server.
  */
 const keepsFrontComments = (version: string): boolean => Number(/\d+/.exec(version)?.[0]) < 18;
+
+/** The position of a statement in a snapshot; undefined outside of one. */
+const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
+  typeof snapshot === 'object' ? 'first' : snapshot;
 
 interface Settled {
   held: boolean;

@@ -1,6 +1,6 @@
 /** Encodes and decodes messages of PostgreSQL's frontend/backend protocol 3.0. */
 
-import type { Param } from '../../ports/engine.ts';
+import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 
 const encoder = (text: string) => Buffer.from(text, 'utf8');
 
@@ -89,6 +89,26 @@ function writeLength(out: Buffer, length: number, at: number): void {
 }
 
 const bindType = 0x42;
+
+/**
+ * Returns the messages of the statement itself. A statement without a name is parsed in the same round trip, so that
+ * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
+ */
+export function statementMessages(
+  { text, params, kind }: Statement,
+  {
+    prepared: { name, fields },
+    formats,
+  }: { prepared: { name: string; fields: unknown }; formats: Buffer | undefined },
+  { maxRows }: RunOptions,
+): Buffer[] {
+  // A write is read to its end: a SELECT that writes would stop writing at the limit, and `maxAffected` needs the count.
+  const all = maxRows === undefined || maxRows >= executeRowsMax || kind !== 'read';
+  const limit = all ? executeAll : execute(maxRows + 1);
+  if (name !== '') return [bind(name, params, formats), limit];
+  const described = fields === undefined ? [] : [describePortal];
+  return [parse('', text), bind('', params), ...described, limit];
+}
 
 /** The formats of the results: binary for each column that is true. */
 export function resultFormats(areBinary: readonly boolean[]): Buffer {

@@ -1,6 +1,6 @@
-/** The settings of sessions, their reset, and the messages of one execution: the statement's and its transaction's. */
+/** The settings of sessions, their reset, and the messages of the transaction around a statement. */
 
-import type { RunOptions, Statement } from '../../ports/engine.ts';
+import type { Statement } from '../../ports/engine.ts';
 import * as protocol from './protocol.ts';
 import type { Wire } from './wire.ts';
 
@@ -41,10 +41,6 @@ export const once = (text: string) => [protocol.parse('', text), protocol.bind('
 export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last';
 
 export const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-
-/** The position of a statement in a snapshot; undefined outside of one. */
-export const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
-  typeof snapshot === 'object' ? 'first' : snapshot;
 
 /** The messages around a statement's own. */
 export interface Block {
@@ -121,26 +117,6 @@ export const directRead: Block = {
   commandsBefore: 1,
   tags: toTags({ [-1]: 'BEGIN', 1: 'ROLLBACK' }),
 };
-
-/**
- * Returns the messages of the statement itself. A statement without a name is parsed in the same round trip, so that
- * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
- */
-export function messagesOf(
-  { text, params, kind }: Statement,
-  {
-    prepared: { name, fields },
-    formats,
-  }: { prepared: { name: string; fields: unknown }; formats: Buffer | undefined },
-  { maxRows }: RunOptions,
-): Buffer[] {
-  // A write is read to its end: a SELECT that writes would stop writing at the limit, and `maxAffected` needs the count.
-  const all = maxRows === undefined || maxRows >= protocol.executeRowsMax || kind !== 'read';
-  const limit = all ? protocol.executeAll : protocol.execute(maxRows + 1);
-  if (name !== '') return [protocol.bind(name, params, formats), limit];
-  const described = fields === undefined ? [] : [protocol.describePortal];
-  return [protocol.parse('', text), protocol.bind('', params), ...described, limit];
-}
 
 const settings = Object.entries(sessionSettings).map(([name, value]) => `SET ${name} = '${value}'`);
 const watchClient = "SET client_connection_check_interval = '500ms'";

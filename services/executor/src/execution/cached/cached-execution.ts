@@ -15,8 +15,7 @@ import {
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { CacheRules, QueryDefinition } from '../../definitions/definition.ts';
-import { cancelReason } from '../cancellation.ts';
-import { toFailure } from '../execution-error.ts';
+import { cancelReason, toFailure } from '../execution-error.ts';
 import { Execution } from '../execution-state.ts';
 import {
   type CallValues,

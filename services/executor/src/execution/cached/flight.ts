@@ -4,8 +4,8 @@
  */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { CallStop } from '@datahub/service-kit/call/stop';
 import type { AnswerStore, CacheEntry } from './answer-store.ts';
 
 /** Undefined if the answer is too large to cache. */

@@ -2,7 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
-import { cancelReason } from '../cancellation.ts';
+import { cancelReason } from '../execution-error.ts';
 
 const chunkBytesMax = 262_144;
 

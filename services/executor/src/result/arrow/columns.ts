@@ -4,10 +4,9 @@
  */
 
 import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
-import { ByteWriter } from '../values/byte-writer.ts';
 import { jsonEncoder } from '../values/json-values.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/other-bytes.ts';
-import { type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
+import { ByteWriter, type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
 import { putBinaryShort, putBinaryWord, putBinaryWords, writeBinaryUuid } from './binary.ts';
 import { type ArrowType, types } from './messages.ts';
 import {

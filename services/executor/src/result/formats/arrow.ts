@@ -18,7 +18,7 @@ import {
   schemaMetadata,
 } from '../arrow/messages.ts';
 import { uniqueNames } from '../column-names.ts';
-import type { ByteWriter } from '../values/byte-writer.ts';
+import type { ByteWriter } from '../values/primitives.ts';
 import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
 
 export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEncoder(out, options);

@@ -4,13 +4,13 @@ import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
 import { BsonWriter } from '../values/bson.ts';
-import type { ByteWriter } from '../values/byte-writer.ts';
 import { isoTimestampEncoder } from '../values/iso-times.ts';
 import { jsonEncoder } from '../values/json-values.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from '../values/little-endian.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from '../values/other-bytes.ts';
 import { packedDateEncoder, packedTimeEncoder } from '../values/packed-times.ts';
 import {
+  type ByteWriter,
   type FieldEncoder,
   type Numbers,
   writeAscii,

@@ -5,8 +5,7 @@
 
 import type { formats } from '@datahub/contract/formats';
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import type { ByteWriter } from '../values/byte-writer.ts';
-import type { Numbers } from '../values/primitives.ts';
+import type { ByteWriter, Numbers } from '../values/primitives.ts';
 
 export interface FormatOptions {
   numbers: Numbers;

@@ -3,9 +3,15 @@
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
 import { BsonWriter } from '../values/bson.ts';
-import type { ByteWriter } from '../values/byte-writer.ts';
 import { jsonEncoder } from '../values/json-values.ts';
-import { type FieldEncoder, type Numbers, writeAscii, writeNull, writeText } from '../values/primitives.ts';
+import {
+  type ByteWriter,
+  type FieldEncoder,
+  type Numbers,
+  writeAscii,
+  writeNull,
+  writeText,
+} from '../values/primitives.ts';
 import type { DocumentEncoder, FormatOptions, Open, ResponseEnd } from './format.ts';
 
 export function createJson(): Open<DocumentEncoder> {

@@ -1,8 +1,7 @@
 /** `application/x-ndjson`: a JSON object in each line. */
 
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import type { ByteWriter } from '../values/byte-writer.ts';
-import { writeAscii } from '../values/primitives.ts';
+import { type ByteWriter, writeAscii } from '../values/primitives.ts';
 import type { DocumentEncoder, Open, ResponseEnd } from './format.ts';
 import { createLayouts, JsonRows } from './json.ts';
 

@@ -1,8 +1,7 @@
 /** Writes PostgreSQL's text format of arrays as JSON. */
 
-import type { ByteWriter } from './byte-writer.ts';
 import { malformedError } from './malformed.ts';
-import { type FieldEncoder, writeAscii, writeNull } from './primitives.ts';
+import { type ByteWriter, type FieldEncoder, writeAscii, writeNull } from './primitives.ts';
 
 const quote = 0x22;
 const open = 0x7b;

@@ -4,8 +4,8 @@ import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
 import { Decimal128 } from 'mongodb';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
-import type { ByteWriter } from './byte-writer.ts';
 import {
+  type ByteWriter,
   type Numbers,
   type TextForm,
   writeAscii,

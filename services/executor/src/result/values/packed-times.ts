@@ -1,7 +1,6 @@
 /** Writes dates and times of MySQL's binary protocol digit by digit, without a Date or a string. */
 
-import type { ByteWriter } from './byte-writer.ts';
-import { type FieldEncoder, type TextForm, writeNull, writePair } from './primitives.ts';
+import { type ByteWriter, type FieldEncoder, type TextForm, writeNull, writePair } from './primitives.ts';
 
 const quote = 0x22;
 const dash = 0x2d;

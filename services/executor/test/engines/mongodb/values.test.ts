@@ -18,7 +18,7 @@ import {
 import { expect, it, test } from 'vitest';
 import { scaled } from '../../../../../tests/support/scale.ts';
 import { BsonWriter } from '../../../src/result/values/bson.ts';
-import { ByteWriter } from '../../../src/result/values/byte-writer.ts';
+import { ByteWriter } from '../../../src/result/values/primitives.ts';
 
 function write(value: unknown, numbers: Numbers = 'auto'): string {
   const out = new ByteWriter(1);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { kindOf, typeName } from '../../../src/engines/mysql/values.ts';
-import { ByteWriter } from '../../../src/result/values/byte-writer.ts';
 import { jsonEncoder } from '../../../src/result/values/json-values.ts';
+import { ByteWriter } from '../../../src/result/values/primitives.ts';
 
 const float = 0x04;
 const double = 0x05;

@@ -3,7 +3,6 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { Job } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
-import { requireGranted } from '../../access/authenticate.ts';
 import { contextJson } from '../../http/json-body.ts';
 import {
   answer,
@@ -22,7 +21,7 @@ import {
 } from '../../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { type Fault, validationError } from '../../http/request-error.ts';
-import { type Handler, paged, type Route, required } from '../../http/route.ts';
+import { type Handler, paged, type Route, required, requireGranted } from '../../http/route.ts';
 import { unknownMembers } from '../../http/validation.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import type { ResourceDeps } from '../resource-deps.ts';

@@ -8,11 +8,10 @@ import type {
   RowDiff,
 } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
-import { requireGranted } from '../../access/authenticate.ts';
 import { memberJson } from '../../http/json-body.ts';
 import { answer, count, type FromSchema, id, list, object, text } from '../../http/json-schema.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
-import type { Handler, Route } from '../../http/route.ts';
+import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { command, context, exactBody, notNull, queryText, toVariables } from './queries.ts';
 import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';

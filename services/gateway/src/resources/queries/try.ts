@@ -1,10 +1,9 @@
 /** Runs a query that is not stored, or explains how its source would run it: `POST /v1/queries/try`. */
 
-import { requireGranted } from '../../access/authenticate.ts';
 import { memberJson } from '../../http/json-body.ts';
 import { answer, type FromSchema, id, object } from '../../http/json-schema.ts';
 import { validationError } from '../../http/request-error.ts';
-import type { Handler, Route } from '../../http/route.ts';
+import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import { chooseFormat } from '../../response/format.ts';
 import { StreamedAnswer } from '../../response/streamed-answer.ts';
 import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
