@@ -3,11 +3,11 @@
  * servers, admin API, users, credentials and database are never loaded; the lockfile leaves out what only they need.
  */
 
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
-import { withoutQuery, withoutSecrets } from './log-secrets.ts';
 import type { Condition, EdgeContext, PipelineConfig, Policy, RequestHandler } from './pipeline-types.ts';
 
 const require = createRequire(import.meta.url);
@@ -168,3 +168,45 @@ function conditionNames(value: unknown): string[] {
     return [...found.map((one) => String(one?.name)), ...conditionNames(inner)];
   });
 }
+
+const secretHeaders = ['x-service-api-key', 'authorization', 'proxy-authorization', 'cookie'] as const;
+/** Shorter parts, such as `Bearer`, occur in many texts. */
+const partLengthMin = 8;
+
+/** Searches for the values, because a template can read a header in many ways. */
+function withoutSecrets(text: string, headers: IncomingHttpHeaders): string {
+  const values = secretHeaders.flatMap((name) => {
+    const value = headers[name];
+    if (value === undefined || value.length === 0) return [];
+    const whole = String(value);
+    return [whole, ...whole.split(/[\s,;=]+/).filter((part) => part.length >= partLengthMin)];
+  });
+  // JSON escapes quotes and backslashes.
+  const written = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
+  return written.reduce((left, value) => left.replaceAll(value, '[hidden]'), text);
+}
+
+/** What Express derives from the URL, or caches of it. */
+type Routed = IncomingMessage &
+  Partial<Record<'originalUrl' | 'query' | '_parsedUrl' | '_parsedOriginalUrl', unknown>>;
+
+/**
+ * Calls `read`, which must not keep the request, while the request has no query string. Values in it can be as short as
+ * one digit, so they cannot be searched for in the text.
+ */
+function withoutQuery<T>(request: IncomingMessage, read: () => T): T {
+  const routed = request as Routed;
+  const { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl } = routed;
+  routed.url = pathOf(url);
+  routed.originalUrl = pathOf(originalUrl);
+  routed.query = {};
+  routed._parsedUrl = undefined;
+  routed._parsedOriginalUrl = undefined;
+  try {
+    return read();
+  } finally {
+    Object.assign(routed, { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl });
+  }
+}
+
+const pathOf = (url: unknown): string => String(url ?? '').split('?', 1)[0] as string;

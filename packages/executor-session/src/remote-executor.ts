@@ -9,11 +9,11 @@ import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
+import { LRUCache } from 'lru-cache';
 import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
 import { type Executor, Rerouted } from './executor.ts';
 import { mergeStatistics } from './fleet-statistics.ts';
-import { createQuerySources } from './query-sources.ts';
 import { NotSentError, openSession, type Session } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
@@ -249,4 +249,22 @@ function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session
   });
   replica.session = session;
   return session;
+}
+
+const queriesMax = 20_000;
+/** After this time, a query that was bound to another source is noticed. */
+const rememberedMs = 300_000;
+
+export interface QuerySources {
+  get(name: string): string | undefined;
+  set(name: string, sourceId: string): void;
+}
+
+/** `name` has the account and the query. */
+function createQuerySources(): QuerySources {
+  const sources = new LRUCache<string, string>({ max: queriesMax, ttl: rememberedMs, ttlResolution: 1_000 });
+  return {
+    get: (name) => sources.get(name),
+    set: (name, sourceId) => void sources.set(name, sourceId),
+  };
 }

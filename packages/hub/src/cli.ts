@@ -5,11 +5,11 @@
  */
 
 import type { Run } from '@datahub/cli/command';
-import { note, printJson } from '@datahub/cli/output';
+import { note, print, printJson } from '@datahub/cli/output';
 import { runCommandLine } from '@datahub/cli/run-command';
+import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { keyRuns } from './commands/keys.ts';
 import { findLocalHub } from './commands/locate-hub.ts';
-import { runSealingKeys } from './commands/sealing-keys.ts';
 import { runWhoami } from './commands/whoami.ts';
 
 /** A cancelled backup leaves no partial files. */
@@ -25,6 +25,12 @@ const runBackup: Run = async ({ positionals: [directory = ''], values }, context
     signal: cancelling.signal,
   };
   printJson(context, await takeBackup(context.env, options));
+};
+
+const runSealingKeys: Run = async (_input, context) => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  if (context.json) return printJson(context, { publicKey, privateKey });
+  print(context, `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`);
 };
 
 const { stdin, stdout, stderr, env } = process;

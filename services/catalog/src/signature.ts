@@ -134,7 +134,7 @@ export function stateOf(query: QueryDoc, described: SignatureDoc | null | undefi
   return state === 'broken' ? { state, problemJson } : { driftJson };
 }
 
-/** The most queries of a hub whose states are read. */
+/** Of a hub with more queries, the catalog reads the states of this many. */
 const statesMax = 10_000;
 
 /** Reads the signatures of the queries of a hub that have a state, by the id of the query. */

@@ -14,7 +14,7 @@ import { unseal } from './credentials/unseal.ts';
 import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
-import { AnswerStore } from './execution/cached/answer-store.ts';
+import { ResponseStore } from './execution/cached/response-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';
@@ -82,7 +82,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const { catalog } = deps;
   const definitions = openDefinitions(config, catalog);
   const dialFor = createDialFor(config, deps);
-  const answers = new AnswerStore({ bytesMax: config.cacheBytesMax });
+  const answers = new ResponseStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
   const connect = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
   const open = createOpen(connect, () => events);
@@ -94,7 +94,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     logger: deps.logger,
     poolStats: () => pools.stats,
     slotStats: () => book.stats,
-    answerStats: () => answers,
+    cacheStats: () => answers,
     connectionsMax: config.connections.connectionsMax,
     brokenQueries: () => drift?.broken ?? 0,
     statistics: createStatisticsRecorder(statistics),

@@ -11,7 +11,7 @@ import { type AccessDeps, authenticate } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency } from './http/idempotency.ts';
-import { createListener, createMalformedAnswer, listenerOptions } from './http/listener.ts';
+import { createListener, createMalformedResponse, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
@@ -35,7 +35,7 @@ import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, sendProblem } from './response/error-handler.ts';
-import type { AnswerSettings } from './response/streamed-answer.ts';
+import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
 import { type GatewayEvents, startSpan } from './telemetry/events.ts';
 import type { UsageCounter } from './telemetry/usage-counter.ts';
@@ -65,7 +65,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     connectionTimeout: 0,
     // A request on an open connection is answered during shutdown, and the connection is closed then.
     return503OnClosing: false,
-    clientErrorHandler: createMalformedAnswer(streaming),
+    clientErrorHandler: createMalformedResponse(streaming),
     requestTimeout: listenerOptions.requestTimeout,
     keepAliveTimeout: listenerOptions.keepAliveTimeout,
     routerOptions: { maxParamLength: 256 },
@@ -102,7 +102,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   });
 
   const targets = createQueryTargets(deps.upstreams.catalog);
-  const settings: AnswerSettings = {
+  const settings: ResponseSettings = {
     targets,
     stallTimeoutMs: config.stallTimeoutMs,
     idempotency: createIdempotency(deps.upstreams.catalog),
@@ -179,7 +179,7 @@ function registerV1(
     settings: { idempotency, compression, targets },
     config,
     deps,
-  }: { routes: Route[]; settings: AnswerSettings; config: GatewayConfig; deps: AppDeps },
+  }: { routes: Route[]; settings: ResponseSettings; config: GatewayConfig; deps: AppDeps },
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     // Answers belong to one account, and caches on the way ignore the header with the key.

@@ -1,10 +1,9 @@
 import { type Command, isSet } from '../command.ts';
 import { restoreDigits } from '../exact-numbers.ts';
-import { findHub } from '../hub.ts';
+import { findHub, type Hub } from '../hub.ts';
 import { note } from '../output.ts';
-import { knowsColumns, queriesOf, toTypeScript } from '../types/hub-module.ts';
+import { type HubDocument, knowsColumns, queriesOf, toTypeScript } from '../types/hub-module.ts';
 import { toPython } from '../types/python-module.ts';
-import { readDocument } from '../types/read-document.ts';
 
 export const types: Command = {
   name: 'types',
@@ -26,3 +25,21 @@ export const types: Command = {
     context.stdout.write(restoreDigits(write(hubId, pages)));
   },
 };
+
+const pageSize = 500;
+
+async function readDocument(hub: Hub, hubId: string): Promise<HubDocument[]> {
+  const pages: HubDocument[] = [];
+  for (;;) {
+    let total = 0;
+    const page: unknown = await hub.call('GET /v1/hubs/{hubId}/openapi.json', {
+      path: { hubId },
+      query: { offset: pages.length * pageSize, limit: pageSize },
+      onResponse: ({ headers }) => {
+        total = Number(headers.get('x-total-count') ?? 0);
+      },
+    });
+    pages.push(page as HubDocument);
+    if (pages.length * pageSize >= total) return pages;
+  }
+}

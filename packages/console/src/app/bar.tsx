@@ -1,11 +1,11 @@
 /** The bar at the top: where one is, search, theme, sign out. */
 
-import { useSignal } from '@preact/signals';
+import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { key, signOut } from '../api/session.ts';
-import { crumbs } from '../state/crumbs.ts';
-import { linkTo } from '../state/route.ts';
+import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
+import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
 import { Icon } from '../ui/icons.tsx';
 import { modifier } from '../ui/keyboard.ts';
 import { Menu } from '../ui/menu.tsx';
@@ -88,3 +88,35 @@ function Find() {
     </>
   );
 }
+
+const pages: Record<string, string> = {
+  'new-query': 'New query',
+  'new-source': 'New source',
+  'new-classifier': 'New classifier',
+  summary: 'Summaries',
+  statistics: 'Statistics',
+  keys: 'Keys',
+  audit: 'Audit',
+};
+
+const crumbs = computed((): { above: string[]; here: string } => {
+  const [area, , page, id] = route.value;
+  if (area === 'run') return { above: [], here: 'Run by id' };
+  if (area !== 'hub') return { above: [], here: 'Hubs' };
+  const label = hub.value?.label ?? 'Hub';
+  if (page === undefined) return { above: [], here: label };
+  const title = pages[page];
+  if (title !== undefined) return { above: [label], here: title };
+  if (page === 'classifier') {
+    const name = classifiers.value.find(({ classifierId }) => classifierId === id)?.name;
+    return { above: [label], here: name ?? 'Classifier' };
+  }
+  const named = findNode(id)?.node.label;
+  // The tree is still loading, or it has no such thing.
+  if (named === undefined) return { above: [], here: label };
+  return { above: [label, ...foldersAbove(id)], here: named };
+});
+
+effect(() => {
+  document.title = `${crumbs.value.here} · Data Hub`;
+});

@@ -5,13 +5,12 @@ import { useSignal } from '@preact/signals';
 import type { TreeNode } from '../api/types.ts';
 import { may } from '../state/permissions.ts';
 import { go, linkTo, route } from '../state/route.ts';
-import { category, classifiers, findNode, hubId, tree, treeProblem } from '../state/workspace.ts';
+import { category, classifiers, findNode, hub, hubId, hubs, tree, treeProblem } from '../state/workspace.ts';
 import { Icon, type IconName } from '../ui/icons.tsx';
 import { Menu, type MenuItem } from '../ui/menu.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Tree } from '../ui/tree/tree.tsx';
 import { type PendingDialog, TreeDialog } from '../ui/tree/tree-dialogs.tsx';
-import { HubSwitcher } from './hub-switcher.tsx';
 
 export function Side() {
   const asked = useSignal<PendingDialog | undefined>(undefined);
@@ -154,5 +153,29 @@ function SideLink({ to, icon, label }: { to: string[]; icon: IconName; label: st
         <span class="row-label">{label}</span>
       </a>
     </li>
+  );
+}
+
+function HubSwitcher() {
+  const active = (hubs.value ?? []).filter(({ archived }) => !archived);
+  const items = active.map(({ hubId: id, label }) => ({ label, run: () => go('hub', id) }));
+  return (
+    <div class="hub-switcher">
+      <a
+        class="hub-name"
+        href={hubId.value === undefined ? linkTo('hubs') : linkTo('hub', hubId.value)}
+        title="Overview of this hub"
+      >
+        <Icon name="hub" />
+        <span class="row-label">
+          {hub.value?.label ?? (hubId.value === undefined ? 'All hubs' : hubId.value)}
+        </span>
+      </a>
+      <Menu
+        label="Switch hub"
+        icon="down"
+        items={[...items.slice(0, 30), { label: 'All hubs …', run: () => go('hubs') }]}
+      />
+    </div>
   );
 }

@@ -1,6 +1,6 @@
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { Collection as MongodbCollection } from 'mongodb';
-import type { Shape } from '../collection-spec.ts';
-import { checkDeclared } from '../collection-spec.ts';
+import { checkDeclared, type Shape } from '../collection-spec.ts';
 import { encode, isAccountId, isId } from '../document.ts';
 import type { Collection, CompanionWrites, DeleteGuard, Doc } from '../document-store.ts';
 import { checkCount, checkFilter, checkStep } from '../filter.ts';
@@ -13,8 +13,8 @@ import {
   toSet,
   toTombstone,
 } from './documents.ts';
+import { isUnanswered } from './errors.ts';
 import type { Outboxes } from './outbox.ts';
-import { answered } from './repeats.ts';
 
 /** The most attempts at a change whose outbox others keep filling. */
 const outboxAttemptsMax = 20;
@@ -193,4 +193,23 @@ export function createWriting<T extends Doc>(target: Target) {
     },
     ...createBulkDeletes(target),
   } satisfies Partial<Collection<T>>;
+}
+
+/**
+ * @param work the write; rejects with the errors of the port
+ * @param again sends it again and determines the outcome of the first one; absent if that is impossible
+ */
+async function answered<R>(work: () => Promise<R>, again?: () => Promise<R>): Promise<R> {
+  try {
+    return await work();
+  } catch (err) {
+    if (!(err instanceof HubError) || !isUnanswered(err.cause)) throw err;
+    if (again === undefined) throw outcomeUnknown(err);
+  }
+  try {
+    return await again();
+  } catch (err) {
+    if (err instanceof HubError && err.code !== 'UNAVAILABLE') throw err;
+    throw outcomeUnknown(err);
+  }
 }

@@ -1,17 +1,11 @@
-import type { Shape } from '../collection-spec.ts';
-import { checkDeclared, checkOutbox } from '../collection-spec.ts';
-import type { Stored } from '../document.ts';
-import { encode, isAccountId, isId } from '../document.ts';
+import { checkDeclared, checkOutbox, type Shape } from '../collection-spec.ts';
+import { encode, isAccountId, isId, type Stored } from '../document.ts';
 import type { Collection, CompanionWrite, CompanionWrites, Doc, Scalar } from '../document-store.ts';
-import { checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
+import { type CheckedFilter, checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
 import type { Commits } from './commits.ts';
-import type { Counts } from './counts.ts';
-import { createCounts } from './counts.ts';
 import { fromSqlite, unavailable } from './errors.ts';
-import type { Prepare } from './reads.ts';
-import { createReads } from './reads.ts';
-import type { Writes } from './writes.ts';
-import { createWrites } from './writes.ts';
+import { createReads, type Prepare } from './reads.ts';
+import { createWrites, type Writes } from './writes.ts';
 
 interface Context {
   prepare: Prepare;
@@ -172,4 +166,63 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
       });
     },
   } satisfies Partial<Collection<T>>;
+}
+
+/** Smaller counts are not cached: counting index entries costs less than keeping them current. */
+const cachedMin = 1_000;
+/** How many filters are cached for one account, and for how many accounts. */
+const filtersMax = 32;
+const accountsMax = 1_000;
+
+interface Count {
+  where: { at: number; value: Scalar }[];
+  count: number;
+}
+
+/**
+ * Caches large counts and keeps them current, because counting a million index entries takes tens of milliseconds and lists
+ * return their total on every page. Correct only if one process makes all changes and reports each of them.
+ */
+interface Counts {
+  /** The cached count, or the result of `work`. */
+  read(filter: CheckedFilter, work: () => number): number;
+  /** Whether `changed` needs the old fields of this account's documents. */
+  keeps(accountId: string): boolean;
+  /** A document was added (`by` 1) or removed (-1). `fields` are in the order of `shape.fields`. */
+  changed(accountId: string, fields: readonly Scalar[], by: 1 | -1): void;
+  forget(accountId?: string): void;
+}
+
+function createCounts(shape: Shape): Counts {
+  const accounts = new Map<string, Map<string, Count>>();
+
+  function keep(filter: CheckedFilter, count: number): void {
+    const counts = accounts.get(filter.accountId) ?? new Map<string, Count>();
+    if (counts.size >= filtersMax) counts.clear();
+    if (accounts.size >= accountsMax) accounts.clear();
+    const where = filter.where.map(({ name, value }) => ({ at: shape.fields.indexOf(name), value }));
+    counts.set(JSON.stringify(filter.where), { where, count });
+    accounts.set(filter.accountId, counts);
+  }
+
+  return {
+    read(filter, work) {
+      const counts = accounts.get(filter.accountId);
+      const known = counts?.get(JSON.stringify(filter.where));
+      if (known !== undefined) return known.count;
+      const count = work();
+      if (count >= cachedMin) keep(filter, count);
+      return count;
+    },
+    keeps: (accountId) => accounts.has(accountId),
+    changed(accountId, fields, by) {
+      for (const entry of accounts.get(accountId)?.values() ?? []) {
+        if (entry.where.every(({ at, value }) => fields[at] === value)) entry.count += by;
+      }
+    },
+    forget(accountId) {
+      if (accountId === undefined) accounts.clear();
+      else accounts.delete(accountId);
+    },
+  };
 }

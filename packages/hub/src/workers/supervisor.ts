@@ -6,11 +6,14 @@
 
 import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createClosers } from '@datahub/service-kit/closers';
 import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import type { Environment } from '@datahub/service-kit/settings/settings';
+import { cannotListen } from '@datahub/service-kit/settings/start-failure';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';
@@ -19,7 +22,6 @@ import { storeUrl, urlOf } from '../access.ts';
 import { readHubSettings } from '../hub-settings.ts';
 import { startProgram } from '../processes.ts';
 import { loadSealingKeys } from '../sealing-keys.ts';
-import { requireFreePort } from './free-port.ts';
 import { type KeptProcess, keepRunning } from './kept-process.ts';
 import { createMetricSums, type MetricSums } from './metric-sums.ts';
 import { planProcesses } from './plan.ts';
@@ -97,4 +99,16 @@ function createReader(sums: MetricSums, processes: ReadonlyMap<string, KeptProce
     sums.read('supervisor', await own.metrics());
     return sums.render();
   };
+}
+
+/** Returns the port, or a free one for port 0. */
+async function requireFreePort(host: string, port: number): Promise<number> {
+  const server = createServer().listen(port, host);
+  await once(server, 'listening').catch((err) => {
+    throw cannotListen('PORT', err);
+  });
+  const { port: free } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return free;
 }

@@ -1,11 +1,11 @@
 /** Retries failed cleanup, and deletes expired documents: stored responses, rate windows, old audit entries. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turnEnd } from 'node:timers/promises';
+import type { Collection, Doc, Position } from '@datahub/document-store';
 import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
 import type { Leftovers } from './deletion-sweep.ts';
-import { largestAccounts } from './largest-accounts.ts';
 
 /** Uses are counted in intervals of this length; an entry has the time at which its interval began. */
 export const countedMs = 3_600_000;
@@ -91,4 +91,47 @@ export async function logLargestAccountsIfFull(
     const accounts = await largestAccounts(store, closed);
     logger.error({ event: 'store.full', accounts }, 'the store is full; these accounts take the most of it');
   }
+}
+
+export interface Share {
+  accountId: string;
+  bytes: number;
+}
+
+const pageSize = 50;
+const namedMax = 5;
+/** Documents that were not read by then are not counted. */
+const tookMaxMs = 30_000;
+
+/** The largest accounts, largest first. Yields to other work between pages. */
+async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promise<Share[]> {
+  const { hubs, folders, sources, queries, queryVersions, signatures, operations, audit } = store;
+  const stopAt = performance.now() + tookMaxMs;
+  const bytes = new Map<string, number>();
+  const count = async <T extends Doc>(collection: Collection<T>) => {
+    let after: Position | undefined;
+    while (!closed.aborted && performance.now() < stopAt) {
+      const page = await collection.scan({ after, limit: pageSize });
+      for (const doc of page) bytes.set(doc.accountId, (bytes.get(doc.accountId) ?? 0) + sizeOf(doc));
+      const last = page.at(-1);
+      if (last === undefined || page.length < pageSize) return;
+      after = { accountId: last.accountId, id: last.id };
+      await turnEnd();
+    }
+  };
+  await count(operations);
+  await count(queries);
+  await count(queryVersions);
+  await count(signatures);
+  await count(sources);
+  await count(hubs);
+  await count(folders);
+  await count(audit);
+  const shares = [...bytes].map(([accountId, taken]) => ({ accountId, bytes: taken }));
+  return shares.toSorted((a, b) => b.bytes - a.bytes).slice(0, namedMax);
+}
+
+function sizeOf(doc: Doc & { answer?: Uint8Array }): number {
+  const { answer, ...rest } = doc;
+  return Buffer.byteLength(JSON.stringify(rest)) + (answer?.byteLength ?? 0);
 }

@@ -165,7 +165,7 @@ interface Entry {
   renewAt: number;
   /** This and `staleEndsAt` count from when the request was sent. */
   readonly leaseEndsAt: number;
-  /** When the definition may no longer be used although the catalog is down. */
+  /** From then on the definition is not used, even if the catalog is down. */
   readonly staleEndsAt: number;
   renewing: boolean;
 }

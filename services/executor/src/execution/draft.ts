@@ -2,12 +2,13 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import { isGranted } from '@datahub/contract/scopes';
+import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Draft, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, type QueryDefinition, toQueryDefinition } from '../definitions/definition.ts';
-import { createPlanWriter } from '../result/plan-writer.ts';
+import type { ResponseWriter } from '../result/response.ts';
 import type { Execution } from './execution-state.ts';
 import { type PreparedQuery, refusedOption } from './prepare.ts';
 import { runOn, type StatementRun } from './run-statement.ts';
@@ -78,4 +79,42 @@ export async function runDraft(execution: Execution, run: StatementRun, draft: D
     options: { statementTimeoutMs },
     deps: { ...run.deps, createWriter: ({ reply }) => createPlanWriter(reply, { isJson }) },
   });
+}
+
+const planBytesMax = 4 * 1_048_576;
+const chunkBytesMax = 262_144;
+
+/** `isJson` is false for a plan that is plain text, which becomes a JSON string. */
+function createPlanWriter(reply: ExecutionReply, { isJson }: { isJson: boolean }): ResponseWriter {
+  let lines: Buffer[] = [];
+  let bytes = 0;
+  return {
+    takesDocuments: false,
+    takesBinary: false,
+    rowCount: 0,
+    truncated: false,
+    full: false,
+    onDrain: () => {},
+    begin: () => {},
+    row: (source, offsets) => {
+      const [start = 0, end = 0] = offsets;
+      bytes += end - start;
+      if (bytes > planBytesMax)
+        throw new HubError('LIMIT_EXCEEDED', 'The plan of this query is larger than 4 MiB.', {
+          retryable: false,
+        });
+      // The database's buffer is used again for the next rows.
+      lines.push(Buffer.from(source.subarray(start, end)));
+    },
+    document: () => {},
+    abandon: () => {
+      lines = [];
+    },
+    finish: () => {
+      const text = lines.join('\n');
+      const body = Buffer.from(`{"plan":${isJson ? text : JSON.stringify(text)}}`);
+      for (let at = 0; at < body.length; at += chunkBytesMax)
+        reply.chunk(body.subarray(at, at + chunkBytesMax), at + chunkBytesMax >= body.length);
+    },
+  };
 }

@@ -8,8 +8,8 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
-import type { AnswerStore } from './cached/answer-store.ts';
 import { CachedExecution, type CacheEvents, isCacheable } from './cached/cached-execution.ts';
+import type { ResponseStore } from './cached/response-store.ts';
 import { draftTimeoutMs, requireMayTry, resolveDraft, runDraft } from './draft.ts';
 import { toFailure } from './execution-error.ts';
 import { Execution } from './execution-state.ts';
@@ -35,7 +35,7 @@ export interface ExecuteDeps extends RunDeps {
   compile: CompileQuery;
   limits: ExecutionLimits;
   /** The cached answers of queries that have a cache. */
-  answers: AnswerStore;
+  answers: ResponseStore;
   events: CacheEvents & {
     failed(execution: Execution, err: HubError): void;
   };

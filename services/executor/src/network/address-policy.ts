@@ -5,7 +5,6 @@
 
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { isAddressRange } from '@datahub/service-kit/address-range';
-import { globalUnicastV6, type RangeClass, specialRanges } from './reserved-ranges.ts';
 
 export interface AddressPolicySettings {
   /** True by default in the one-process hub, which runs on the user's own machine. */
@@ -150,3 +149,47 @@ export function faultOfEntry(entry: string): string | undefined {
   }
   return isAddressRange(entry) ? undefined : `${entry} has no valid prefix length.`;
 }
+
+/** `never` cannot be allowed by any setting; `loopback` and `private` can. */
+type RangeClass = 'never' | 'loopback' | 'private';
+
+/** The first range that contains an address decides. */
+const specialRanges: readonly (readonly [cidr: string, rangeClass: RangeClass])[] = [
+  // Metadata services in ranges that settings can allow: Alibaba, Azure's wire server, AWS, Google, Oracle, Scaleway.
+  ['100.100.100.200/32', 'never'],
+  ['168.63.129.16/32', 'never'],
+  ['fd00:ec2::/32', 'never'],
+  ['fd20:ce::254/128', 'never'],
+  ['fd00:c1::a9fe:a9fe/128', 'never'],
+  ['fd00:42::42/128', 'never'],
+
+  ['127.0.0.0/8', 'loopback'],
+  ['::1/128', 'loopback'],
+
+  ['10.0.0.0/8', 'private'],
+  ['172.16.0.0/12', 'private'],
+  ['192.168.0.0/16', 'private'],
+  ['100.64.0.0/10', 'private'],
+  ['fc00::/7', 'private'],
+
+  // This network, link-local, protocol assignments, documentation, the 6to4 relay, benchmarks, multicast, reserved.
+  ['0.0.0.0/8', 'never'],
+  ['169.254.0.0/16', 'never'],
+  ['192.0.0.0/24', 'never'],
+  ['192.0.2.0/24', 'never'],
+  ['192.88.99.0/24', 'never'],
+  ['198.18.0.0/15', 'never'],
+  ['198.51.100.0/24', 'never'],
+  ['203.0.113.0/24', 'never'],
+  ['224.0.0.0/4', 'never'],
+  ['240.0.0.0/4', 'never'],
+
+  // Inside 2000::/3 but not plain unicast: Teredo and its neighbours, documentation, 6to4.
+  ['2001::/23', 'never'],
+  ['2001:db8::/32', 'never'],
+  ['2002::/16', 'never'],
+  ['3fff::/20', 'never'],
+];
+
+/** The only IPv6 range with global unicast addresses. Compatible, NAT64, link-local, multicast and others are outside of it. */
+const globalUnicastV6 = '2000::/3';

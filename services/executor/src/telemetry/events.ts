@@ -12,8 +12,8 @@ import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { AnswerStore } from '../execution/cached/answer-store.ts';
 import type { CacheEvents } from '../execution/cached/cached-execution.ts';
+import type { ResponseStore } from '../execution/cached/response-store.ts';
 import type { Execution } from '../execution/execution-state.ts';
 import type { PoolStats } from '../pool/pool-types.ts';
 import type { SlotStats } from '../slots/slot-book.ts';
@@ -41,7 +41,7 @@ export interface EventsOptions {
   /** The slots of connections. Called for each scrape. */
   slotStats: () => SlotStats;
   /** The figures of the result cache. Called for each scrape. */
-  answerStats: () => AnswerStats;
+  cacheStats: () => CacheStats;
   /** Of all sources together. */
   connectionsMax: number;
   /** The queries that their sources reject. Called for each scrape. */
@@ -55,7 +55,7 @@ export interface EventsOptions {
 const engineOf = ({ query }: Execution): string => query?.source.engine ?? 'unknown';
 
 export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
-  const { logger, poolStats, answerStats, slowMs, tracing, statistics, connectionsMax } = options;
+  const { logger, poolStats, cacheStats, slowMs, tracing, statistics, connectionsMax } = options;
   const metrics = createMetrics();
   return {
     executed: (execution) => {
@@ -121,7 +121,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
       logger.error(members, 'a call failed unexpectedly');
     },
 
-    metrics: () => metrics.render({ ...poolStats(), connectionsMax }, answerStats()) + renderOthers(options),
+    metrics: () => metrics.render({ ...poolStats(), connectionsMax }, cacheStats()) + renderOthers(options),
   };
 }
 
@@ -182,7 +182,7 @@ function createAnswered(metrics: Metrics, statistics: StatisticsRecorder): Cache
   };
 }
 
-type AnswerStats = Pick<AnswerStore, 'size' | 'bytes'>;
+type CacheStats = Pick<ResponseStore, 'size' | 'bytes'>;
 
 const cacheOutcomes: Record<CacheInfo['outcome'], string> = {
   [CacheOutcome.OUTCOME_UNSPECIFIED]: 'unknown',
@@ -203,7 +203,7 @@ interface Metrics {
   connected(engine: string, code: string): void;
   /** Counts a look-up in the result cache. */
   looked(outcome: string): void;
-  render(pools: PoolStats & { pools: number; connectionsMax: number }, answers: AnswerStats): string;
+  render(pools: PoolStats & { pools: number; connectionsMax: number }, answers: CacheStats): string;
 }
 
 function createMetrics(): Metrics {

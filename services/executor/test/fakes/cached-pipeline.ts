@@ -6,7 +6,7 @@ import { type CacheInfo, type ExecuteRequest, Format } from '@datahub/proto/exec
 import { CallStop, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import { AnswerStore } from '../../src/execution/cached/answer-store.ts';
+import { ResponseStore } from '../../src/execution/cached/response-store.ts';
 import { createExecute, type ExecuteDeps } from '../../src/execution/execute.ts';
 import { compileQuery } from '../../src/execution/prepare.ts';
 import type { Pool } from '../../src/pool/pool.ts';
@@ -65,7 +65,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
   const now = () => clock.now;
   const pending = new Set<Pending>();
   const callers = new WeakSet<CallStop>();
-  const answers = new AnswerStore({ bytesMax });
+  const answers = new ResponseStore({ bytesMax });
 
   const execute = createExecute({
     catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },

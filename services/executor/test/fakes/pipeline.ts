@@ -7,7 +7,7 @@ import { type CallContext, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { vi } from 'vitest';
 import type { QueryDefinition, SourceDefinition } from '../../src/definitions/definition.ts';
-import { AnswerStore } from '../../src/execution/cached/answer-store.ts';
+import { ResponseStore } from '../../src/execution/cached/response-store.ts';
 import { createExecute } from '../../src/execution/execute.ts';
 import type { CompileQuery, PreparedQuery } from '../../src/execution/prepare.ts';
 import { defaultBreakerSettings } from '../../src/pool/circuit-breaker.ts';
@@ -160,7 +160,7 @@ export function setupExecute({
       finish: () => void reply.chunk(Buffer.from('end')),
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },
-    answers: new AnswerStore({ bytesMax: 1_048_576 }),
+    answers: new ResponseStore({ bytesMax: 1_048_576 }),
     events,
     now: () => performance.now(),
     deadlines: new Deadlines(),

@@ -21,7 +21,7 @@ function setup(level = 'debug') {
       logger,
       poolStats,
       slotStats: () => ({ held: 4, used: 3, waiting: 2, expirations: 1 }),
-      answerStats: () => ({ size: 6, bytes: 7 }),
+      cacheStats: () => ({ size: 6, bytes: 7 }),
       connectionsMax: 200,
       statistics: { executed: () => {}, failed: () => {}, answered: () => {}, ended: () => {} },
       slowMs: 1_000,

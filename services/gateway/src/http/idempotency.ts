@@ -15,7 +15,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
 import { validationError } from './request-error.ts';
 
-export interface FinishedAnswer {
+export interface FinishedResponse {
   payload: unknown;
   /** The reason why the answer is not stored, shown to a client that repeats the request. */
   unstored?: string | undefined;
@@ -25,12 +25,12 @@ export interface Idempotency {
   /** Call this before the operation. Resolves to true if it has sent the first answer again. */
   begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Call this after the operation. Stores the answer, or frees the key if nothing was changed. */
-  finish(request: FastifyRequest, reply: FastifyReply, answer: FinishedAnswer): Promise<void>;
+  finish(request: FastifyRequest, reply: FastifyReply, answer: FinishedResponse): Promise<void>;
 }
 
 const keyShape = /^[\x21-\x7e]{1,255}$/;
 /** A larger answer is not stored. */
-export const answerBytesMax = 65_536;
+export const responseBytesMax = 65_536;
 const finishTimeoutMs = 5_000;
 /** After these failures it is unknown whether the operation was carried out. */
 const unknownCodes = new Set(['OUTCOME_UNKNOWN', 'SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
@@ -143,7 +143,7 @@ function conflict(message: string): HubError {
 function outcomeOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { payload, unstored = 'The answer was too large to be stored.' }: FinishedAnswer,
+  { payload, unstored = 'The answer was too large to be stored.' }: FinishedResponse,
 ) {
   const status = reply.statusCode;
   const nothing = {
@@ -159,7 +159,7 @@ function outcomeOf(
     const unknown = unknownCodes.has(request.failedWith);
     return { status: unknown ? status : 0, ...nothing, unknown };
   }
-  if (request.context.route?.secretAnswer) {
+  if (request.context.route?.secretResponse) {
     return {
       status,
       ...nothing,
@@ -168,7 +168,7 @@ function outcomeOf(
   }
   const body =
     typeof payload === 'string' ? Buffer.from(payload) : payload instanceof Buffer ? payload : undefined;
-  if (body === undefined || body.length > answerBytesMax) {
+  if (body === undefined || body.length > responseBytesMax) {
     return { status, ...nothing, note: `The request was carried out. ${unstored}` };
   }
   return {

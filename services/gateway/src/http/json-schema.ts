@@ -30,7 +30,7 @@ export const object = <const P extends Members, const R extends keyof P & string
   }) as const;
 
 /** The schema of an answer: all members are required, except those named in `optional`. */
-export function answer<const P extends Members, const O extends keyof P & string = never>(
+export function record<const P extends Members, const O extends keyof P & string = never>(
   properties: P,
   optional: readonly O[] = [],
 ) {
@@ -80,7 +80,7 @@ export const signedIn = { ...count, description: 'An estimate of the number of s
 export const day = { type: 'string', format: 'date' } as const;
 export const time = { type: 'string', format: 'date-time' } as const;
 export const timeOrNull = { type: ['string', 'null'], format: 'date-time' } as const;
-export const nothing = answer({});
+export const nothing = record({});
 
 export const toTimestamp = (date: Date | undefined): string | null => date?.toISOString() ?? null;
 

@@ -90,7 +90,7 @@ const refusals = new Map<string | undefined, Refusal>([
  * For `clientError`: answers with a problem if the socket is writable, then closes the connection. The request timeout
  * does not apply to the sockets in `streaming`. Node raises it once for each request.
  */
-export function createMalformedAnswer(streaming: WeakSet<Socket>) {
+export function createMalformedResponse(streaming: WeakSet<Socket>) {
   return (cause: Error & { code?: string }, socket: Socket): void => {
     if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streaming.has(socket)) return;
     if (cause.code === 'ECONNRESET' || socket.destroyed) return;

@@ -55,8 +55,8 @@ interface RouteMembers {
   scope: RouteScope | undefined;
   summary: string;
   handler: Handler;
-  /** The body of the answer with 200. */
-  answer: object;
+  /** The schema of the body with 200. */
+  response: object;
   body?: object;
   /** The complete schema, if the handler validates a part of the body itself. */
   documented?: object;
@@ -85,7 +85,7 @@ interface RouteMembers {
   /** Pointers into the body for fields of the call whose place differs there. */
   pointers?: (body: unknown) => FieldPointers;
   /** True if the answer has a secret, which is shown once and never stored. */
-  secretAnswer?: boolean;
+  secretResponse?: boolean;
 }
 
 /** The body of routes that read no member. They refuse every member instead of ignoring it. */

@@ -1,6 +1,7 @@
 /** Runs a tool through the same calls of services as its route of REST. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
+import type { CallStop } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../http/json-body.ts';
@@ -8,11 +9,11 @@ import { validationError } from '../http/request-error.ts';
 import { contextRule } from '../resources/classifiers/examples.ts';
 import { toOutcome } from '../resources/execute.ts';
 import { toDocuments } from '../resources/summarize.ts';
-import type { AnswerSettings } from '../response/streamed-answer.ts';
-import { executeInto, stoppable } from '../rows/stoppable.ts';
+import type { ResponseSettings } from '../response/streamed-response.ts';
+import { RecordSplitter } from '../rows/records.ts';
+import { executeInto, stoppable, type WorkingReply } from '../rows/stoppable.ts';
 import { isRefused } from '../telemetry/usage-counter.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { BoundedRows } from './bounded-rows.ts';
 import type { AgentTool } from './tools.ts';
 
 export interface ToolResult {
@@ -59,7 +60,7 @@ export function callTool(tool: AgentTool, call: ToolCall): Promise<ToolResult> {
 export function toFailure(
   err: unknown,
   request: FastifyRequest,
-  { settings, argumentsAt }: { settings: AnswerSettings; argumentsAt: string },
+  { settings, argumentsAt }: { settings: ResponseSettings; argumentsAt: string },
 ): ToolResult {
   if (isRefused(toHubError(err))) request.use = undefined;
   const { code, detail, errors, retryable, sql } = settings.failMidway(err, request);
@@ -150,4 +151,67 @@ async function summarize({ request, values, upstreams: { ml } }: ToolCall): Prom
   const call = { documents: toDocuments(texts), sentences: sentences as number | undefined };
   const { generated } = await ml.summarize(call, request.context);
   return toData(JSON.stringify({ summary: generated }));
+}
+
+/** Receives an execution's rows in NDJSON, and keeps their texts, which have all digits of numbers. */
+class BoundedRows implements WorkingReply {
+  readonly rows: string[] = [];
+  /** True if there are more rows. */
+  isTruncated = false;
+  /** The reason of the stop if the rows are full. */
+  readonly full = new HubError('CANCELLED', 'The result of the tool is full.');
+  readonly #stop: CallStop | undefined;
+  readonly #bytesMax: number;
+  readonly #splitter: RecordSplitter;
+  #bytes = 0;
+  /** The last row, which may be the mark of truncation. */
+  #last: string | undefined;
+
+  /** Without `stop` the execution continues and further rows are dropped, so that a write is not interrupted. */
+  constructor({ bytesMax, stop }: { bytesMax: number; stop: CallStop | undefined }) {
+    this.#bytesMax = bytesMax;
+    this.#stop = stop;
+    this.#splitter = new RecordSplitter({ isCsv: false, bytesMax });
+  }
+
+  chunk(bytes: Buffer): boolean {
+    if (this.#isFull) return true;
+    for (const { text } of this.#splitter.push(bytes)) {
+      this.#addLast();
+      this.#last = text;
+      if (text === undefined) this.#close();
+      if (this.#isFull) break;
+    }
+    return true;
+  }
+
+  /** Rows are never refused, so there is nothing to wait for. */
+  onDrain(): void {}
+
+  truncated(): void {
+    this.isTruncated = true;
+  }
+
+  async finish(): Promise<void> {
+    if (!this.isTruncated) this.#addLast();
+  }
+
+  get #isFull(): boolean {
+    return this.#bytes > this.#bytesMax;
+  }
+
+  #addLast(): void {
+    if (this.#last === undefined) return;
+    // The result is a string in a JSON message, where quotes take two bytes.
+    this.#bytes += Buffer.byteLength(JSON.stringify(this.#last)) + 1;
+    if (this.#isFull) this.#close();
+    else this.rows.push(this.#last);
+    this.#last = undefined;
+  }
+
+  #close(): void {
+    this.#bytes = Number.POSITIVE_INFINITY;
+    this.isTruncated = true;
+    this.#stop?.abort(this.full);
+  }
 }

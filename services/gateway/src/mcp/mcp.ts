@@ -5,13 +5,13 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { Handler, Route } from '../http/route.ts';
-import type { AnswerSettings } from '../response/streamed-answer.ts';
+import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createToolServer, type Sdk } from './tool-server.ts';
 
 export interface McpOptions {
   upstreams: Upstreams;
-  settings: AnswerSettings;
+  settings: ResponseSettings;
   publicOrigin: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function createMcpRoute(options: McpOptions): Route {
     body: message,
     reads: true,
     bearer: true,
-    answer: message,
+    response: message,
     handler: createMcpHandler(options),
   };
 }

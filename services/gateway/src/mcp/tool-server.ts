@@ -3,7 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Server, Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import type { AnswerSettings } from '../response/streamed-answer.ts';
+import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { callTool, type ToolResult, toData, toFailure } from './call-tool.ts';
 import { type AgentTool, defineTool, listTools, metaNames } from './tools.ts';
@@ -13,7 +13,7 @@ export type Sdk = typeof import('@modelcontextprotocol/server');
 export interface ToolServerOptions {
   request: FastifyRequest;
   upstreams: Upstreams;
-  settings: AnswerSettings;
+  settings: ResponseSettings;
   /** The origin of the hub in links. */
   origin: string;
 }

@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
 import { validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
-import { AnnotatedReply } from '../response/annotated-reply.ts';
+import { AnnotatedReply } from '../response/annotated-response.ts';
 import type { Label } from '../response/annotation-batch.ts';
 import { repeated } from '../rows/repeated.ts';
 import { executeInto, stoppable } from '../rows/stoppable.ts';

@@ -2,10 +2,10 @@
 
 import type { AuditEntry } from '@datahub/proto/catalog/v1/catalog';
 import {
-  answer,
   count,
   type FromSchema,
   list,
+  record,
   text,
   textOrNull,
   time,
@@ -19,13 +19,13 @@ import type { ResourceDeps } from './resource-deps.ts';
 export function auditRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], answer: auditEntries, handler: createAuditHandler(deps) },
+    { method: 'GET', path: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'action'], response: auditEntries, handler: createAuditHandler(deps) },
   ];
 }
 
 const paging = { limitDefault: 100, limitMax: 1_000 };
 
-const auditEntry = answer({
+const auditEntry = record({
   entryId: text,
   at: time,
   keyId: text,

@@ -15,7 +15,7 @@ import {
   tlsModes,
 } from '@datahub/contract/source-settings';
 import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
-import { answer, count, type FromSchema, list, object, orNull, text } from '../http/json-schema.ts';
+import { count, type FromSchema, list, object, orNull, record, text } from '../http/json-schema.ts';
 
 const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limits.hostLength.max } as const;
 const port = { type: 'integer', minimum: limits.port.min, maximum: limits.port.max } as const;
@@ -103,11 +103,11 @@ export const createSettings: typeof required = {
 };
 export const updateSettings = object(members);
 
-const tls = answer({ mode: text, ca: text, cert: text, key: text }, ['ca', 'cert', 'key']);
-const pool = answer({ max: count, idleTimeoutMs: count }, ['max', 'idleTimeoutMs']);
+const tls = record({ mode: text, ca: text, cert: text, key: text }, ['ca', 'cert', 'key']);
+const pool = record({ max: count, idleTimeoutMs: count }, ['max', 'idleTimeoutMs']);
 const serverAnswers = {
   authSource: text,
-  hosts: list(answer({ host: text, port: count })),
+  hosts: list(record({ host: text, port: count })),
   srv: { type: 'boolean' },
   replicaSet: text,
   readPreference: text,
@@ -116,7 +116,7 @@ const serverAnswers = {
   targetSessionAttrs: text,
   statementComments: text,
 } as const satisfies Record<ServerSetting, object>;
-export const connectionSettings = answer(
+export const connectionSettings = record(
   {
     host: text,
     port: count,
@@ -127,7 +127,7 @@ export const connectionSettings = answer(
     pool,
     statementTimeoutMs: count,
     ...serverAnswers,
-    passwordFrom: answer({ kind: text, region: text }),
+    passwordFrom: record({ kind: text, region: text }),
   },
   ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom'],
 );

@@ -6,14 +6,14 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../http/json-body.ts';
-import { answer, count, type FromSchema, id, list, object, queryPath, text } from '../http/json-schema.ts';
+import { count, type FromSchema, id, list, object, queryPath, record, text } from '../http/json-schema.ts';
 import { dataOptions, readDataQuery } from '../http/query-form.ts';
 import type { FieldPointers } from '../http/request-error.ts';
 import { anyParameter, type Handler, type Route } from '../http/route.ts';
 import { readCacheRequest } from '../response/cache-headers.ts';
 import { addVary } from '../response/compression.ts';
 import { chooseFormat } from '../response/format.ts';
-import { StreamedAnswer } from '../response/streamed-answer.ts';
+import { StreamedResponse } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { annotateOption, executeAnnotated } from './annotate.ts';
 import type { ResourceDeps } from './resource-deps.ts';
@@ -21,9 +21,9 @@ import type { ResourceDeps } from './resource-deps.ts';
 export function executionRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/queries/execute', reference: true, scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: executeBody, executes: true, compressed: true, answer: execution, handler: createExecuteHandler(deps) },
-    { method: 'GET', path: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, answer: execution, handler: createDataHandler(deps) },
-    { method: 'GET', path: '/v1/hubs/:hubId/data/*', scope: 'queries:execute', summary: 'Execute a query that reads, by its path', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, answer: execution, handler: createDataHandler(deps) },
+    { method: 'POST', path: '/v1/queries/execute', reference: true, scope: 'queries:execute', summary: 'Execute a query', audit: 'query.execute', body: executeBody, executes: true, compressed: true, response: execution, handler: createExecuteHandler(deps) },
+    { method: 'GET', path: '/v1/queries/:queryId/data', scope: 'queries:execute', summary: 'Execute a query that reads', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, response: execution, handler: createDataHandler(deps) },
+    { method: 'GET', path: '/v1/hubs/:hubId/data/*', scope: 'queries:execute', summary: 'Execute a query that reads, by its path', audit: 'query.execute', query: [...dataOptions, anyParameter], executes: true, pointers: dataPointers, compressed: true, response: execution, handler: createDataHandler(deps) },
   ];
 }
 
@@ -54,12 +54,12 @@ export const executeBody = object({
 type ExecuteBody = FromSchema<typeof executeBody>;
 
 /** The answer in `application/json`. The other formats contain only the rows. */
-export const execution = answer(
+export const execution = record(
   {
     data: list({ type: 'object' }),
     truncated: { const: true },
-    meta: answer({
-      columns: list(answer({ name: text, type: text })),
+    meta: record({
+      columns: list(record({ name: text, type: text })),
       rowCount: count,
       durationMs: { type: 'number' },
       queueMs: { type: 'number' },
@@ -75,7 +75,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const format = chooseFormat(request.headers.accept);
-    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const answer = new StreamedResponse(request, reply, { settings, format });
     const execution = {
       contextJson: contextJson(request, body),
       options: body.options === undefined ? noOptions : toOptions(body.options),
@@ -102,7 +102,7 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
   return async (request, reply) => {
     const { values, options } = readDataQuery(request);
     const format = chooseFormat(request.headers.accept);
-    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const answer = new StreamedResponse(request, reply, { settings, format });
     const checkOnly = request.method === 'HEAD';
     const execution = {
       contextJson: '',

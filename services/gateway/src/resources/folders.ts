@@ -3,7 +3,7 @@
 import type { Folder } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
-import { answer, type FromSchema, id, label, nothing, object, readOnly, text } from '../http/json-schema.ts';
+import { type FromSchema, id, label, nothing, object, readOnly, record, text } from '../http/json-schema.ts';
 import { setVersion } from '../http/request-context.ts';
 import { type Handler, type Route, required } from '../http/route.ts';
 import type { ResourceDeps } from './resource-deps.ts';
@@ -12,9 +12,9 @@ export function folderRoutes(deps: ResourceDeps): Route[] {
   const handlers = createFolderHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', audit: 'by catalog', body: createFolderBody, settledBy: 'audit', answer: folder, handler: handlers.create },
-    { method: 'PUT', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', audit: 'by catalog', body: updateFolderBody, versioned: true, answer: folder, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
+    { method: 'POST', path: '/v1/hubs/:hubId/folders', scope: 'hubs:write', summary: 'Create a folder', audit: 'by catalog', body: createFolderBody, settledBy: 'audit', response: folder, handler: handlers.create },
+    { method: 'PUT', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Rename or move a folder', audit: 'by catalog', body: updateFolderBody, versioned: true, response: folder, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/folders/:nodeId', scope: 'hubs:write', summary: 'Delete an empty folder', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
   ];
 }
 
@@ -26,7 +26,7 @@ const members = {
 export const createFolderBody = object(members, ['label']);
 export const updateFolderBody = object(members);
 
-export const folder = answer({
+export const folder = record({
   hubId: text,
   nodeId: text,
   parentNodeId: text,

@@ -4,7 +4,6 @@ import type { Hub, Node } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
-  answer,
   createdAtOf,
   type FromSchema,
   hubPath,
@@ -14,6 +13,7 @@ import {
   object,
   orNull,
   readOnly,
+  record,
   text,
   textOrNull,
   time,
@@ -30,14 +30,14 @@ export function hubRoutes(deps: ResourceDeps): Route[] {
   const handlers = createHubHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/hubs', reference: true, scope: 'hubs:write', summary: 'Create a hub', audit: 'by catalog', body: hubBody, settledBy: 'audit', answer: hub, handler: handlers.create },
-    { method: 'GET', path: '/v1/hubs', reference: true, scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], answer: hubs, handler: handlers.list },
-    { method: 'GET', path: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', answer: hub, handler: handlers.get },
-    { method: 'PUT', path: '/v1/hubs/:hubId', reference: true, scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubBody, versioned: true, answer: nothing, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, answer: nothing, handler: handlers.remove },
-    { method: 'GET', path: '/v1/hubs/:hubId/contents', reference: true, scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, answer: node, handler: handlers.contents },
-    { method: 'POST', path: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hub, handler: handlers.archive },
-    { method: 'POST', path: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', answer: hub, handler: handlers.unarchive },
+    { method: 'POST', path: '/v1/hubs', reference: true, scope: 'hubs:write', summary: 'Create a hub', audit: 'by catalog', body: hubBody, settledBy: 'audit', response: hub, handler: handlers.create },
+    { method: 'GET', path: '/v1/hubs', reference: true, scope: 'hubs:read', summary: 'List hubs', query: [...paged, 'archived'], response: hubs, handler: handlers.list },
+    { method: 'GET', path: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', response: hub, handler: handlers.get },
+    { method: 'PUT', path: '/v1/hubs/:hubId', reference: true, scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubBody, versioned: true, response: nothing, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, response: nothing, handler: handlers.remove },
+    { method: 'GET', path: '/v1/hubs/:hubId/contents', reference: true, scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, response: node, handler: handlers.contents },
+    { method: 'POST', path: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', response: hub, handler: handlers.archive },
+    { method: 'POST', path: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', response: hub, handler: handlers.unarchive },
   ];
 }
 
@@ -48,7 +48,7 @@ export const hubBody = object(
   ['label'],
 );
 
-export const hub = answer(
+export const hub = record(
   {
     hubId: text,
     label: text,
@@ -62,7 +62,7 @@ export const hub = answer(
 export const hubs = list(hub);
 
 /** A node of a hub's tree. The schema of its children refers to the component `Node`. */
-export const node = answer(
+export const node = record(
   {
     hubId: text,
     nodeId: text,

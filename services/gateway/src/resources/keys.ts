@@ -18,7 +18,6 @@ import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../http/json-body.ts';
 import {
-  answer,
   count,
   createdAtOf,
   day,
@@ -30,6 +29,7 @@ import {
   object,
   orNull,
   readOnly,
+  record,
   signedIn,
   text,
   time,
@@ -46,13 +46,13 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
   const handlers = createKeyHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretAnswer: true, settledBy: 'audit', answer: createdKey, handler: handlers.create },
-    { method: 'GET', path: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, answer: keys, handler: handlers.list },
-    { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', answer: currentKey, handler: handlers.current },
-    { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, answer: listedKey, handler: handlers.update },
-    { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretAnswer: true, settledBy: 'audit', answer: rotatedKey, handler: handlers.rotate },
-    { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', answer: nothing, handler: handlers.revoke },
-    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:admin', summary: 'Count the executions and the signed-in users of a key by day', answer: keyUsage, handler: handlers.usage },
+    { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretResponse: true, settledBy: 'audit', response: createdKey, handler: handlers.create },
+    { method: 'GET', path: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, response: keys, handler: handlers.list },
+    { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', response: currentKey, handler: handlers.current },
+    { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: listedKey, handler: handlers.update },
+    { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretResponse: true, settledBy: 'audit', response: rotatedKey, handler: handlers.rotate },
+    { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', response: nothing, handler: handlers.revoke },
+    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:admin', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
   ];
 }
 
@@ -133,7 +133,7 @@ export const rotateKeyBody = object({
   },
 });
 
-const limits = answer(
+const limits = record(
   {
     hubIds: list(text),
     queryIds: list(text),
@@ -142,7 +142,7 @@ const limits = answer(
     ratePerMinute: count,
     maxRows: count,
     strict: { const: true },
-    user: answer(
+    user: record(
       {
         issuer: text,
         audience: text,
@@ -168,22 +168,22 @@ const createdMembers = {
   expiresAt: timeOrNull,
 } as const;
 const secret = { type: 'string', description: 'Shown here and never again.' } as const;
-export const createdKey = answer({ ...createdMembers, key: secret });
+export const createdKey = record({ ...createdMembers, key: secret });
 const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
-const listedKey = answer(members);
+const listedKey = record(members);
 export const keys = list(listedKey);
 /** Leaves out the limits, because users of a public key must not see the values that it pins. */
-export const currentKey = answer({ keyId: text, scopes: list(text) });
-export const rotatedKey = answer({ ...members, key: secret, previousExpiresAt: time });
+export const currentKey = record({ keyId: text, scopes: list(text) });
+export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time });
 
 const usageFigures = { count, failed: count, users: signedIn } as const;
-const keyUsage = answer(
+const keyUsage = record(
   {
     keyId: text,
     from: day,
     to: day,
     ...usageFigures,
-    days: list(answer({ day, ...usageFigures })),
+    days: list(record({ day, ...usageFigures })),
     truncated: { const: true, description: 'Set if the counts are of the last hours of today only.' },
   },
   ['truncated'],

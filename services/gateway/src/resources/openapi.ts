@@ -32,7 +32,7 @@ export function buildOpenApi(routes: Route[]): object {
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
       schemas: { Problem: problem, Node: node },
-      headers: answerHeaders,
+      headers: responseHeaders,
     },
   };
 }
@@ -63,7 +63,7 @@ function operation(route: Route): object {
         description: 'Done',
         headers: refer([
           ...everywhere,
-          ...(route.answer !== execution ? (['ETag'] as const) : executed),
+          ...(route.response !== execution ? (['ETag'] as const) : executed),
           ...(readsData(route) ? keptData : []),
           ...(isPaged(route) ? listed : []),
         ]),
@@ -93,12 +93,12 @@ const progress = {
 };
 
 /** Rows and examples are also available in other formats, and an import with its progress. */
-function contentOf({ answer, imports }: Route): Record<string, object> {
-  const content = { 'application/json': { schema: answer } };
+function contentOf({ response, imports }: Route): Record<string, object> {
+  const content = { 'application/json': { schema: response } };
   const rows = { schema: text };
   if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
-  if (answer === trainedExamples) return { ...inTextFormats(rows), ...content };
-  return answer === execution ? { ...inAllFormats(rows), ...content } : content;
+  if (response === trainedExamples) return { ...inTextFormats(rows), ...content };
+  return response === execution ? { ...inAllFormats(rows), ...content } : content;
 }
 
 function operationId({ method, path }: Route): string {
@@ -151,9 +151,10 @@ const variables = {
   schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
 };
 
-function queryParameter(name: string, { answer }: Route): object {
+function queryParameter(name: string, { response }: Route): object {
   if (name === variables.name) return variables;
-  const schema = name === 'limit' && answer === trainedExamples ? examplesLimit : (schemas.get(name) ?? text);
+  const schema =
+    name === 'limit' && response === trainedExamples ? examplesLimit : (schemas.get(name) ?? text);
   return { name, in: 'query', required: name === 'hubId', schema };
 }
 
@@ -189,11 +190,11 @@ function headerParameters(route: Route): object[] {
     ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
     ...(route.versioned === true ? [ifMatch] : []),
     ...(readsData(route) ? [ifNoneMatch] : []),
-    ...(route.answer === execution ? [cacheControl] : []),
+    ...(route.response === execution ? [cacheControl] : []),
   ];
 }
 
-const answerHeaders = {
+const responseHeaders = {
   'X-Request-Id': { description: 'The id of the request in the logs.', schema: text },
   ETag: {
     description: 'The version of the document, for `If-Match`; of data, for `If-None-Match`.',
@@ -228,17 +229,17 @@ const answerHeaders = {
   RateLimit: { description: 'The remaining requests of the key, if it has a rate limit.', schema: text },
   'RateLimit-Policy': { description: 'The rate limit of the key, if it has one.', schema: text },
 };
-type AnswerHeader = keyof typeof answerHeaders;
-const everywhere: AnswerHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
-const executed: AnswerHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context', 'Cache-Status'];
-const keptData: AnswerHeader[] = ['ETag', 'Age', 'Cache-Control'];
-const listed: AnswerHeader[] = ['X-Total-Count', 'Link'];
+type ResponseHeader = keyof typeof responseHeaders;
+const everywhere: ResponseHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+const executed: ResponseHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context', 'Cache-Status'];
+const keptData: ResponseHeader[] = ['ETag', 'Age', 'Cache-Control'];
+const listed: ResponseHeader[] = ['X-Total-Count', 'Link'];
 
-const refer = (names: AnswerHeader[]) =>
+const refer = (names: ResponseHeader[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 /** True if clients can cache the answer. */
-const readsData = ({ answer, method }: Route): boolean => answer === execution && method === 'GET';
+const readsData = ({ response, method }: Route): boolean => response === execution && method === 'GET';
 
-const isPaged = ({ query, answer }: Route): boolean =>
-  query?.includes('limit') === true && answer !== statisticsList;
+const isPaged = ({ query, response }: Route): boolean =>
+  query?.includes('limit') === true && response !== statisticsList;

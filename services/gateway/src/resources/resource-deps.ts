@@ -1,4 +1,4 @@
-import type { AnswerSettings } from '../response/streamed-answer.ts';
+import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import type { Signatures } from './queries/signatures.ts';
 
@@ -6,5 +6,5 @@ import type { Signatures } from './queries/signatures.ts';
 export interface ResourceDeps {
   upstreams: Upstreams;
   signatures: Signatures;
-  settings: AnswerSettings;
+  settings: ResponseSettings;
 }

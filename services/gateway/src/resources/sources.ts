@@ -5,7 +5,6 @@ import type { Source } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
-  answer,
   count,
   createdAtOf,
   engine,
@@ -16,6 +15,7 @@ import {
   nothing,
   object,
   readOnly,
+  record,
   text,
   time,
   timeOrNull,
@@ -38,14 +38,14 @@ export function sourceRoutes(deps: ResourceDeps): Route[] {
   const handlers = createSourceHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/sources', reference: true, scope: 'sources:write', summary: 'Create a source', audit: 'by catalog', body: createSourceBody, settledBy: 'audit', answer: createdSource, handler: handlers.create },
-    { method: 'GET', path: '/v1/sources', reference: true, scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], answer: sources, handler: handlers.list },
-    { method: 'GET', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:read', summary: 'Get a source', answer: source, handler: handlers.get },
-    { method: 'PUT', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Update a source', audit: 'by catalog', body: updateSourceBody, versioned: true, answer: source, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
-    { method: 'POST', path: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sourceTest, handler: handlers.test },
-    { method: 'POST', path: '/v1/sources/:sourceId/check', scope: 'sources:read', summary: 'Describe the queries of a source again', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, answer: sourceCheck, handler: handlers.check },
-    { method: 'GET', path: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, answer: sourceSchema, handler: handlers.schema },
+    { method: 'POST', path: '/v1/sources', reference: true, scope: 'sources:write', summary: 'Create a source', audit: 'by catalog', body: createSourceBody, settledBy: 'audit', response: createdSource, handler: handlers.create },
+    { method: 'GET', path: '/v1/sources', reference: true, scope: 'sources:read', summary: 'List the sources of a hub', query: ['hubId', ...paged], response: sources, handler: handlers.list },
+    { method: 'GET', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:read', summary: 'Get a source', response: source, handler: handlers.get },
+    { method: 'PUT', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Update a source', audit: 'by catalog', body: updateSourceBody, versioned: true, response: source, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
+    { method: 'POST', path: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, response: sourceTest, handler: handlers.test },
+    { method: 'POST', path: '/v1/sources/:sourceId/check', scope: 'sources:read', summary: 'Describe the queries of a source again', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, response: sourceCheck, handler: handlers.check },
+    { method: 'GET', path: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, response: sourceSchema, handler: handlers.schema },
   ];
 }
 
@@ -75,7 +75,7 @@ export const updateSourceBody = object({
   ...readOnly('sourceId', 'accountId', 'hubId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
 });
 
-export const createdSource = answer({
+export const createdSource = record({
   hubId: text,
   label: text,
   engine,
@@ -93,12 +93,12 @@ const members = {
   createdAt: time,
   updatedAt: timeOrNull,
 } as const;
-export const source = answer({ ...members, nodeType: { const: 'source' } });
-const listedSource = answer({ ...members, accountId: text, driver: { type: 'null' } });
+export const source = record({ ...members, nodeType: { const: 'source' } });
+const listedSource = record({ ...members, accountId: text, driver: { type: 'null' } });
 export const sources = list(listedSource);
 /** The ids of the queries that the source rejects, and the number of those that there was no time for. */
-export const sourceCheck = answer({ checked: count, broken: list(text), left: count });
-export const sourceTest = answer(
+export const sourceCheck = record({ checked: count, broken: list(text), left: count });
+export const sourceTest = record(
   {
     ok: { const: true },
     latencyMs: { type: 'number' },
@@ -111,12 +111,12 @@ export const sourceTest = answer(
   ['suggestedPooling'],
 );
 
-const column = answer({ name: text, type: text, nullable: { type: 'boolean' }, comment: text }, [
+const column = record({ name: text, type: text, nullable: { type: 'boolean' }, comment: text }, [
   'nullable',
   'comment',
 ]);
-const foreignKey = answer({ columns: list(text), schema: text, table: text, referencedColumns: list(text) });
-const table = answer(
+const foreignKey = record({ columns: list(text), schema: text, table: text, referencedColumns: list(text) });
+const table = record(
   {
     schema: text,
     name: text,
@@ -129,7 +129,7 @@ const table = answer(
   },
   ['comment', 'rowEstimate'],
 );
-export const sourceSchema = answer({ tables: list(table), truncated: { const: true } }, ['truncated']);
+export const sourceSchema = record({ tables: list(table), truncated: { const: true } }, ['truncated']);
 
 type CreateSourceBody = FromSchema<typeof createSourceBody>;
 type UpdateSourceBody = FromSchema<typeof updateSourceBody>;

@@ -1,7 +1,7 @@
 /** Summaries of one or several texts, or of a column of a query's rows. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { answer, type FromSchema, id, list, object, text } from '../http/json-schema.ts';
+import { type FromSchema, id, list, object, record, text } from '../http/json-schema.ts';
 import { type Fault, type FieldPointers, validationError } from '../http/request-error.ts';
 import type { Handler, Route } from '../http/route.ts';
 import { type ItemRule, requireItems, texts } from '../http/validation.ts';
@@ -11,7 +11,7 @@ import type { ResourceDeps } from './resource-deps.ts';
 export function summaryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/ai/summarize', reference: true, scope: 'ai:summarize', summary: 'Summarize texts', audit: 'text.summarize', body: summarizeBody, documented: summarizeDocumented, pointers: summarizePointers, largeBody: true, reads: true, answer: summary, handler: createSummarizeHandler(deps) },
+    { method: 'POST', path: '/v1/ai/summarize', reference: true, scope: 'ai:summarize', summary: 'Summarize texts', audit: 'text.summarize', body: summarizeBody, documented: summarizeDocumented, pointers: summarizePointers, largeBody: true, reads: true, response: summary, handler: createSummarizeHandler(deps) },
   ];
 }
 
@@ -40,7 +40,7 @@ const ofQuery = object({ queryId: id, context: { type: ['object', 'null'] }, tex
   'text',
 ]);
 export const summarizeDocumented = { oneOf: [ofTexts, ofQuery] };
-export const summary = answer({ generated: text, generator: text });
+export const summary = record({ generated: text, generator: text });
 
 export const summarizePointers = (): FieldPointers => ({
   documents: '/context',

@@ -12,8 +12,7 @@ import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
 import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
 import { ClassifierState, type Prediction } from './classifier-state.ts';
-import { newEvents } from './log/event-log.ts';
-import { SnapshotSchedule } from './log/snapshot-schedule.ts';
+import { newEvents, SnapshotSchedule } from './log/event-log.ts';
 import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
 import type { CallResult } from './recent-calls.ts';
 import {

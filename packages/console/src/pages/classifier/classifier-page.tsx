@@ -6,18 +6,19 @@ import type { Classifier } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { go, route } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
+import { Choice, Field } from '../../ui/field.tsx';
 import { counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { UsePost } from '../query/use/use-post.tsx';
 import { ClassesView } from './classes-view.tsx';
 import { DeleteClassifier, RenameClassifier } from './classifier-dialogs.tsx';
 import { EvaluationView } from './evaluation-view.tsx';
 import { PredictView } from './predict-view.tsx';
 import { TrainView } from './train-view.tsx';
 import { ExamplesView } from './trained-examples/examples-view.tsx';
-import { UseClassifier } from './use-classifier.tsx';
 
 const allTabs = [
   ['predict', 'Predict', 'classifiers:predict'],
@@ -91,5 +92,48 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
       )}
       {asked === 'delete' && <DeleteClassifier classifier={classifier} onClose={() => setAsked(undefined)} />}
     </div>
+  );
+}
+
+function UseClassifier({ classifier }: { classifier: Classifier }) {
+  const { classifierId, classes = [] } = classifier;
+  const [text, setText] = useState('my parcel has not arrived');
+  const [label, setLabel] = useState('');
+  const [does, setDoes] = useState('predict');
+  const trains = does === 'train';
+  const trained = label || (classes[0]?.label ?? 'delivery');
+  return (
+    <UsePost
+      path={`v1/classifiers/${part(classifierId)}/${does}`}
+      body={trains ? { label: trained, context: text } : { context: text }}
+      answer={
+        trains
+          ? '{ classId: string; observations: number }'
+          : '{ label: string; confidence: number; scores: { label: string; confidence: number }[] }'
+      }
+      scope={trains ? 'classifiers:train' : 'classifiers:predict'}
+    >
+      <div class="columns-2">
+        <Choice
+          label="The call"
+          value={does}
+          options={[
+            ['predict', 'Predicts the label of a text'],
+            ['train', 'Learns an example'],
+          ]}
+          onChange={setDoes}
+        />
+        {trains && (
+          <Field
+            label="Label"
+            value={label}
+            onInput={setLabel}
+            placeholder={trained}
+            suggestions={classes.map((one) => one.label)}
+          />
+        )}
+      </div>
+      <Field label="Text" value={text} onInput={setText} />
+    </UsePost>
   );
 }

@@ -1,7 +1,8 @@
 /** Teaches a classifier: an example that is typed, many that are pasted, a file, or the rows of a query. */
 
 import { useRef, useState } from 'preact/hooks';
-import { call, isAborted, part, problemOf } from '../../api/client.ts';
+import { call, callJson, isAborted, part, problemOf } from '../../api/client.ts';
+import { objectOf } from '../../api/exact.ts';
 import type { Classifier, Problem } from '../../api/types.ts';
 import { go } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
@@ -9,12 +10,11 @@ import { Field } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { mayReadRows } from '../query/query-rows.tsx';
-import { batches, type Parsed, parseExamples } from './examples.ts';
+import { type ColumnUse, mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
+import { batches, labelNames, type Parsed, parseExamples, textNames } from './examples.ts';
 import { type ChosenFile, FileImport } from './file-import.tsx';
 import { formatOf } from './import.ts';
 import { JobView } from './job-view.tsx';
-import { QueryTraining } from './query-training.tsx';
 
 const batchSize = 500;
 const fileBytesMax = 64 * 1_024 * 1_024;
@@ -235,5 +235,54 @@ function ParsedNote({ parsed: { examples, faults, skipped } }: { parsed: Parsed 
         </p>
       )}
     </div>
+  );
+}
+
+const uses: ColumnUse[] = [
+  { member: 'text', label: 'Column of the text', defaultNames: textNames },
+  { member: 'label', label: 'Column of the label', defaultNames: labelNames },
+  {
+    member: 'id',
+    label: 'Column of the id',
+    defaultNames: ['id'],
+    hint: 'Identifies a row. The next time, rows that did not change are skipped.',
+  },
+];
+
+interface QueryTrainingProps {
+  classifierId: string;
+  onStarted(jobId: string): void;
+}
+
+function QueryTraining({ classifierId, onStarted }: QueryTrainingProps) {
+  const rows = useQueryRows(uses);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const members = rows.members();
+    if (members === undefined) return;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      const path = `v1/classifiers/${part(classifierId)}/train`;
+      const { jobId } = await callJson<{ jobId: string }>(path, { body: objectOf(members) });
+      onStarted(jobId);
+    } catch (err) {
+      setProblem(problemOf(err));
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="form" onSubmit={submit} aria-label="Rows of a query">
+      <h2>Rows of a query</h2>
+      <QueryRowsFields rows={rows} />
+      {problem !== undefined && <ProblemBox problem={problem} />}
+      <div class="actions start">
+        <button type="submit" class="primary" disabled={busy || !rows.isReady}>
+          Train with its rows
+        </button>
+      </div>
+    </form>
   );
 }

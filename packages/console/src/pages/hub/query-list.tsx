@@ -1,14 +1,14 @@
 /** All queries of a hub: what they do, how they are used, and which of them are broken. */
 
-import { useState } from 'preact/hooks';
-import type { Query } from '../../api/types.ts';
+import { useEffect, useState } from 'preact/hooks';
+import { callJson, part } from '../../api/client.ts';
+import type { Query, QueryVersion } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { linkTo } from '../../state/route.ts';
 import { foldersAbove } from '../../state/workspace.ts';
 import { count, counted, moment } from '../../ui/format.ts';
 import { Scrolling } from '../../ui/page.tsx';
 import { type Figures, type StatisticsList, time } from '../statistics/figures.ts';
-import { useLastChanges } from './last-changes.ts';
 
 const shownMax = 100;
 
@@ -118,4 +118,27 @@ function State({ query: { state, problem, drift } }: { query: Query }) {
     );
   }
   return drift === undefined ? null : <span class="note">its columns changed</span>;
+}
+
+const atOnce = 4;
+const askedMax = 50;
+
+function useLastChanges(queryIds: string[]): ReadonlyMap<string, string> {
+  const [known, setKnown] = useState<ReadonlyMap<string, string>>(new Map());
+  const asked = queryIds.slice(0, askedMax);
+  useEffect(() => {
+    const stop = new AbortController();
+    const waiting = asked.filter((id) => !known.has(id));
+    const found = new Map(known);
+    const ask = async () => {
+      for (let id = waiting.shift(); id !== undefined && !stop.signal.aborted; id = waiting.shift()) {
+        const path = `v1/queries/${part(id)}/versions?limit=1`;
+        const [latest] = await callJson<QueryVersion[]>(path, { signal: stop.signal }).catch(() => []);
+        if (latest !== undefined) found.set(id, latest.at);
+      }
+    };
+    void Promise.all(Array.from({ length: atOnce }, ask)).then(() => !stop.signal.aborted && setKnown(found));
+    return () => stop.abort();
+  }, [asked.join()]);
+  return known;
 }

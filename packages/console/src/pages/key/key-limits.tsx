@@ -1,12 +1,14 @@
 /** The part of the form of a key that limits what its scopes allow. */
 
+import { callJson, part } from '../../api/client.ts';
+import type { TreeNode } from '../../api/types.ts';
 import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
-import { hubs } from '../../state/workspace.ts';
+import { hubId, hubs, queriesIn, tree } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
+import { useLoad } from '../../ui/load.tsx';
 import { Chosen } from './chosen.tsx';
-import { ChosenQueries } from './chosen-queries.tsx';
 import { Pairs } from './pairs.tsx';
 import { SignedInUsers } from './signed-in-users.tsx';
 
@@ -75,5 +77,35 @@ function Pinned({ form, set }: PartProps) {
         onChange={(pinned) => set({ pinned })}
       />
     </fieldset>
+  );
+}
+
+function ChosenQueries({ form: { hubIds, queryIds }, set }: PartProps) {
+  const shown = hubIds.length > 0 ? hubIds : [hubId.value ?? ''];
+  const others = shown.filter((id) => id !== hubId.value);
+  const trees = useLoad(
+    (signal) =>
+      Promise.all(others.map((id) => callJson<TreeNode>(`v1/hubs/${part(id)}/contents`, { signal }))),
+    [others.join()],
+  );
+  const known = [...(shown.includes(hubId.value ?? '') ? [tree.value] : []), ...(trees.value ?? [])];
+  const options = known.flatMap((one) =>
+    queriesIn(one).map(({ nodeId, label }) => {
+      const hub = known.length > 1 ? hubs.value?.find(({ hubId: id }) => id === one?.nodeId) : undefined;
+      return [nodeId, hub === undefined ? label : `${hub.label}: ${label}`] as const;
+    }),
+  );
+  return (
+    <div>
+      <Chosen
+        label="Queries it may run"
+        everything={hubIds.length === 1 ? 'Every query of the hub' : 'Every query of the hubs'}
+        add="Add a query …"
+        ids={queryIds}
+        options={options}
+        onChange={(ids) => set({ queryIds: ids })}
+      />
+      {trees.problem !== undefined && <p class="fault">The queries of another hub could not be read.</p>}
+    </div>
   );
 }

@@ -5,6 +5,7 @@ import { call, callJson, callList, part } from '../../api/client.ts';
 import { toText } from '../../api/exact.ts';
 import { signOut } from '../../api/session.ts';
 import type { Key } from '../../api/types.ts';
+import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { currentKey } from '../../state/permissions.ts';
 import { goInstead, route } from '../../state/route.ts';
 import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.ts';
@@ -17,7 +18,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { ChangeKey } from './change-key.tsx';
+import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
 
@@ -190,6 +191,44 @@ function Rotate({ of, onClose, onDone }: OneKeyProps) {
     <FormDialog title={`Rotate “${of.name}”`} action="Create the new key" onClose={onClose} onSubmit={submit}>
       <p>A new key replaces it. The old key stays valid for a while, so that programs can change over.</p>
       <Field label="Minutes until the old key expires" value={minutes} onInput={setMinutes} />
+    </FormDialog>
+  );
+}
+
+interface ChangeKeyProps {
+  of: Key;
+  onClose(): void;
+  onDone(): void;
+}
+
+function ChangeKey({ of, onClose, onDone }: ChangeKeyProps) {
+  const [form, setForm] = useState(() => formOf(of));
+  const set = (change: Partial<KeyForm>) => setForm({ ...form, ...change });
+  const body = changeOf(of, form, Date.now());
+  const submit = async () => {
+    await callJson(`v1/keys/${part(of.keyId)}`, { method: 'PUT', body });
+    notify(`Changed “${form.name.trim()}”.`);
+    onDone();
+  };
+  return (
+    <FormDialog
+      title={`Change “${of.name}”`}
+      action="Save the key"
+      disabled={form.name.trim() === '' || hasWrongNumber(form) || Object.keys(body).length === 0}
+      wide
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <p>
+        Programs with the key need no change: the new limits apply within five seconds. The scopes of a key
+        cannot be changed.
+      </p>
+      <Field label="Name" value={form.name} onInput={(name) => set({ name })} required autofocus />
+      <KeyLimits
+        form={form}
+        set={set}
+        end={of.expiresAt === null ? 'no end, as now' : `ends ${moment(of.expiresAt)}, as now`}
+      />
     </FormDialog>
   );
 }

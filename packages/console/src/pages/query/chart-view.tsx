@@ -2,6 +2,9 @@
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { problemOf } from '../../api/client.ts';
+import type { Presentation } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
@@ -9,9 +12,10 @@ import { chartKinds } from '../../ui/chart/protocol.ts';
 import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
 import { Choice, Tick } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { notify } from '../../ui/notice.tsx';
 import { BigNumber } from './big-number.tsx';
 import type { Saved } from './presentation.ts';
-import { SaveChart } from './save-chart.tsx';
 
 interface ChartViewProps {
   store: RowStore;
@@ -145,3 +149,61 @@ function noteOf(
     .filter((text) => text !== '')
     .join(' ');
 }
+
+interface SaveChartProps {
+  saved: Saved;
+  settings: ChartSettings;
+  isChanged: boolean;
+}
+
+function SaveChart({ saved: { presentation, save }, settings, isChanged }: SaveChartProps) {
+  const [busy, setBusy] = useState(false);
+  if (!may('queries:write')) return null;
+  const store = async (change: Partial<Presentation>, done: string) => {
+    setBusy(true);
+    await save(change).then(
+      () => notify(done),
+      (err) => notify(problemOf(err).detail ?? 'The chart could not be saved.'),
+    );
+    setBusy(false);
+  };
+  const isSame = presentation.chart !== undefined && same(presentation.chart, settings);
+  const pinned = presentation.pinned === true;
+  return (
+    <div class="chart-actions">
+      {isSame ? (
+        <span class="hint">
+          <Icon name="check" /> Saved with the query
+        </span>
+      ) : (
+        <button
+          type="button"
+          disabled={busy || (!isChanged && presentation.chart !== undefined)}
+          onClick={() => void store({ chart: { ...settings } }, 'Saved the chart with the query.')}
+        >
+          Save chart
+        </button>
+      )}
+      <button
+        type="button"
+        aria-pressed={pinned}
+        disabled={busy}
+        onClick={() =>
+          void (pinned
+            ? store({ pinned: false }, 'It is no longer on the home of the hub.')
+            : store({ pinned: true, chart: { ...settings } }, 'It is on the home of the hub.'))
+        }
+      >
+        <Icon name="pin" /> {pinned ? 'Unpin' : 'Pin to home'}
+      </button>
+    </div>
+  );
+}
+
+const same = (stored: object, settings: ChartSettings): boolean => {
+  const { kind, x, y, split } = stored as ChartSettings;
+  return (
+    JSON.stringify([kind, x, y, split]) ===
+    JSON.stringify([settings.kind, settings.x, settings.y, settings.split])
+  );
+};

@@ -3,6 +3,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Query, Variable } from '../../api/types.ts';
+import { type Checked, type CheckedText, errorsIn } from '../../state/check.ts';
 import { NewQueryEditor } from '../../state/new-query-editor.ts';
 import { needs } from '../../state/permissions.ts';
 import type { Draft } from '../../state/query-editor.ts';
@@ -10,12 +11,12 @@ import { go, linkTo, route } from '../../state/route.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
 import { namesIn } from '../../state/variables.ts';
 import { category, hubId, loadTree, sources, tree, treeProblem, walk } from '../../state/workspace.ts';
+import { Dialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { firstQuery } from '../source/first-query.ts';
-import { useBrokenCheck } from './broken-dialog.tsx';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { useRun, useShortcuts } from './run-actions.tsx';
 import { RunButton } from './run-button.tsx';
@@ -190,4 +191,51 @@ async function storeQuery(draft: Draft, { label, parentNodeId }: Place, engine: 
     parentNodeId: parentNodeId === '' ? undefined : parentNodeId,
   };
   return (await callJson<Query>('v1/queries', { body })).config.query.queryId;
+}
+
+interface Pending {
+  errors: Checked['problems'];
+  save(): Promise<unknown>;
+}
+
+/** `check` resolves to true if the text has no errors. Otherwise it opens the dialog, whose button calls `save`. */
+function useBrokenCheck() {
+  const [pending, setPending] = useState<Pending>();
+  const check = async (text: CheckedText, save: () => Promise<unknown>): Promise<boolean> => {
+    const errors = await errorsIn(text);
+    if (errors.length > 0) setPending({ errors, save });
+    return errors.length === 0;
+  };
+  const close = () => setPending(undefined);
+  const dialog = pending && (
+    <Dialog title="Create a broken query?" onClose={close}>
+      <div class="form">
+        <p>It was not created, because callers would get an error:</p>
+        <ul>
+          {pending.errors.map(({ code, detail, sql }) => (
+            <li key={code + detail}>
+              {sql?.line !== undefined && `Line ${sql.line}: `}
+              {detail}
+            </li>
+          ))}
+        </ul>
+        <div class="actions">
+          <button type="button" onClick={close}>
+            Keep editing
+          </button>
+          <button
+            type="button"
+            class="danger"
+            onClick={() => {
+              close();
+              void pending.save();
+            }}
+          >
+            Create anyway
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+  return { check, dialog };
 }

@@ -1,9 +1,9 @@
 /** The editor and the variables of a query, with its rows below. */
 
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
-import type { Checked } from '../../state/check.ts';
+import { type Checked, type ContractChange, check } from '../../state/check.ts';
 import { reads } from '../../state/commands.ts';
 import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
 import { may } from '../../state/permissions.ts';
@@ -13,7 +13,6 @@ import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Later } from '../lazy.tsx';
-import { faultsIn, useDraftCheck, wordsOf } from './check.ts';
 import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
@@ -121,3 +120,51 @@ function useDownload(editor: QueryEditor, label: string) {
     );
   };
 }
+
+/** The pause after the last key before the check. */
+const pauseMs = 500;
+
+/**
+ * Checks the draft while it is edited. Returns the result of the last check, which may be older than the text; undefined
+ * if there is no draft or the check failed.
+ */
+function useDraftCheck(editor: QueryEditor, isOn = true): Checked | undefined {
+  const [checked, setChecked] = useState<Checked>();
+  const { value } = editor.draft;
+  const draft = isOn && editor.isDraft.value && may('queries:write') ? value : undefined;
+  const isEmpty = draft === undefined || draft.text.trim() === '' || draft.sourceId === '';
+  const body = isEmpty ? undefined : JSON.stringify(editor.checkedText(draft));
+  useEffect(() => {
+    if (body === undefined || draft === undefined) return setChecked(undefined);
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      check(body, stop.signal).then(
+        (answer) => {
+          if (stop.signal.aborted) return;
+          setChecked(answer);
+          editor.setChecked(draft, answer);
+        },
+        // If the source is unreachable, or the key may not check, a run reports it.
+        () => !stop.signal.aborted && setChecked(undefined),
+      );
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [body]);
+  return body === undefined ? undefined : checked;
+}
+
+/** Describes a change, such as `the column total is removed`. */
+function wordsOf({ kind, name, change, member, from, to }: ContractChange): string {
+  if (change !== 'changed') return `the ${kind} ${name} is ${change}`;
+  const values = from === undefined || to === undefined ? '' : `, from ${from} to ${to}`;
+  return `${member ?? 'a property'} of the ${kind} ${name} changes${values}`;
+}
+
+/** Returns the problems that have a position in the text, for the editor. */
+const faultsIn = (problems: Pick<Problem, 'sql' | 'detail'>[]): Fault[] =>
+  problems.flatMap(({ sql, detail = '' }) =>
+    sql?.line === undefined ? [] : [{ line: sql.line, column: sql.column ?? 1, message: detail }],
+  );

@@ -7,8 +7,9 @@ import type { QueryEditor, RunOptions } from '../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { shownValues } from '../../state/variables.ts';
 import { sources } from '../../state/workspace.ts';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
 import { focusFault } from './variables-panel.tsx';
-import { WriteDialog } from './write-dialog.tsx';
 
 export interface RunActions {
   /** True after a run was attempted with invalid values. */
@@ -96,4 +97,79 @@ export function useShortcuts(ask: () => void, save: () => unknown): void {
     addEventListener('keydown', keydown);
     return () => removeEventListener('keydown', keydown);
   });
+}
+
+interface WriteDialogProps {
+  command: string;
+  source: string;
+  /** The statement that will run. */
+  text: string;
+  /** The name and the value of each variable. */
+  values: [string, string][];
+  canDryRun: boolean;
+  /** A draft is only run and rolled back. */
+  isDraft: boolean;
+  onRun(options: { dryRun?: boolean; maxAffected?: number }): void;
+  onClose(): void;
+}
+
+function WriteDialog(props: WriteDialogProps) {
+  const { command, source, text, values, canDryRun, isDraft, onRun, onClose } = props;
+  const [most, setMost] = useState('');
+  const maxAffected = /^\d+$/.test(most) ? { maxAffected: Number(most) } : {};
+  const run = (options: { dryRun?: boolean }) => {
+    onRun({ ...maxAffected, ...options });
+    onClose();
+  };
+  return (
+    <Dialog title={`${isDraft ? 'Try' : 'Run'} ${command} on “${source}”?`} onClose={onClose}>
+      <form class="form" onSubmit={(event) => event.preventDefault()}>
+        <p>
+          This statement changes the database.
+          {canDryRun
+            ? ' A dry run executes it and rolls it back, to show how many rows it would affect.'
+            : ' It runs outside of a transaction, so a dry run is not possible.'}
+          {isDraft && ' As a draft it runs in no other way. Publish it to run it.'}
+        </p>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
+        <pre class="statement" tabIndex={0} role="region" aria-label="Statement that will run">
+          {text}
+        </pre>
+        {values.length > 0 && (
+          <dl class="sent-values" aria-label="Values">
+            {values.map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        )}
+        {canDryRun && (
+          <Field
+            label="At most this many rows"
+            value={most}
+            onInput={setMost}
+            placeholder="no limit"
+            hint="If it affects more rows, it is rolled back."
+          />
+        )}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          {canDryRun && (
+            <button type="button" class={isDraft ? 'primary' : ''} onClick={() => run({ dryRun: true })}>
+              Dry run
+            </button>
+          )}
+          {!isDraft && (
+            <button type="button" class="danger" onClick={() => run({})}>
+              Run {command}
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
 }

@@ -1,12 +1,11 @@
 /** A table of a schema: its columns with keys and comments, its first rows, and a query to begin with. */
 
 import { useState } from 'preact/hooks';
-import { problemOf } from '../../api/client.ts';
+import { callJson, problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
 import { RowStore } from '../../state/rows/row-store.ts';
-import { mayPreview, readFirstRows } from '../../state/schema/preview.ts';
 import type { ColumnHit, TableHit, TableJson } from '../../state/schema/protocol.ts';
 import { readTable } from '../../state/schema/schema-index.ts';
 import { hubId } from '../../state/workspace.ts';
@@ -164,4 +163,14 @@ function Preview({ sourceId, table, engine }: PreviewProps) {
       )}
     </>
   );
+}
+
+export const previewedMax = 10;
+
+const mayPreview = (engine: string): boolean =>
+  engine !== 'mongodb' && may('queries:write') && may('queries:execute');
+
+async function readFirstRows(sourceId: string, query: string): Promise<object[]> {
+  const body = { sourceId, query, options: { maxRows: previewedMax } };
+  return (await callJson<{ data: object[] }>('v1/queries/try', { body })).data;
 }

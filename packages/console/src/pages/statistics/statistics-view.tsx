@@ -1,17 +1,19 @@
 /** How a query is used: its calls, errors and times, and who calls it. */
 
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
+import { Chart } from '../../ui/chart/chart-host.tsx';
+import type { ChartData } from '../../ui/chart/protocol.ts';
 import { bytes, count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { CallersView } from './callers-view.tsx';
-import { type Figures, partOf, type QueryStatistics, time, type Usage } from './figures.ts';
+import { type Figures, partOf, type QueryStatistics, time, type Usage, type Window } from './figures.ts';
 import { FleetNote } from './fleet-note.tsx';
 import { VersionsTable } from './versions-table.tsx';
-import { WindowsView } from './windows-view.tsx';
 
 export function StatisticsView({ queryId }: { queryId: string }) {
   const path = `v1/queries/${part(queryId)}`;
@@ -143,5 +145,87 @@ function TimeTable({ lastHour, sinceStart }: Both) {
         </tbody>
       </table>
     </Scrolling>
+  );
+}
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const shown = (start: string) => clock.format(new Date(start));
+
+function WindowsView({ windows }: { windows: Window[] }) {
+  const { calls, times } = useMemo(() => chartsOf(windows), [windows]);
+  if (windows.every((one) => one.count === 0)) return null;
+  return (
+    <>
+      <h2>The last hour</h2>
+      <div class="windows">
+        <figure>
+          <figcaption>Calls in five minutes</figcaption>
+          <Chart
+            label="Calls of the last hour, in windows of five minutes. The table below has all."
+            data={calls}
+          />
+        </figure>
+        <figure>
+          <figcaption>Time of a call</figcaption>
+          <Chart
+            label="Times of the last hour, in windows of five minutes. The table below has all."
+            data={times}
+          />
+        </figure>
+      </div>
+      <WindowTable windows={windows} />
+    </>
+  );
+}
+
+function chartsOf(windows: Window[]): { calls: ChartData; times: ChartData } {
+  const x = { kind: 'label', labels: windows.map(({ start }) => shown(start)) } as const;
+  const most = Math.max(...windows.map((one) => one.count));
+  const slowest = Math.max(0.1, ...windows.map(({ totalMs }) => totalMs?.p95 ?? 0));
+  return {
+    calls: {
+      kind: 'stacked-bars',
+      x,
+      series: [
+        { name: 'Succeeded', values: windows.map((one) => one.count - one.failed) },
+        { name: 'Failed', values: windows.map(({ failed }) => failed) },
+      ],
+      // A lower scale would have parts of calls.
+      y: { from: 0, to: Math.max(5, Math.ceil(most * 1.05)), unit: '' },
+    },
+    times: {
+      kind: 'lines',
+      x,
+      series: [
+        { name: 'p95', values: windows.map(({ totalMs }) => totalMs?.p95 ?? null) },
+        { name: 'p50', values: windows.map(({ totalMs }) => totalMs?.p50 ?? null) },
+      ],
+      y: { from: 0, to: slowest * 1.1, unit: ' ms' },
+    },
+  };
+}
+
+function WindowTable({ windows }: { windows: Window[] }) {
+  return (
+    <details class="more">
+      <summary>The last hour as a table</summary>
+      <Scrolling label="Calls in five minutes">
+        <table class="facts numbers">
+          <TableHead names={['From', 'Calls', 'Failed', 'p50', 'p95', 'p99']} />
+          <tbody>
+            {windows.toReversed().map(({ start, count: calls, failed, totalMs }) => (
+              <tr key={start}>
+                <th scope="row">{shown(start)}</th>
+                <td>{count(calls)}</td>
+                <td>{partOf(failed, calls)}</td>
+                <td>{time(totalMs?.p50)}</td>
+                <td>{time(totalMs?.p95)}</td>
+                <td>{time(totalMs?.p99)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+    </details>
   );
 }

@@ -6,6 +6,7 @@ import {
   type Completion,
   type CompletionContext,
   type CompletionResult,
+  closeCompletion,
   completionKeymap,
   completionStatus,
   moveCompletionSelection,
@@ -32,12 +33,12 @@ import {
   keymap,
   lineNumbers,
   rectangularSelection,
+  ViewPlugin,
+  type ViewUpdate,
 } from '@codemirror/view';
 import { quotedName } from '../../state/schema/names.ts';
 import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
-import { acceptWhenAnswered, lateAcceptance } from './late-acceptance.ts';
-import { popupFocus } from './popup-focus.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
@@ -257,3 +258,41 @@ function toDiagnostic(view: EditorView, { line, column, message }: Fault): Diagn
   const length = /^([\w.]+|.)/.exec(found.text.slice(before))?.[0].length ?? 0;
   return { from, to: Math.min(from + length, found.to), severity: 'error', message };
 }
+
+const popupFocus = ViewPlugin.define((view) => {
+  const leave = (event: FocusEvent) => {
+    const list = event.target as HTMLElement;
+    if (list.closest('.cm-tooltip-autocomplete') === null) return;
+    event.stopPropagation();
+    // After the update.
+    queueMicrotask(() => {
+      if (!list.isConnected) view.focus();
+      else if (event.relatedTarget !== view.contentDOM) closeCompletion(view);
+    });
+  };
+  // The listener of CodeMirror is on an element below.
+  view.dom.addEventListener('focusout', leave, true);
+  return { destroy: () => view.dom.removeEventListener('focusout', leave, true) };
+});
+
+class Acceptance {
+  isWanted = false;
+
+  update({ view, docChanged, selectionSet, state }: ViewUpdate): void {
+    if (!this.isWanted) return;
+    const status = docChanged || selectionSet ? null : completionStatus(state);
+    this.isWanted = status === 'pending';
+    // After the update.
+    if (status === 'active') queueMicrotask(() => acceptCompletion(view));
+  }
+}
+
+const lateAcceptance = ViewPlugin.fromClass(Acceptance);
+
+const acceptWhenAnswered: Command = (view) => {
+  const isOpen = view.dom.querySelector('.cm-tooltip-autocomplete') !== null;
+  if (!isOpen || completionStatus(view.state) !== 'pending') return false;
+  const acceptance = view.plugin(lateAcceptance);
+  if (acceptance) acceptance.isWanted = true;
+  return true;
+};

@@ -6,7 +6,7 @@
  * except to calls that arrived before its statement began, because their own execution would not have been newer.
  */
 
-import { Rerouted } from '@datahub/executor-session/executor';
+import { type ExecutionReply, Rerouted } from '@datahub/executor-session/executor';
 import {
   type CacheInfo,
   type ExecuteRequest,
@@ -25,9 +25,9 @@ import {
   timeoutMsOf,
 } from '../prepare.ts';
 import { type RunDeps, runOn, type StatementRun } from '../run-statement.ts';
-import type { AnswerStore, CachedAnswer, CacheEntry } from './answer-store.ts';
 import { createCacheKeys, createTagger } from './cache-key.ts';
 import { Flight } from './flight.ts';
+import type { CachedResponse, CacheEntry, ResponseStore } from './response-store.ts';
 import { sendBytes } from './send-bytes.ts';
 import { validationOf } from './validation.ts';
 
@@ -39,7 +39,7 @@ export interface CacheEvents {
   /**
    * Called when a query with a cache was answered. `execution` has durations only if the answer did not come from the cache.
    */
-  answered(execution: Execution, info: AnsweredInfo, kept?: CachedAnswer): void;
+  answered(execution: Execution, info: AnsweredInfo, kept?: CachedResponse): void;
   /** Called when an execution that several calls share has ended, unless all of them have left. */
   ended(execution: Execution): void;
 }
@@ -47,7 +47,7 @@ export interface CacheEvents {
 export type AnsweredInfo = Pick<CacheInfo, 'outcome'> & Partial<Pick<CacheInfo, 'notModified'>>;
 
 export interface CacheDeps extends RunDeps {
-  answers: AnswerStore;
+  answers: ResponseStore;
   limits: ExecutionLimits;
   events: CacheEvents;
   now: () => number;
@@ -240,7 +240,7 @@ export class CachedExecution {
   /** Sends a cached answer, or only that it has not changed. Returns a promise only if it must wait for the reader. */
   #send(call: Call, entry: CacheEntry, outcome: CacheOutcome): void | Promise<void> {
     const { execution } = call;
-    const answer = entry.answer as CachedAnswer;
+    const answer = entry.answer as CachedResponse;
     const { etag, bytes } = answer;
     const { cache: asked, form } = execution.request;
     const notModified = asked?.anyEtag === true || asked?.etags.includes(etag) === true;
@@ -264,7 +264,7 @@ export class CachedExecution {
   #announce(
     { execution, rules }: Pick<Call, 'execution' | 'rules'>,
     info: Partial<CacheInfo> & { outcome: CacheOutcome },
-    kept?: CachedAnswer,
+    kept?: CachedResponse,
   ): void {
     const { maxAgeS, staleS } = rules;
     execution.reply.cached?.({ maxAgeS, staleS, notModified: false, ...info });
@@ -277,7 +277,7 @@ const preparedOf = ({ prepared }: Execution): PreparedQuery => prepared as Prepa
 function entryOf(
   { execution }: Call,
   { startedAt }: Flight,
-  made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: CachedAnswer },
+  made: Pick<CacheEntry, 'runAt' | 'validation'> & { answer?: CachedResponse },
 ): CacheEntry {
   const { accountId, queryId, hubId, source } = execution.query as QueryDefinition;
   const ids = [queryId, source.sourceId, hubId];

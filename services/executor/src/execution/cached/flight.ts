@@ -6,13 +6,13 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { AnswerStore, CacheEntry } from './answer-store.ts';
+import type { CacheEntry, ResponseStore } from './response-store.ts';
 
 /** Undefined if the answer is too large to cache. */
 export type FlightResult = CacheEntry | undefined;
 
 export interface FlightOptions {
-  store: AnswerStore;
+  store: ResponseStore;
   accountId: string;
   startedAt: number;
   /** True if it was started for a caller who got a stale answer, so it goes on without waiting callers. */
@@ -37,7 +37,7 @@ export class Flight implements ExecutionReply {
   isValidated = false;
   serverTiming: string | undefined;
   waiting = 0;
-  readonly #store: AnswerStore;
+  readonly #store: ResponseStore;
   readonly #accountId: string;
   #chunks: Buffer[] = [];
   #bytes = 0;
@@ -53,7 +53,7 @@ export class Flight implements ExecutionReply {
 
   chunk(bytes: Buffer): boolean {
     if (this.hasOverflowed) return true;
-    this.isTooLarge = this.#bytes + bytes.length > this.#store.answerBytesMax;
+    this.isTooLarge = this.#bytes + bytes.length > this.#store.responseBytesMax;
     if (this.isTooLarge || !this.#store.reserve(this.#accountId, bytes.length)) {
       this.hasOverflowed = true;
       this.#free();

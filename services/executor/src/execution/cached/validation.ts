@@ -10,7 +10,7 @@ import type { Connection, Outcome, RunOptions, Statement } from '../../ports/eng
 import type { RowSink } from '../../ports/row-sink.ts';
 import type { ResponseOptions, ResponseWriter } from '../../result/response.ts';
 import type { CallValues, PreparedQuery } from '../prepare.ts';
-import type { CacheEntry } from './answer-store.ts';
+import type { CacheEntry } from './response-store.ts';
 
 export interface Validation {
   statement: Statement;

@@ -7,7 +7,6 @@ import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
-  answer,
   count,
   createdAtOf,
   type FromSchema,
@@ -16,6 +15,7 @@ import {
   nothing,
   object,
   readOnly,
+  record,
   text,
   time,
   timeOrNull,
@@ -37,15 +37,15 @@ export function classifierRoutes(deps: ResourceDeps): Route[] {
   const handlers = createClassifierHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/classifiers', reference: true, scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: createClassifierBody, bodyOptional: true, settledBy: 'repeat', answer: createdClassifier, handler: handlers.create },
-    { method: 'GET', path: '/v1/classifiers', reference: true, scope: 'classifiers:read', summary: 'List classifiers', query: paged, answer: classifiers, handler: handlers.list },
-    { method: 'GET', path: '/v1/classifiers/:classifierId', reference: true, scope: 'classifiers:read', summary: 'Get a classifier', answer: classifier, handler: handlers.get },
-    { method: 'PUT', path: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Rename a classifier', audit: 'classifier.update', body: updateClassifierBody, versioned: true, answer: nothing, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/classifiers/:classifierId', reference: true, scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, answer: nothing, handler: handlers.remove },
-    { method: 'POST', path: '/v1/classifiers/:classifierId/train', reference: true, scope: 'classifiers:train', summary: 'Train with examples', audit: 'classifier.train', query: importParameters, imports: true, body: trainBody, documented: trainDocumented, pointers: trainPointers, largeBody: true, settledBy: 'repeat', answer: training, handler: handlers.train },
-    { method: 'POST', path: '/v1/classifiers/:classifierId/predict', reference: true, scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: predictBody, documented: predictDocumented, pointers: predictPointers, largeBody: true, reads: true, answer: predictions, handler: handlers.predict },
-    { method: 'DELETE', path: '/v1/classifiers/:classifierId/classes/:classId', reference: true, scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: deleteClassBody, bodyOptional: true, versioned: true, answer: nothing, handler: handlers.removeClass },
-    { method: 'GET', path: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', answer: evaluation, handler: handlers.evaluation },
+    { method: 'POST', path: '/v1/classifiers', reference: true, scope: 'classifiers:write', summary: 'Create a classifier', audit: 'classifier.create', body: createClassifierBody, bodyOptional: true, settledBy: 'repeat', response: createdClassifier, handler: handlers.create },
+    { method: 'GET', path: '/v1/classifiers', reference: true, scope: 'classifiers:read', summary: 'List classifiers', query: paged, response: classifiers, handler: handlers.list },
+    { method: 'GET', path: '/v1/classifiers/:classifierId', reference: true, scope: 'classifiers:read', summary: 'Get a classifier', response: classifier, handler: handlers.get },
+    { method: 'PUT', path: '/v1/classifiers/:classifierId', scope: 'classifiers:write', summary: 'Rename a classifier', audit: 'classifier.update', body: updateClassifierBody, versioned: true, response: nothing, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/classifiers/:classifierId', reference: true, scope: 'classifiers:write', summary: 'Delete a classifier', audit: 'classifier.delete', versioned: true, response: nothing, handler: handlers.remove },
+    { method: 'POST', path: '/v1/classifiers/:classifierId/train', reference: true, scope: 'classifiers:train', summary: 'Train with examples', audit: 'classifier.train', query: importParameters, imports: true, body: trainBody, documented: trainDocumented, pointers: trainPointers, largeBody: true, settledBy: 'repeat', response: training, handler: handlers.train },
+    { method: 'POST', path: '/v1/classifiers/:classifierId/predict', reference: true, scope: 'classifiers:predict', summary: 'Predict a label', audit: 'classifier.predict', body: predictBody, documented: predictDocumented, pointers: predictPointers, largeBody: true, reads: true, response: predictions, handler: handlers.predict },
+    { method: 'DELETE', path: '/v1/classifiers/:classifierId/classes/:classId', reference: true, scope: 'classifiers:write', summary: 'Delete a class', audit: 'class.delete', body: deleteClassBody, bodyOptional: true, versioned: true, response: nothing, handler: handlers.removeClass },
+    { method: 'GET', path: '/v1/classifiers/:classifierId/evaluation', scope: 'classifiers:read', summary: 'Accuracy and calibration, in total and by class', response: evaluation, handler: handlers.evaluation },
   ];
 }
 
@@ -89,26 +89,26 @@ export const predictBody = {
 /** Ignores `context`, a text that clients of the reference API send. */
 export const deleteClassBody = object({ context: {} });
 
-export const createdClassifier = answer({ id: text });
+export const createdClassifier = record({ id: text });
 const members = { classifierId: text, name: text, createdAt: time, updatedAt: timeOrNull } as const;
-const listedClassifier = answer(members);
+const listedClassifier = record(members);
 export const classifiers = list(listedClassifier);
-export const classifier = answer({
+export const classifier = record({
   ...members,
-  classes: list(answer({ classId: text, label: text, observations: count })),
+  classes: list(record({ classId: text, label: text, observations: count })),
 });
-const observed = answer({ classId: text, observations: count });
+const observed = record({ classId: text, observations: count });
 export const training = {
-  oneOf: [observed, answer({ results: list(observed) }), imported, startedJob],
+  oneOf: [observed, record({ results: list(observed) }), imported, startedJob],
 } as const;
-const prediction = answer({
+const prediction = record({
   classId: text,
   label: text,
   confidence: share,
-  scores: list(answer({ classId: text, label: text, confidence: share })),
+  scores: list(record({ classId: text, label: text, confidence: share })),
   otherScore: share,
 });
-export const predictions = { oneOf: [prediction, answer({ predictions: list(prediction) })] } as const;
+export const predictions = { oneOf: [prediction, record({ predictions: list(prediction) })] } as const;
 type TrainBody = FromSchema<typeof trainExamples>;
 type PredictBody = FromSchema<typeof predictDocumented>;
 type ClassifierJson = FromSchema<typeof classifier>;

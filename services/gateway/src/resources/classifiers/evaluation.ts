@@ -1,7 +1,7 @@
 /** The schema and the JSON of an evaluation, which says how well a classifier predicted its examples. */
 
 import type { Figures, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
-import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
+import { count, type FromSchema, list, record, text } from '../../http/json-schema.ts';
 
 export const share = { type: 'number', minimum: 0, maximum: 1 } as const;
 const shareOrNull = { ...share, type: ['number', 'null'] } as const;
@@ -10,12 +10,12 @@ const figures = {
   accuracy: shareOrNull,
   calibrationError: shareOrNull,
   classes: list(
-    answer({ classId: text, label: text, support: count, precision: shareOrNull, recall: shareOrNull }),
+    record({ classId: text, label: text, support: count, precision: shareOrNull, recall: shareOrNull }),
   ),
-  confusion: answer({ classes: list(answer({ classId: text, label: text })), counts: list(list(count)) }),
+  confusion: record({ classes: list(record({ classId: text, label: text })), counts: list(list(count)) }),
 } as const;
-const point = answer({ examples: count, window: count, accuracy: share, meanConfidence: share });
-export const evaluation = answer({ ...figures, recent: answer(figures), curve: list(point) });
+const point = record({ examples: count, window: count, accuracy: share, meanConfidence: share });
+export const evaluation = record({ ...figures, recent: record(figures), curve: list(point) });
 
 export function toEvaluationJson({
   recent,

@@ -1,28 +1,28 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
+import type { IncomingMessage } from 'node:http';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { answer, count, type FromSchema, list, text } from '../../http/json-schema.ts';
+import { count, type FromSchema, list, record, text } from '../../http/json-schema.ts';
 import { readText } from '../../http/query-params.ts';
 import { faultsMax, validationError } from '../../http/request-error.ts';
 import { requireKnownParameters } from '../../http/route.ts';
 import { preferredFormat } from '../../response/format.ts';
-import { answerWithProgress } from '../../response/progress-answer.ts';
-import type { AnswerSettings } from '../../response/streamed-answer.ts';
+import { respondWithProgress } from '../../response/progress-response.ts';
+import type { ResponseSettings } from '../../response/streamed-response.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
 import { createLoopYield } from '../../rows/yield-to-loop.ts';
 import type { Upstreams } from '../../upstreams.ts';
-import { readChunks } from './body-chunks.ts';
 import { faultsOfExample } from './examples.ts';
 
 export const importMediaTypes = ['application/x-ndjson', 'text/csv', 'application/csv'];
 /** The names of the columns in the header of CSV. */
 export const importParameters = ['text', 'label'];
-export const imported = answer({
+export const imported = record({
   trained: count,
   skipped: count,
-  faults: list(answer({ line: count, detail: text })),
+  faults: list(record({ line: count, detail: text })),
 });
 
 type Imported = FromSchema<typeof imported>;
@@ -39,7 +39,7 @@ const batchCharactersMax = 1_000_000;
 export interface ImportOptions {
   classifierId: string;
   ml: Upstreams['ml'];
-  settings: AnswerSettings;
+  settings: ResponseSettings;
 }
 
 /** Answers with the result as JSON, or in NDJSON with the progress before it. */
@@ -50,7 +50,7 @@ export function answerImport(
 ): Promise<unknown> {
   const run = (report: Report) => importExamples(request, { ...options, report });
   const hasProgress = preferredFormat(request.headers.accept)?.format === Format.FORMAT_NDJSON;
-  return hasProgress ? answerWithProgress(reply, { run, failMidway }) : run(() => {});
+  return hasProgress ? respondWithProgress(reply, { run, failMidway }) : run(() => {});
 }
 
 type Report = (progress: Pick<Imported, 'trained' | 'skipped'>) => void;
@@ -197,3 +197,41 @@ function describeHeader(names: string[]): string {
 /** A name as a part of a JSON pointer (RFC 6901). */
 const toPointer = (name: string) =>
   name.slice(0, shownCharactersMax).replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** The request fails if no data arrives for this long. */
+const idleMaxMs = 30_000;
+
+/**
+ * Each chunk renews the deadline of the request. `createBodyDrain` reads the rest of a body that is not read to its
+ * end.
+ */
+export async function* readChunks(request: FastifyRequest, idleMs = idleMaxMs): AsyncGenerator<Buffer> {
+  const body = request.body as IncomingMessage;
+  const chunks: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
+  let isReading = false;
+  try {
+    for (;;) {
+      isReading = true;
+      const { value, done } = await withTimeout(chunks.next(), idleMs);
+      isReading = false;
+      if (done === true) return;
+      request.context.renewDeadline();
+      yield value;
+    }
+  } finally {
+    // If a read is pending, `return` waits for its data, which may never arrive. So it is not awaited then.
+    const returned = chunks.return?.();
+    if (!isReading) await returned;
+  }
+}
+
+/** Rejects after `idleMs`. The pending read itself settles later, when the body ends or its connection closes. */
+function withTimeout<T>(read: Promise<T>, idleMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new HubError('VALIDATION', `No data arrived for ${idleMs / 1_000} seconds.`)),
+      idleMs,
+    );
+    read.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}

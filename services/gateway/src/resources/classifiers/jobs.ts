@@ -5,7 +5,6 @@ import type { Job } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../../http/json-body.ts';
 import {
-  answer,
   count,
   createdAtOf,
   type FromSchema,
@@ -14,6 +13,7 @@ import {
   nothing,
   object,
   orNull,
+  record,
   text,
   time,
   timeOrNull,
@@ -30,9 +30,9 @@ export function jobRoutes(deps: ResourceDeps): Route[] {
   const handlers = createJobHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/jobs', scope: 'classifiers:train', summary: 'List the jobs, newest first', query: paged, answer: jobs, handler: handlers.list },
-    { method: 'GET', path: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', answer: job, handler: handlers.get },
-    { method: 'DELETE', path: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', answer: nothing, handler: handlers.remove },
+    { method: 'GET', path: '/v1/jobs', scope: 'classifiers:train', summary: 'List the jobs, newest first', query: paged, response: jobs, handler: handlers.list },
+    { method: 'GET', path: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Get the progress of a job', response: job, handler: handlers.get },
+    { method: 'DELETE', path: '/v1/jobs/:jobId', scope: 'classifiers:train', summary: 'Stop a job and delete it', audit: 'job.delete', response: nothing, handler: handlers.remove },
   ];
 }
 
@@ -41,8 +41,8 @@ export const trainFromQuery = object(
   { queryId: id, context: { type: ['object', 'null'] }, text: column, label: column, id: column },
   ['queryId', 'text', 'label', 'id'],
 );
-export const startedJob = answer({ jobId: text });
-export const job = answer({
+export const startedJob = record({ jobId: text });
+export const job = record({
   jobId: text,
   classifierId: text,
   queryId: text,
@@ -54,8 +54,8 @@ export const job = answer({
   nullIds: count,
   invalid: count,
   truncated: { type: 'boolean' },
-  faults: list(answer({ row: count, detail: text })),
-  error: orNull(answer({ code: text, detail: text })),
+  faults: list(record({ row: count, detail: text })),
+  error: orNull(record({ code: text, detail: text })),
   createdAt: time,
   startedAt: timeOrNull,
   endedAt: timeOrNull,

@@ -8,13 +8,13 @@ import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
-  answer,
   type FromSchema,
   label,
   list,
   nothing,
   object,
   readOnly,
+  record,
   text,
   time,
   toTimestamp,
@@ -32,16 +32,16 @@ export function trainedExampleRoutes(deps: ResourceDeps): Route[] {
   const handlers = createTrainedExampleHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit', 'label'], pointers: listPointers, answer: trainedExamples, handler: handlers.list },
-    { method: 'PUT', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Correct an example', audit: 'example.update', body: updateExampleBody, versioned: true, answer: trainedExample, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Delete an example', audit: 'example.delete', versioned: true, answer: nothing, handler: handlers.remove },
+    { method: 'GET', path: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit', 'label'], pointers: listPointers, response: trainedExamples, handler: handlers.list },
+    { method: 'PUT', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Correct an example', audit: 'example.update', body: updateExampleBody, versioned: true, response: trainedExample, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Delete an example', audit: 'example.delete', versioned: true, response: nothing, handler: handlers.remove },
   ];
 }
 
 const { examplesPage } = classifierLimits;
 const paging = { limitDefault: 100, limitMax: examplesPage.max };
 
-export const trainedExample = answer({
+export const trainedExample = record({
   exampleId: text,
   classId: text,
   label: text,

@@ -9,7 +9,7 @@ import type {
 } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
 import { memberJson } from '../../http/json-body.ts';
-import { answer, count, type FromSchema, id, list, object, text } from '../../http/json-schema.ts';
+import { count, type FromSchema, id, list, object, record, text } from '../../http/json-schema.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
@@ -19,7 +19,7 @@ import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
 export function queryCheckRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/queries/check', scope: 'queries:check', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: checkBody, pointers: draftPointers, answer: checked, handler: createCheckHandler(deps) },
+    { method: 'POST', path: '/v1/queries/check', scope: 'queries:check', summary: 'Check a query that is not stored', audit: 'not audited', reads: true, body: checkBody, pointers: draftPointers, response: checked, handler: createCheckHandler(deps) },
   ];
 }
 
@@ -32,11 +32,11 @@ export const checkBody = object(
   ['sourceId', 'query'],
 );
 
-const problem = answer(
+const problem = record(
   { severity: { type: 'string', enum: ['error', 'warning'] }, code: text, detail: text, sql: sqlFault },
   ['sql'],
 );
-const change = answer(
+const change = record(
   {
     kind: { type: 'string', enum: ['column', 'variable'] },
     name: text,
@@ -49,15 +49,15 @@ const change = answer(
   ['member', 'from', 'to'],
 );
 const row = { type: 'object' } as const;
-const sample = answer(
+const sample = record(
   { kind: { type: 'string', enum: ['added', 'removed', 'changed'] }, before: row, after: row },
   ['before', 'after'],
 );
-const rowDiff = answer({
+const rowDiff = record({
   ...{ added: count, removed: count, changed: count, unchanged: count },
   samples: list(sample),
 });
-export const checked = answer(
+export const checked = record(
   { signature: signatureOrNull, problems: list(problem), changes: list(change), diff: rowDiff },
   ['changes', 'diff'],
 );

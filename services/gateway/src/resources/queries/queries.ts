@@ -7,7 +7,6 @@ import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
-  answer,
   count,
   engine,
   type FromSchema,
@@ -19,6 +18,7 @@ import {
   orNull,
   queryPath,
   readOnly,
+  record,
   text,
 } from '../../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
@@ -34,11 +34,11 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
   const handlers = createQueryHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/queries', reference: true, scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: createQueryBody, settledBy: 'audit', answer: createdQuery, handler: handlers.create },
-    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state'], answer: queries, handler: handlers.list },
-    { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature'], answer: query, handler: handlers.get },
-    { method: 'PUT', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: updateQueryBody, pointers: updateQueryPointers, versioned: true, answer: savedQuery, handler: handlers.update },
-    { method: 'DELETE', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, answer: nothing, handler: handlers.remove },
+    { method: 'POST', path: '/v1/queries', reference: true, scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: createQueryBody, settledBy: 'audit', response: createdQuery, handler: handlers.create },
+    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state'], response: queries, handler: handlers.list },
+    { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature'], response: query, handler: handlers.get },
+    { method: 'PUT', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: updateQueryBody, pointers: updateQueryPointers, versioned: true, response: savedQuery, handler: handlers.update },
+    { method: 'DELETE', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
   ];
 }
 
@@ -133,7 +133,7 @@ export const updateQueryBody = object({
   ...readOnly('signature', 'state', 'problem', 'drift', 'queryId', 'createdAt', 'updatedAt'),
 });
 
-const queryVariable = answer(
+const queryVariable = record(
   {
     key: text,
     value: {},
@@ -145,39 +145,39 @@ const queryVariable = answer(
   },
   ['value', 'type', 'required', 'enum', 'description', 'secret'],
 );
-const meta = answer({ engine, hubId: text, label: text, parentNodeId: text, path: text }, ['path']);
+const meta = record({ engine, hubId: text, label: text, parentNodeId: text, path: text }, ['path']);
 /** What a query does, apart from its text and source. */
 export const behaviour = {
   command: text,
   context: list(queryVariable),
   notNull: list(text),
-  cache: answer({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
+  cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
 } as const;
 const configWith = <const S>(context: S) =>
-  answer(
+  record(
     {
       ...behaviour,
       context,
-      query: answer({ queryId: text, query: text }),
-      source: answer({ sourceId: text, engine }),
-      tool: answer({ name: text, description: text }, ['name']),
+      query: record({ queryId: text, query: text }),
+      source: record({ sourceId: text, engine }),
+      tool: record({ name: text, description: text }, ['name']),
       presentation: { type: 'object' },
     },
     ['notNull', 'cache', 'tool', 'presentation'],
   );
 const config = configWith(behaviour.context);
-export const createdQuery = answer({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
+export const createdQuery = record({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
   'signature',
   'warnings',
 ]);
 /** The answer to an update. */
-export const savedQuery = answer({ signature, warnings }, ['signature', 'warnings']);
+export const savedQuery = record({ signature, warnings }, ['signature', 'warnings']);
 /** What the source said of the query when it was last described. */
 const described = {
   state: { type: 'string', enum: ['broken'] },
-  problem: answer({ code: text, detail: text, sql: sqlFault }, ['sql']),
+  problem: record({ code: text, detail: text, sql: sqlFault }, ['sql']),
   drift: list(
-    answer(
+    record(
       {
         name: text,
         change: { type: 'string', enum: ['added', 'removed', 'changed'] },
@@ -188,13 +188,13 @@ const described = {
     ),
   ),
 } as const;
-export const query = answer({ meta, config, ...described, signature: signatureOrNull }, [
+export const query = record({ meta, config, ...described, signature: signatureOrNull }, [
   'state',
   'problem',
   'drift',
   'signature',
 ]);
-const listedQuery = answer({ meta, config, ...described }, ['state', 'problem', 'drift']);
+const listedQuery = record({ meta, config, ...described }, ['state', 'problem', 'drift']);
 export const queries = list(listedQuery);
 
 /** Maps the fields of the call to pointers into the body of an update. */

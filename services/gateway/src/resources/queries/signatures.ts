@@ -11,23 +11,23 @@ import type { Query, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { answer, count, type FromSchema, list, text, time } from '../../http/json-schema.ts';
+import { count, type FromSchema, list, record, text, time } from '../../http/json-schema.ts';
 
 const flag = { type: 'boolean' } as const;
-const column = answer({
+const column = record({
   name: text,
   type: text,
   nullable: flag,
   jsonType: { type: 'string', enum: jsonTypes },
 });
-const variable = answer({ key: text, type: text, list: flag, nullable: flag }, ['type']);
-export const sqlFault = answer({ state: text, line: count, column: count }, ['state', 'line', 'column']);
+const variable = record({ key: text, type: text, list: flag, nullable: flag }, ['type']);
+export const sqlFault = record({ state: text, line: count, column: count }, ['state', 'line', 'column']);
 /** Has `problem` if the database rejected the statement. */
-export const signature = answer(
+export const signature = record(
   {
     columns: list(column),
     variables: list(variable),
-    problem: answer({ code: text, detail: text, sql: sqlFault }, ['sql']),
+    problem: record({ code: text, detail: text, sql: sqlFault }, ['sql']),
     checkedAt: time,
     version: count,
   },
@@ -39,7 +39,7 @@ export const signatureOrNull = { ...signature, type: ['object', 'null'] } as con
 export type SignatureJson = FromSchema<typeof signature>;
 
 /** Warnings of variables whose use in the text is probably a mistake. */
-export const warnings = list(answer({ code: text, detail: text, sql: sqlFault }));
+export const warnings = list(record({ code: text, detail: text, sql: sqlFault }));
 
 type WarningJson = FromSchema<typeof warnings>[number];
 

@@ -11,12 +11,12 @@ import {
   type QueryStatistics,
 } from '@datahub/proto/executor/v1/executor';
 import {
-  answer,
   count,
   day,
   type FromSchema,
   list,
   orNull,
+  record,
   signedIn,
   text,
   textOrNull,
@@ -32,20 +32,20 @@ export function statisticsRoutes(deps: ResourceDeps): Route[] {
   const handlers = createStatisticsHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/queries/:queryId/stats', scope: 'queries:read', summary: 'Get the statistics of a query', answer: queryStatistics, handler: handlers.one },
-    { method: 'GET', path: '/v1/sources/:sourceId/stats', scope: 'sources:read', summary: 'Get the statistics of the queries that were tried on a source', answer: sourceStatistics, handler: handlers.ofSource },
-    { method: 'GET', path: '/v1/queries/:queryId/usage', scope: 'queries:read', summary: 'Count the executions of a query by key and day', answer: queryUsage, handler: handlers.usage },
-    { method: 'GET', path: '/v1/stats', scope: 'queries:read', summary: 'List the slowest or most failing queries', query: statisticsParameters, answer: statisticsList, handler: handlers.ranked },
+    { method: 'GET', path: '/v1/queries/:queryId/stats', scope: 'queries:read', summary: 'Get the statistics of a query', response: queryStatistics, handler: handlers.one },
+    { method: 'GET', path: '/v1/sources/:sourceId/stats', scope: 'sources:read', summary: 'Get the statistics of the queries that were tried on a source', response: sourceStatistics, handler: handlers.ofSource },
+    { method: 'GET', path: '/v1/queries/:queryId/usage', scope: 'queries:read', summary: 'Count the executions of a query by key and day', response: queryUsage, handler: handlers.usage },
+    { method: 'GET', path: '/v1/stats', scope: 'queries:read', summary: 'List the slowest or most failing queries', query: statisticsParameters, response: statisticsList, handler: handlers.ranked },
   ];
 }
 
 const milliseconds = { type: 'number', minimum: 0 } as const;
 /** Null if there are no durations. */
-const percentiles = orNull(answer({ p50: milliseconds, p95: milliseconds, p99: milliseconds }));
-const figures = answer({
+const percentiles = orNull(record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }));
+const figures = record({
   count,
   failed: count,
-  errors: list(answer({ code: text, count })),
+  errors: list(record({ code: text, count })),
   cacheHits: count,
   rows: count,
   bytes: count,
@@ -55,34 +55,34 @@ const figures = answer({
 });
 const spans = { sinceStart: figures, lastHour: figures };
 const fleet = {
-  executors: list(answer({ name: text, since: time, dropped: count })),
+  executors: list(record({ name: text, since: time, dropped: count })),
   missing: list(text),
 };
 const calls = { count, failed: count, totalMs: percentiles };
-export const queryStatistics = answer({
+export const queryStatistics = record({
   queryId: text,
   ...spans,
   /** The last hour, in windows of five minutes. */
-  windows: list(answer({ start: time, ...calls })),
-  versions: list(answer({ version: count, cacheHits: count, databaseMs: percentiles, ...calls })),
+  windows: list(record({ start: time, ...calls })),
+  versions: list(record({ version: count, cacheHits: count, databaseMs: percentiles, ...calls })),
   ...fleet,
 });
 /** Of the queries that were tried on the source, which are not stored. */
-const sourceStatistics = answer({ sourceId: text, ...spans, ...fleet });
+const sourceStatistics = record({ sourceId: text, ...spans, ...fleet });
 
 export const statisticsSorts = ['p99', 'errors', 'rows'] as const;
 export const statisticsWindows = ['lastHour', 'sinceStart'] as const;
 type Sort = (typeof statisticsSorts)[number];
 export const statisticsParameters = ['sort', 'window', 'limit'];
-export const statisticsList = answer({
+export const statisticsList = record({
   sort: { type: 'string', enum: statisticsSorts },
   window: { type: 'string', enum: statisticsWindows },
-  queries: list(answer({ queryId: text, hubId: text, label: text, ...spans })),
+  queries: list(record({ queryId: text, hubId: text, label: text, ...spans })),
   ...fleet,
 });
 
 const counts = { count, failed: count };
-export const queryUsage = answer({
+export const queryUsage = record({
   queryId: text,
   from: day,
   to: day,
@@ -90,13 +90,13 @@ export const queryUsage = answer({
   users: signedIn,
   totalKeys: count,
   keys: list(
-    answer(
+    record(
       {
         keyId: text,
         name: textOrNull,
         ...counts,
         users: signedIn,
-        days: list(answer({ day, ...counts })),
+        days: list(record({ day, ...counts })),
       },
       ['name'],
     ),

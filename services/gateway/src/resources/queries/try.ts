@@ -1,11 +1,11 @@
 /** Runs a query that is not stored, or explains how its source would run it: `POST /v1/queries/try`. */
 
 import { memberJson } from '../../http/json-body.ts';
-import { answer, type FromSchema, id, object } from '../../http/json-schema.ts';
+import { type FromSchema, id, object, record } from '../../http/json-schema.ts';
 import { validationError } from '../../http/request-error.ts';
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import { chooseFormat } from '../../response/format.ts';
-import { StreamedAnswer } from '../../response/streamed-answer.ts';
+import { StreamedResponse } from '../../response/streamed-response.ts';
 import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { draftPointers } from './checks.ts';
@@ -14,7 +14,7 @@ import { command, context, exactBody, notNull, queryText, toVariables } from './
 export function queryTryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'POST', path: '/v1/queries/try', scope: 'queries:write', summary: 'Execute or explain a query that is not stored', audit: 'query.try', reads: true, body: tryBody, pointers: draftPointers, compressed: true, answer: tried, handler: createTryHandler(deps) },
+    { method: 'POST', path: '/v1/queries/try', scope: 'queries:write', summary: 'Execute or explain a query that is not stored', audit: 'query.try', reads: true, body: tryBody, pointers: draftPointers, compressed: true, response: tried, handler: createTryHandler(deps) },
   ];
 }
 
@@ -33,7 +33,7 @@ const tryBody = object(
 type TryBody = FromSchema<typeof tryBody>;
 
 /** With `explain`, the answer has only the plan, as the database writes it. */
-const tried = answer({ ...execution.properties, plan: {} }, ['data', 'truncated', 'meta', 'plan']);
+const tried = record({ ...execution.properties, plan: {} }, ['data', 'truncated', 'meta', 'plan']);
 
 function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
@@ -44,7 +44,7 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
       throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
     const variables = toVariables(exactBody<TryBody>(request).context);
     const format = chooseFormat(explain ? undefined : request.headers.accept);
-    const answer = new StreamedAnswer(request, reply, { settings, format });
+    const answer = new StreamedResponse(request, reply, { settings, format });
     const call = {
       queryId: '',
       draft: { sourceId, query, command, context: variables, notNull: notNull ?? [], explain, analyze },

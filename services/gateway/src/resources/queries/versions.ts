@@ -4,12 +4,12 @@ import { queryVersionsKept } from '@datahub/contract/limits';
 import type { QueryVersion } from '@datahub/proto/catalog/v1/catalog';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
-  answer,
   count,
   engine,
   type FromSchema,
   list,
   object,
+  record,
   text,
   textOrNull,
   time,
@@ -34,14 +34,14 @@ export function queryVersionRoutes(deps: ResourceDeps): Route[] {
   const handlers = createVersionHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/queries/:queryId/versions', scope: 'queries:read', summary: 'List the versions of a query', query: paged, answer: versions, handler: handlers.list },
-    { method: 'POST', path: '/v1/queries/:queryId/restore', scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: restoreBody, pointers: restorePointers, versioned: true, settledBy: 'audit', answer: savedQuery, handler: handlers.restore },
+    { method: 'GET', path: '/v1/queries/:queryId/versions', scope: 'queries:read', summary: 'List the versions of a query', query: paged, response: versions, handler: handlers.list },
+    { method: 'POST', path: '/v1/queries/:queryId/restore', scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: restoreBody, pointers: restorePointers, versioned: true, settledBy: 'audit', response: savedQuery, handler: handlers.restore },
   ];
 }
 
 const paging = { limitMax: queryVersionsKept.max };
 
-const version = answer(
+const version = record(
   {
     number: count,
     at: time,

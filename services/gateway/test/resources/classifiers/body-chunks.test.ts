@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { readChunks } from '../../../src/resources/classifiers/body-chunks.ts';
+import { readChunks } from '../../../src/resources/classifiers/import.ts';
 
 function requestOf(body: Readable) {
   let renewed = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toNames } from '../../../src/resources/documents/names.ts';
+import { toNames } from '../../../src/resources/documents/hub-document.ts';
 
 describe('names of queries', () => {
   it.each([

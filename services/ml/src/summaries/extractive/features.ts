@@ -1,6 +1,5 @@
 /** The features by which sentences are selected, as numbers in flat arrays. */
 
-import { cuesOf, type SentenceCues } from './sentence-cues.ts';
 import type { Piece } from './sentences.ts';
 import { stopWordsOf } from './stop-words.ts';
 import { countWords, createStemmer, createWordReader, isHan } from './words.ts';
@@ -140,4 +139,29 @@ function frequencies(lists: readonly Int32Array[], size: number): Int32Array {
   const counts = new Int32Array(size);
   for (const list of lists) for (const id of list) counts[id] = (counts[id] ?? 0) + 1;
   return counts;
+}
+
+const question = /[?？؟]["'”’»)\]」』]*$/;
+/** Quotation marks and the text after them. A single mark counts at the start of a word only, else it is an apostrophe. */
+const quoted = /["“„«][^"”“»]*|(?:^|\s)['‘].*/s;
+const speechShare = 1 / 3;
+/** Authors describe their work. After the cue phrases of Edmundson, New Methods in Automatic Extracting, 1969. */
+const cue =
+  /\bwe (?:\w{1,20}ly )?(?:propos|present|introduc|show|find|found|demonstrat|develop|describ|report|stud|investigat|argu|prov|conclud|suggest|observ)|\b(?:this|our|these) (?:paper|study|work|article|report|approach|method|result|finding|data)/i;
+
+interface SentenceCues {
+  question: boolean;
+  /** More than a third is quoted speech. */
+  speech: boolean;
+  /** States the purpose or the result of the text. English only. */
+  cue: boolean;
+}
+
+export function cuesOf(text: string): SentenceCues {
+  const quotedLength = quoted.exec(text)?.[0].length ?? 0;
+  return {
+    question: question.test(text),
+    speech: quotedLength > speechShare * text.length,
+    cue: cue.test(text),
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SnapshotSchedule } from '../../../src/classifiers/log/snapshot-schedule.ts';
+import { SnapshotSchedule } from '../../../src/classifiers/log/event-log.ts';
 import type { EventDoc } from '../../../src/documents.ts';
 
 const event = (count: number): EventDoc => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
-import { cuesOf } from '../../../src/summaries/extractive/sentence-cues.ts';
+import { cuesOf } from '../../../src/summaries/extractive/features.ts';
 
 test.each([
   ['"We are glad," she said.', true],

@@ -4,7 +4,8 @@ import { useState } from 'preact/hooks';
 import { call, part, problemOf } from '../../../api/client.ts';
 import type { Classifier } from '../../../api/types.ts';
 import { downloads, fileName, saveBlob } from '../../../state/downloads.ts';
-import { Choice } from '../../../ui/field.tsx';
+import { FormDialog } from '../../../ui/dialog.tsx';
+import { Choice, Field } from '../../../ui/field.tsx';
 import { bytes, count, moment } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { useLoad } from '../../../ui/load.tsx';
@@ -12,7 +13,7 @@ import { Menu } from '../../../ui/menu.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Loading, Scrolling, TableHead } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
-import { CorrectExample, DeleteExample, type ShownExample } from './example-dialogs.tsx';
+import { changeAsShown, isChanged } from '../change.ts';
 import { type Example, readExamples } from './example-page.ts';
 
 const pageSize = 50;
@@ -224,4 +225,96 @@ function Downloads({ classifier, label, disabled }: DownloadsProps) {
       Download {file.name}
     </button>
   ));
+}
+
+interface ShownExample {
+  example: Example;
+  /** The id of the example before it in the list of this label, empty for the first. */
+  after: string;
+  /** Empty for the list of all examples. */
+  label: string;
+}
+
+interface ExampleDialogProps {
+  classifierId: string;
+  shown: ShownExample;
+  onClose(): void;
+  onChanged(): void;
+  /** The example is not as it was shown. */
+  onStale(): void;
+}
+
+type Sent = { method: 'PUT'; body: object } | { method: 'DELETE' };
+
+async function change(
+  { classifierId, shown, onChanged, onStale }: ExampleDialogProps,
+  sent: Sent,
+): Promise<void> {
+  const { example, after, label } = shown;
+  const path = `v1/classifiers/${part(classifierId)}/examples/${part(example.exampleId)}`;
+  const isAsShown = async () => {
+    const [now] = (await readExamples(classifierId, { after, label, limit: 1 })).examples;
+    return (
+      now?.exampleId === example.exampleId && now.label === example.label && now.context === example.context
+    );
+  };
+  try {
+    await changeAsShown(classifierId, { isAsShown, send: (headers) => call(path, { ...sent, headers }) });
+  } catch (err) {
+    if (isChanged(err)) onStale();
+    throw err;
+  }
+  onChanged();
+}
+
+function CorrectExample({ labels, ...props }: ExampleDialogProps & { labels: string[] }) {
+  const { example } = props.shown;
+  const [label, setLabel] = useState(example.label);
+  const [context, setContext] = useState(example.context);
+  const isSame = label.trim() === example.label && context === example.context;
+  const submit = async () => {
+    await change(props, {
+      method: 'PUT',
+      body: {
+        ...(label.trim() === example.label ? {} : { label: label.trim() }),
+        ...(context === example.context ? {} : { context }),
+      },
+    });
+    notify('Corrected. Predictions follow in a moment.');
+  };
+  return (
+    <FormDialog
+      title="Correct the example"
+      action="Correct"
+      disabled={isSame || label.trim() === '' || context.trim() === ''}
+      onClose={props.onClose}
+      onSubmit={submit}
+    >
+      <Field label="Label" value={label} onInput={setLabel} suggestions={labels} autofocus />
+      <Field label="Text" value={context} onInput={setContext} rows={6} />
+    </FormDialog>
+  );
+}
+
+function DeleteExample(props: ExampleDialogProps) {
+  const { label, context } = props.shown.example;
+  const submit = async () => {
+    await change(props, { method: 'DELETE' });
+    notify('Deleted. Predictions follow in a moment.');
+  };
+  return (
+    <FormDialog
+      title="Delete the example?"
+      action="Delete example"
+      danger
+      onClose={props.onClose}
+      onSubmit={submit}
+    >
+      <p>
+        <strong>{label}</strong>: {context.slice(0, 200)}
+        {context.length > 200 && ' …'}
+      </p>
+      <p>Its text is deleted, and predictions are as if it had never been trained.</p>
+    </FormDialog>
+  );
 }

@@ -2,21 +2,23 @@
 
 import { useState } from 'preact/hooks';
 import { addressOf, problemOf } from '../../../api/client.ts';
+import type { Problem } from '../../../api/types.ts';
 import { reads } from '../../../state/commands.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
+import { Field } from '../../../ui/field.tsx';
 import { counted } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Tabs } from '../../../ui/page.tsx';
+import { ProblemBox } from '../../../ui/problem.tsx';
 import { focusFault, VariableInputs } from '../variables-panel.tsx';
 import { type Answer, AnswerView, tryCall } from './answer.tsx';
-import { type FormName, formNames, formOf } from './forms.ts';
+import { type FormName, formNames, formOf, toolNameOf } from './forms.ts';
 import { KeyLine, type MadeKey, MakeKey } from './make-key.tsx';
 import { type Call, placeholderFor } from './snippets.ts';
-import { ToolForm } from './tool-form.tsx';
 
 const tabs = formNames.map((name) => [name, name] as const);
 
@@ -166,5 +168,48 @@ function Facts({ editor }: { editor: StoredQueryEditor }) {
         </span>
       )}
     </p>
+  );
+}
+
+function ToolForm({ editor }: { editor: StoredQueryEditor }) {
+  const stored = editor.stored.value;
+  const tool = stored?.config.tool ?? undefined;
+  const [name, setName] = useState(tool?.name ?? toolNameOf(stored?.meta.label ?? ''));
+  const [description, setDescription] = useState(tool?.description ?? '');
+  const [problem, setProblem] = useState<Problem>();
+  const isSame = name === tool?.name && description === tool?.description;
+  const save = async (change: { name: string; description: string } | null) => {
+    setProblem(undefined);
+    await editor.setTool(change).catch((err) => setProblem(problemOf(err)));
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void save({ name: name.trim(), description: description.trim() });
+  };
+  return (
+    <form class="form tool-form" onSubmit={submit}>
+      <Field label="Name of the tool" value={name} onInput={setName} mono required />
+      <Field
+        label="What agents read about it"
+        value={description}
+        onInput={setDescription}
+        required
+        placeholder="Returns the quantity and the amount of each product in a region."
+      />
+      <div class="actions start">
+        <button
+          type="submit"
+          {...needs('queries:write', isSame || name.trim() === '' || description.trim() === '')}
+        >
+          {tool === undefined ? 'Offer it to agents' : 'Save'}
+        </button>
+        {tool !== undefined && (
+          <button type="button" class="quiet" onClick={() => void save(null)} {...needs('queries:write')}>
+            Hide it from agents
+          </button>
+        )}
+      </div>
+      {problem !== undefined && <ProblemBox problem={problem} />}
+    </form>
   );
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { AnswerStore, type CacheEntry } from '../../../src/execution/cached/answer-store.ts';
 import {
   type CacheKeyParts,
   createCacheKeys,
   createTagger,
 } from '../../../src/execution/cached/cache-key.ts';
+import { type CacheEntry, ResponseStore } from '../../../src/execution/cached/response-store.ts';
 import type { Param } from '../../../src/ports/engine.ts';
 import { query, source } from '../../fakes/pipeline.ts';
 
@@ -20,7 +20,7 @@ const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry
 
 describe('the store', () => {
   test('evicts the least recently used answers, and stays below its limit', () => {
-    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    const store = new ResponseStore({ bytesMax: 64 * kibi });
     for (let i = 0; i < 40; i++) store.put(`k${i}`, entry(`account ${i % 8}`, 3 * kibi));
     expect(store.bytes).toBe(64 * kibi);
     expect(store.size).toBe(16);
@@ -42,7 +42,7 @@ describe('the store', () => {
   });
 
   test('gives an account at most a quarter, and evicts answers of the same account beyond it', () => {
-    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    const store = new ResponseStore({ bytesMax: 64 * kibi });
     store.put('other', entry('b', kibi));
     for (let i = 0; i < 40; i++) store.put(`k${i}`, entry('a', 3 * kibi));
     expect([store.size, store.get('k35'), store.get('k36') === undefined]).toEqual([5, undefined, false]);
@@ -50,7 +50,7 @@ describe('the store', () => {
   });
 
   test('counts answers that are being fetched', () => {
-    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    const store = new ResponseStore({ bytesMax: 64 * kibi });
     store.put('k', entry('a', 3 * kibi));
     expect(store.reserve('a', 12 * kibi)).toBe(true);
     expect(store.get('k')).toBeDefined();
@@ -62,7 +62,7 @@ describe('the store', () => {
   });
 
   test('frees answers that a change invalidates', () => {
-    const store = new AnswerStore({ bytesMax: 64 * kibi });
+    const store = new ResponseStore({ bytesMax: 64 * kibi });
     store.put('k1', entry('a', 1, ['q1', 's', 'h']));
     store.put('k2', entry('a', 1, ['q2', 's', 'h']));
     store.invalidate(['q1', 'other']);

@@ -1,6 +1,6 @@
 /** Caches answers in memory, bounded in bytes in total and for each account. Evicts the least recently used first. */
 
-export interface CachedAnswer {
+export interface CachedResponse {
   readonly bytes: Buffer;
   readonly etag: string;
   /** True if a limit cut the rows. */
@@ -13,7 +13,7 @@ export interface CacheEntry {
   /** The ids of the query and the source. A change of one invalidates the entry. */
   readonly ids: readonly string[];
   /** Undefined if the answer is too large to cache. */
-  readonly answer: CachedAnswer | undefined;
+  readonly answer: CachedResponse | undefined;
   /**
    * The start of the execution, or of the validation that renewed the entry. The age of the answer counts from here.
    */
@@ -35,10 +35,10 @@ interface Account {
   entries: Map<string, CacheEntry>;
 }
 
-export class AnswerStore {
+export class ResponseStore {
   /** The bytes of entries, and of answers that are being fetched. */
   bytes = 0;
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
   readonly #bytesMax: number;
   /** The least recently used first. */
   readonly #entries = new Map<string, CacheEntry>();
@@ -48,7 +48,7 @@ export class AnswerStore {
 
   constructor({ bytesMax }: { bytesMax: number }) {
     this.#bytesMax = bytesMax;
-    this.answerBytesMax = Math.floor(bytesMax / 8);
+    this.responseBytesMax = Math.floor(bytesMax / 8);
   }
 
   /** False if the cache is turned off. */

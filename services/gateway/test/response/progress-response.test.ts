@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { HubError } from '@datahub/service-kit/call/error';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { answerWithProgress, type ProgressOptions } from '../../src/response/progress-answer.ts';
+import { type ProgressOptions, respondWithProgress } from '../../src/response/progress-response.ts';
 
 let app: FastifyInstance;
 let run: ProgressOptions['run'];
@@ -17,7 +17,7 @@ beforeEach(async () => {
   app.get('/', (_request, reply) => {
     response = reply.raw;
     const failMidway = (err: unknown) => ({ code: (err as HubError).code }) as never;
-    return answerWithProgress(reply, { run: (report) => run(report), failMidway });
+    return respondWithProgress(reply, { run: (report) => run(report), failMidway });
   });
   await app.listen();
 });

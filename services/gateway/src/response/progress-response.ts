@@ -1,9 +1,9 @@
 /** Answers a long call in lines of NDJSON: its progress while it runs, at the end its result or its problem. */
 
 import type { FastifyReply } from 'fastify';
-import { type AnswerSettings, sendHeaders } from './streamed-answer.ts';
+import { type ResponseSettings, sendHeaders } from './streamed-response.ts';
 
-export interface ProgressOptions extends Pick<AnswerSettings, 'failMidway'> {
+export interface ProgressOptions extends Pick<ResponseSettings, 'failMidway'> {
   /** Runs the call. It can report its progress at any time. */
   run(report: (progress: object) => void): Promise<object>;
 }
@@ -12,7 +12,7 @@ const contentType = 'application/x-ndjson; charset=utf-8';
 const intervalMs = 1_000;
 
 /** A failure before the first line is thrown, and answered with its own status. */
-export async function answerWithProgress(
+export async function respondWithProgress(
   reply: FastifyReply,
   { run, failMidway }: ProgressOptions,
 ): Promise<unknown> {

@@ -7,7 +7,7 @@ import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CacheInfo } from '@datahub/proto/executor/v1/executor';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { answerBytesMax, type Idempotency } from '../http/idempotency.ts';
+import { type Idempotency, responseBytesMax } from '../http/idempotency.ts';
 import type { Problem } from '../http/problem-details.ts';
 import type { QueryTargets } from '../http/query-targets.ts';
 import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
@@ -20,7 +20,7 @@ const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
 /** The trailer of an answer in CSV or Arrow whose rows were cut by a limit. */
 const truncatedTrailer = 'x-truncated';
 
-export interface AnswerSettings {
+export interface ResponseSettings {
   targets: QueryTargets;
   stallTimeoutMs: number;
   idempotency: Idempotency;
@@ -31,8 +31,8 @@ export interface AnswerSettings {
   failMidway(err: unknown, request: FastifyRequest): Problem;
 }
 
-interface AnswerOptions {
-  settings: AnswerSettings;
+interface StreamOptions {
+  settings: ResponseSettings;
   format: OutputFormat;
 }
 
@@ -40,13 +40,13 @@ interface AnswerOptions {
  * Sends an answer of one chunk in one piece with its length, and streams a larger one. If the execution fails after the
  * first chunk was sent, it destroys the connection, so that the client cannot mistake the answer for a complete one.
  */
-export class StreamedAnswer implements ExecutionReply {
+export class StreamedResponse implements ExecutionReply {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #response: ServerResponse;
   /** The response, or a compressor in front of it. */
   #sink: Writable;
-  readonly #options: AnswerOptions;
+  readonly #options: StreamOptions;
   #truncated = false;
   #timings: string | undefined;
   /** Undefined if the query has no cache. */
@@ -60,7 +60,7 @@ export class StreamedAnswer implements ExecutionReply {
   #sent: Buffer[] | undefined;
   #sentBytes = 0;
 
-  constructor(request: FastifyRequest, reply: FastifyReply, options: AnswerOptions) {
+  constructor(request: FastifyRequest, reply: FastifyReply, options: StreamOptions) {
     this.#request = request;
     this.#reply = reply;
     this.#response = reply.raw;
@@ -204,7 +204,7 @@ export class StreamedAnswer implements ExecutionReply {
 
   #keep(bytes: Buffer): void {
     this.#sentBytes += bytes.length;
-    if (this.#sentBytes > answerBytesMax) this.#sent = undefined;
+    if (this.#sentBytes > responseBytesMax) this.#sent = undefined;
     else this.#sent?.push(bytes);
   }
 
