@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { ConnectDeps } from '../ports/engine.ts';
+import { type ConnectDeps, sourceUnreachable } from '../ports/engine.ts';
 import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
 import type { LoginAttempt } from './login-attempts.ts';
 import { orAborted } from './or-aborted.ts';
@@ -27,18 +27,6 @@ export interface DialOptions {
 }
 
 const keepAliveMs = 30_000;
-
-/**
- * The same error for an unknown host, a closed port, a timeout and a forbidden address, so that the hub cannot be used
- * as a port scanner. The `cause` tells them apart, for the log.
- */
-export function sourceUnreachable(cause: unknown): HubError {
-  return new HubError(
-    'SOURCE_UNREACHABLE',
-    'The source cannot be reached. Check its host and port, and that it accepts connections from the hub.',
-    { cause, stage: 'connect', retryable: true },
-  );
-}
 
 /**
  * Makes the dial function of one connection to a source. Its first call for a host resolves and checks it. Later ones,

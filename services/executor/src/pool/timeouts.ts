@@ -1,7 +1,6 @@
 /** Time limits for calls of an engine adapter. */
 
-import { sourceUnreachable } from '../network/dialer.ts';
-import type { Connection } from '../ports/engine.ts';
+import { type Connection, sourceUnreachable } from '../ports/engine.ts';
 
 /** Does not wait for an adapter that ignores its signal. A connection that opens too late is closed. */
 export function openWithin(

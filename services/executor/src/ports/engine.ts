@@ -257,6 +257,18 @@ export class NeverAnswered extends HubError {
   }
 }
 
+/**
+ * The same error for an unknown host, a closed port, a timeout and a forbidden address, so that the hub cannot be used
+ * as a port scanner. The `cause` tells them apart, for the log.
+ */
+export function sourceUnreachable(cause: unknown): HubError {
+  return new HubError(
+    'SOURCE_UNREACHABLE',
+    'The source cannot be reached. Check its host and port, and that it accepts connections from the hub.',
+    { cause, stage: 'connect', retryable: true },
+  );
+}
+
 export interface Engine {
   connect(settings: ConnectSettings, deps: ConnectDeps): Promise<Connection>;
   /** True for a port that the adapter itself listens on, which no source may use. */

@@ -3,7 +3,7 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { expect, test } from 'vitest';
 import type { Execution } from '../../src/execution/execution-state.ts';
 import { AddressRefused } from '../../src/network/address-policy.ts';
-import { sourceUnreachable } from '../../src/network/dialer.ts';
+import { sourceUnreachable } from '../../src/ports/engine.ts';
 import { createExecutorEvents } from '../../src/telemetry/events.ts';
 
 function setup(level = 'debug') {
