@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
 import { validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
-import { AnnotatedReply } from '../response/annotated-response.ts';
+import { AnnotatedResponse } from '../response/annotated-response.ts';
 import type { Label } from '../response/annotation-batch.ts';
 import { repeated } from '../rows/repeated.ts';
 import { executeInto, stoppable } from '../rows/stoppable.ts';
@@ -27,13 +27,13 @@ type Annotate = FromSchema<typeof annotateOption>;
 export interface AnnotateOptions {
   annotate: Annotate;
   request: FastifyRequest;
-  answer: ExecutionReply;
+  response: ExecutionReply;
   upstreams: Upstreams;
 }
 
 export async function executeAnnotated(
   execution: ExecuteRequest,
-  { annotate, request, answer, upstreams: { executor, ml } }: AnnotateOptions,
+  { annotate, request, response, upstreams: { executor, ml } }: AnnotateOptions,
 ): Promise<void> {
   requireGranted(request, 'classifiers:predict');
   requireDistinct(annotate);
@@ -50,7 +50,7 @@ export async function executeAnnotated(
   // This refuses classifiers that do not exist or were never trained before the query runs.
   await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
   const { format } = execution;
-  const reply = new AnnotatedReply(answer, { format, members: annotate, predict, stop });
+  const reply = new AnnotatedResponse(response, { format, members: annotate, predict, stop });
   const members = annotate.map(({ text, as }) => ({ text, as }));
   await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
 }

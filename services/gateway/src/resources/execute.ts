@@ -75,7 +75,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const format = chooseFormat(request.headers.accept);
-    const answer = new StreamedResponse(request, reply, { settings, format });
+    const response = new StreamedResponse(request, reply, { settings, format });
     const execution = {
       contextJson: contextJson(request, body),
       options: body.options === undefined ? noOptions : toOptions(body.options),
@@ -87,13 +87,13 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
       await settings.targets.run(request, (target) => {
         const named = { ...execution, ...target };
         return annotate === undefined
-          ? executor.execute(named, request.context, answer)
-          : executeAnnotated(named, { annotate, request, answer, upstreams });
+          ? executor.execute(named, request.context, response)
+          : executeAnnotated(named, { annotate, request, response, upstreams });
       });
     } catch (err) {
-      return answer.fail(await toOutcome(err, request, catalog));
+      return response.fail(await toOutcome(err, request, catalog));
     }
-    return answer.finish();
+    return response.finish();
   };
 }
 
@@ -102,7 +102,7 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
   return async (request, reply) => {
     const { values, options } = readDataQuery(request);
     const format = chooseFormat(request.headers.accept);
-    const answer = new StreamedResponse(request, reply, { settings, format });
+    const response = new StreamedResponse(request, reply, { settings, format });
     const checkOnly = request.method === 'HEAD';
     const execution = {
       contextJson: '',
@@ -114,12 +114,12 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
     addVary(reply, 'accept');
     try {
       await settings.targets.run(request, (target) =>
-        executor.execute({ ...execution, ...target }, request.context, answer),
+        executor.execute({ ...execution, ...target }, request.context, response),
       );
     } catch (err) {
-      return answer.fail(toRetryableIfLost(err));
+      return response.fail(toRetryableIfLost(err));
     }
-    return checkOnly ? answer.headers() : answer.finish();
+    return checkOnly ? response.headers() : response.finish();
   };
 }
 

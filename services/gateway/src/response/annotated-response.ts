@@ -29,7 +29,7 @@ const batchesInFlightMax = 2;
 /** A smaller answer is sent in one piece. */
 const firstBytes = 16_384;
 
-export class AnnotatedReply implements ExecutionReply {
+export class AnnotatedResponse implements ExecutionReply {
   readonly #reply: ExecutionReply;
   readonly #options: AnnotatedReplyOptions;
   readonly #reader: FrameReader;
