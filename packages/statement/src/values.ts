@@ -96,7 +96,7 @@ export interface Given {
   contextJson: string;
   /** Pinned variables whose single value is a list of one if they are declared as a list. */
   scalarsAsLists?: readonly string[] | undefined;
-  /** Whether a name that is no variable of the query is a fault. */
+  /** True if names that are no variables of the query are faults. */
   strict?: boolean | undefined;
   /** Called with such names if they are no faults. */
   onUnknown?: ((names: string[]) => void) | undefined;

@@ -4,10 +4,7 @@ import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { cancelled } from './time-slices.ts';
 
-/**
- * Settles as the work does. If the caller leaves or its deadline passes before, rejects with what `toError` makes of the
- * reason.
- */
+/** Settles as the work does, or rejects with `toError(reason)` if the caller leaves or its deadline passes first. */
 export async function orLeave<T>(
   work: Promise<T>,
   signal: CallSignal,

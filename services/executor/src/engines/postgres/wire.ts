@@ -123,7 +123,7 @@ export class Wire {
     }
   }
 
-  /** What the server says of itself (notices, parameters) needs no answer. */
+  /** Counts a message that no command asked for, such as a notice. A server that sends too many is disconnected. */
   #leave(bytes: number): void {
     this.#unaskedBytes += bytes + pieceBytes;
     if (this.#unaskedBytes > unaskedBytesMax) this.close();
