@@ -6,7 +6,7 @@
  * except to calls that arrived before its statement began, because their own execution would not have been newer.
  */
 
-import { type ExecutionReply, Rerouted } from '@datahub/executor-session/executor';
+import { Rerouted } from '@datahub/executor-session/executor';
 import {
   type CacheInfo,
   type ExecuteRequest,

@@ -31,7 +31,7 @@ describe('the store', () => {
   });
 
   test('evicts in the order of the last uses, also after an answer was used twice in a row', () => {
-    const store = new AnswerStore({ bytesMax: 16 * kibi });
+    const store = new ResponseStore({ bytesMax: 16 * kibi });
     for (const key of ['a', 'b', 'c', 'd']) store.put(key, entry(key, 3 * kibi));
     for (const key of ['a', 'a', 'd', 'c']) store.touch(key, store.get(key) as CacheEntry);
     store.delete('c');
