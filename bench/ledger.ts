@@ -11,16 +11,14 @@
  * from the record.
  */
 
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type CaseName, callsByHand, caseNames } from './ledger/cases.ts';
 import { type Engine, type LedgerDatabase, openDatabase, variableOf } from './ledger/databases.ts';
-import { commitOf, lastOf, record } from './ledger/history.ts';
+import { lastOf, record } from './ledger/history.ts';
 import { type Counted, count, countHub, type Timed, time, timeHub } from './ledger/measure.ts';
-import { root, startByHand, whyNotCounting } from './ledger/programs.ts';
+import { startByHand, whyNotCounting } from './ledger/programs.ts';
 import { median } from './support/table.ts';
+import { checkOut, commitOf, root } from './support/trees.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -134,16 +132,6 @@ async function check(database: LedgerDatabase): Promise<void> {
 
 const grown = (now: Figures, before: Figures) =>
   caseNames.filter((name) => (now[name] ?? 0) > (before[name] ?? 0) * (1 + growthMax));
-
-/** The tree of a commit, with its own dependencies. */
-function checkOut(commit: string): string {
-  const tree = join(root, '.cache/ledger', commit);
-  if (existsSync(join(tree, 'node_modules'))) return tree;
-  mkdirSync(tree, { recursive: true });
-  execFileSync('sh', ['-c', `git archive "${commit}" | tar -x -C "${tree}"`], { cwd: root });
-  execFileSync('npm', ['ci', '--no-fund', '--no-audit', '--prefer-offline'], { cwd: tree, stdio: 'ignore' });
-  return tree;
-}
 
 const reason = whyNotCounting();
 if (reason !== undefined) {

@@ -5,9 +5,13 @@
  * because other programs may use the machine.
  *
  *     PREST=/path/to/prestd TOOLBOX=/path/to/toolbox npm run bench -- public
+ *     npm run bench -- public --against COMMIT    beside the hub of a commit
+ *
+ * BENCH_REQUESTS, BENCH_ROUNDS and BENCH_USERS change the load; each case is called twice BENCH_REQUESTS times before it.
  */
 
 import { Agent, request } from 'node:http';
+import { parseArgs } from 'node:util';
 import { type Case, cases } from './public/cases.ts';
 import {
   type Call,
@@ -19,12 +23,14 @@ import {
 } from './public/contenders.ts';
 import { threadsCpuOf } from './support/child.ts';
 import { median, quantile } from './support/table.ts';
+import { checkOut, commitOf } from './support/trees.ts';
 
+const { values: options } = parseArgs({ options: { against: { type: 'string' } } });
 const url = process.env.POSTGRES_URL;
 if (url === undefined) throw new Error('POSTGRES_URL is not set.');
 const requests = Number(process.env.BENCH_REQUESTS ?? 1_500);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
-const users = [1, 50, 100];
+const users = (process.env.BENCH_USERS ?? '1,50,100').split(',').map(Number);
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 interface Figures {
@@ -80,7 +86,11 @@ async function measure(contender: Contender, one: Case, load: { users: number; r
 }
 
 const { PREST, TOOLBOX } = process.env;
-const contenders = [await startByHand(url), await startHub(url)];
+const commit = options.against === undefined ? undefined : commitOf(options.against);
+const isPostOnly = commit !== undefined;
+const contenders = [await startByHand(url), await startHub(url, { isPostOnly })];
+if (commit !== undefined)
+  contenders.push(await startHub(url, { name: commit, tree: checkOut(commit), isPostOnly }));
 if (PREST !== undefined) contenders.push(await startPrest(PREST, url));
 if (TOOLBOX !== undefined) contenders.push(await startToolbox(TOOLBOX, url));
 try {

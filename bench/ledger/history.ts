@@ -1,11 +1,10 @@
 /** The committed results: one line for each record, the newest last. */
 
-import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { commitOf } from '../support/trees.ts';
 import type { Engine } from './databases.ts';
 import type { Counted, Timed } from './measure.ts';
-import { root } from './programs.ts';
 
 export interface Entry {
   date: string;
@@ -19,9 +18,6 @@ export interface Entry {
 }
 
 const path = fileURLToPath(new URL('results.jsonl', import.meta.url));
-
-export const commitOf = (name: string) =>
-  execFileSync('git', ['rev-parse', '--short=7', `${name}^{commit}`], { cwd: root, encoding: 'utf8' }).trim();
 
 export function record(entry: Omit<Entry, 'date' | 'commit'>): void {
   const date = new Date().toISOString().slice(0, 10);

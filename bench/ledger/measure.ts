@@ -1,5 +1,7 @@
 /** Counts what the requests of each case cost a program and the database. */
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Calls, type CaseName, caseNames, executed, storeCases } from './cases.ts';
 import type { LedgerDatabase } from './databases.ts';
 import { type Program, startHub } from './programs.ts';
@@ -20,10 +22,13 @@ export interface Timed {
 
 const inFlight = 16;
 
+/** Whether the tree is from before 2026-11-23. */
+const isOlder = (tree: string) => !existsSync(join(tree, 'packages/hub'));
+
 export async function countHub(tree: string, database: LedgerDatabase, requests: number): Promise<Counted> {
   const program = await startHub(tree, true);
   try {
-    return await count(program, await storeCases(program.send, database.engine, database.url), requests);
+    return await count(program, await storeCases(program.send, database, isOlder(tree)), requests);
   } finally {
     await program.stop();
   }
@@ -49,7 +54,7 @@ export async function count(program: Program, calls: Calls, requests: number): P
 export async function timeHub(tree: string, database: LedgerDatabase, requests: number): Promise<Timed> {
   const program = await startHub(tree, false);
   try {
-    const calls = await storeCases(program.send, database.engine, database.url);
+    const calls = await storeCases(program.send, database, isOlder(tree));
     return await time({ program, calls, database, requests });
   } finally {
     await program.stop();

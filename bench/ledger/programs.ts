@@ -6,11 +6,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
+import { argumentsOf, root } from '../support/trees.ts';
 import type { Call } from './cases.ts';
 
-export const root = fileURLToPath(new URL('../..', import.meta.url));
 const startMs = 600_000;
 const messagesMax = 4_000;
 const key = `bench-key-${randomBytes(16).toString('hex')}`;
@@ -52,12 +51,6 @@ export function whyNotCounting(): string | undefined {
   return undefined;
 }
 
-/** The flags of the tree's launcher. */
-async function flagsOf(tree: string): Promise<string[]> {
-  const { v8Flags } = await import(pathToFileURL(join(tree, 'packages/service-kit/v8-flags.mjs')).href);
-  return v8Flags;
-}
-
 export async function startHub(tree: string, isCounted: boolean): Promise<Program> {
   const env = {
     DATAHUB_API_KEY: key,
@@ -67,7 +60,7 @@ export async function startHub(tree: string, isCounted: boolean): Promise<Progra
     DATAHUB_REQUEST_TIMEOUT_MS: '600000',
   };
   const port = await freePort();
-  const args = [...(await flagsOf(tree)), join(tree, 'packages/hub/src/main.ts')];
+  const args = await argumentsOf(tree);
   return start({ args, env: { ...env, PORT: String(port) }, port, cwd: tree, isCounted });
 }
 

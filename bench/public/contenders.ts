@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
+import { argumentsOf, root } from '../support/trees.ts';
 import { type Case, cases, numbered, toQuery } from './cases.ts';
 import { connectionsMax } from './limits.ts';
 
@@ -32,8 +32,14 @@ export interface Contender {
 const key = `bench-key-${randomBytes(16).toString('hex')}`;
 const startTimeoutMs = 60_000;
 
-async function startProcess(command: string, args: string[], env: Record<string, string>) {
-  const child: ChildProcess = spawn(command, args, { stdio: 'ignore', env: { ...process.env, ...env } });
+interface Program {
+  command: string;
+  args: string[];
+  cwd?: string;
+}
+
+async function startProcess({ command, args, cwd }: Program, env: Record<string, string>) {
+  const child: ChildProcess = spawn(command, args, { cwd, stdio: 'ignore', env: { ...process.env, ...env } });
   const stop = async () => {
     const ended = once(child, 'close');
     child.kill('SIGTERM');
@@ -55,30 +61,44 @@ async function untilAnswering(url: string): Promise<void> {
   }
 }
 
-export async function startHub(databaseUrl: string): Promise<Contender> {
+interface HubOptions {
+  name?: string;
+  tree?: string;
+  /** Sends all cases by POST, because trees from before 2026-11-23 have no other route. */
+  isPostOnly?: boolean;
+}
+
+/** The hub of a tree. */
+export async function startHub(
+  databaseUrl: string,
+  { name = 'hub', tree = root, isPostOnly = false }: HubOptions = {},
+): Promise<Contender> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
-  const running = await startProcess(process.execPath, [...v8Flags, program], {
-    PORT: String(port),
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_DEMO: '0',
-    DATAHUB_API_KEY: key,
-    DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-public-')),
-  });
+  const args = await argumentsOf(tree);
+  const running = await startProcess(
+    { command: process.execPath, args, cwd: tree },
+    {
+      PORT: String(port),
+      DATAHUB_METRICS_PORT: '0',
+      DATAHUB_DEMO: '0',
+      DATAHUB_API_KEY: key,
+      DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-public-')),
+    },
+  );
   await untilAnswering(`${url}/healthz`);
   const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
   const queryIds = await storeQueries(url, headers, databaseUrl);
   return {
-    name: 'hub',
+    name,
     ...running,
     rowsOf: ({ data }) => data,
     callOf: ({ name, method, values }) => {
       const queryId = queryIds.get(name);
-      if (method === 'GET')
+      if (method === 'GET' && !isPostOnly)
         return { url: `${url}/v1/queries/${queryId}/data?${toQuery(values)}`, method, headers };
       const body = JSON.stringify({ queryId, context: values });
-      return { url: `${url}/v1/queries/execute`, method, headers, body };
+      return { url: `${url}/v1/queries/execute`, method: 'POST', headers, body };
     },
   };
 }
@@ -118,9 +138,12 @@ export async function startByHand(databaseUrl: string): Promise<Contender> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const program = fileURLToPath(new URL('by-hand.ts', import.meta.url));
-  const running = await startProcess(process.execPath, [program, databaseUrl, String(port), key], {
-    NODE_ENV: 'production',
-  });
+  const running = await startProcess(
+    { command: process.execPath, args: [program, databaseUrl, String(port), key] },
+    {
+      NODE_ENV: 'production',
+    },
+  );
   await untilAnswering(url);
   const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
   return {
@@ -148,23 +171,26 @@ export async function startPrest(binary: string, databaseUrl: string): Promise<C
     writeFileSync(join(scripts, 'bench', `${name}.read.sql`), text);
   }
   const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl);
-  const running = await startProcess(binary, [], {
-    PREST_HTTP_PORT: String(port),
-    PREST_HTTP_HOST: '127.0.0.1',
-    PREST_PG_HOST: hostname,
-    PREST_PG_PORT: databasePort,
-    PREST_PG_USER: username,
-    PREST_PG_PASS: decodeURIComponent(password),
-    PREST_PG_DATABASE: pathname.slice(1),
-    PREST_SSL_MODE: 'disable',
-    PREST_PG_SSL_MODE: 'disable',
-    PREST_PG_MAXOPENCONN: String(connectionsMax),
-    PREST_PG_MAXIDLECONN: String(connectionsMax),
-    PREST_QUERIES_LOCATION: scripts,
-    PREST_JWT_DEFAULT: 'false',
-    PREST_CACHE_ENABLED: 'false',
-    GOMAXPROCS: '1',
-  });
+  const running = await startProcess(
+    { command: binary, args: [] },
+    {
+      PREST_HTTP_PORT: String(port),
+      PREST_HTTP_HOST: '127.0.0.1',
+      PREST_PG_HOST: hostname,
+      PREST_PG_PORT: databasePort,
+      PREST_PG_USER: username,
+      PREST_PG_PASS: decodeURIComponent(password),
+      PREST_PG_DATABASE: pathname.slice(1),
+      PREST_SSL_MODE: 'disable',
+      PREST_PG_SSL_MODE: 'disable',
+      PREST_PG_MAXOPENCONN: String(connectionsMax),
+      PREST_PG_MAXIDLECONN: String(connectionsMax),
+      PREST_QUERIES_LOCATION: scripts,
+      PREST_JWT_DEFAULT: 'false',
+      PREST_CACHE_ENABLED: 'false',
+      GOMAXPROCS: '1',
+    },
+  );
   await untilAnswering(url);
   return {
     name: 'pREST',
@@ -203,9 +229,12 @@ export async function startToolbox(binary: string, databaseUrl: string): Promise
   // JSON is YAML.
   writeFileSync(config, [source, ...tools].map((part) => JSON.stringify(part)).join('\n---\n'));
   const flags = ['--disable-reload', '--disable-version-check', '--log-level', 'WARN'];
-  const running = await startProcess(binary, ['--config', config, '--port', String(port), ...flags], {
-    GOMAXPROCS: '1',
-  });
+  const running = await startProcess(
+    { command: binary, args: ['--config', config, '--port', String(port), ...flags] },
+    {
+      GOMAXPROCS: '1',
+    },
+  );
   const url = `http://127.0.0.1:${port}`;
   await untilAnswering(url);
   return {
