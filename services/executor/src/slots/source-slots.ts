@@ -70,6 +70,8 @@ export class SourceSlots {
   readonly #lessor: SlotLessor;
   readonly #pools = new Set<SlotPool>();
   readonly #waiting = new Set<SlotPool>();
+  /** The most slots that were needed since the last tick. */
+  #neededMost = 0;
   #recalled = 0;
   #contended = false;
   #freeSince = 0;
@@ -173,7 +175,8 @@ export class SourceSlots {
     if (this.#contended)
       for (const pool of this.#pools) while (pool.idleSince <= at - contendedIdleMs && pool.closeIdlest());
     for (const pool of this.#waiting) if (pool.waiting === 0) this.#waiting.delete(pool);
-    this.#ask();
+    this.#want(Math.max(this.#need(), Math.min(this.#neededMost, this.wanted)));
+    this.#neededMost = 0;
     const isKept = !this.#contended && this.#pools.size > 0 && at - this.#freeSince < keepMs;
     if (this.free > 0 && !this.isWaiting && !isKept) this.#return(this.free);
     return this.#contended || this.free > 0 || this.isWaiting || this.wanted > 0;
@@ -185,10 +188,19 @@ export class SourceSlots {
     return Math.max(0, Math.min(waiting, lotMax, this.claim.max - this.used - this.free));
   }
 
+  /**
+   * Asks for more at once, and for less at a tick. The queue of a busy source changes in each turn of the event loop; a
+   * message for each change would cost the catalog and this executor more than the executions.
+   */
   #ask(): void {
     const need = this.#need();
-    if (need === this.wanted || !this.#lessor.isConnected) return;
-    this.wanted = need;
+    this.#neededMost = Math.max(this.#neededMost, need);
+    if (need > this.wanted) this.#want(need);
+  }
+
+  #want(count: number): void {
+    if (count === this.wanted || !this.#lessor.isConnected) return;
+    this.wanted = count;
     this.#lessor.tell(this, 0);
   }
 
