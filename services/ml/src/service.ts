@@ -14,7 +14,7 @@ import { createLearners } from './classifiers/model/online-learner.ts';
 import type { MlConfig } from './config.ts';
 import { JobList } from './jobs/job-list.ts';
 import { createClassifierCalls } from './rpc/classifiers.ts';
-import { encodedInSlices } from './rpc/encoded-predictions.ts';
+import { createEncodedPredict } from './rpc/encoded-predictions.ts';
 import { createJobCalls } from './rpc/jobs.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
 import { createFairLock } from './scheduling/fair-lock.ts';
@@ -80,14 +80,15 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
   }, sweepEveryMs);
   sweeping.unref();
   const nowMs = Date.now;
+  const classifierDeps = { store, cache, quota, slices, budget, createId, namespace, nowMs };
   const calls = {
-    ...createClassifierCalls({ store, cache, quota, slices, budget, createId, namespace, nowMs }),
+    ...createClassifierCalls(classifierDeps),
     ...createJobCalls({ store, jobs, cache, budget, createId, namespace, leaseMs, nowMs }),
     ...createSummaryCalls(summarizer, budget),
   };
   return {
     calls,
-    grpcHandlers: { ...calls, predict: encodedInSlices(calls.predict, slices) },
+    grpcHandlers: { ...calls, predict: createEncodedPredict(classifierDeps) },
     health: () => store.health(),
     close: async () => {
       clearInterval(sweeping);

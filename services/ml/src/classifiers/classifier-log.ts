@@ -69,7 +69,16 @@ export class ClassifierLog {
   }
 
   /** Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if it would cost too much. */
-  predict(texts: string[], { top, signal }: PredictOptions): Promise<Prediction[]> {
+  predict(texts: string[], options: PredictOptions): Promise<Prediction[]> {
+    return this.predictAs(texts, options, (prediction) => prediction);
+  }
+
+  /** Resolves to what `convert` makes of each prediction, in the slice of its text. */
+  predictAs<T>(
+    texts: string[],
+    { top, signal }: PredictOptions,
+    convert: (prediction: Prediction) => T,
+  ): Promise<T[]> {
     return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
       if (!state.hasExamples) {
@@ -79,18 +88,18 @@ export class ClassifierLog {
         );
       }
       requirePredictBounds(texts.length, { classes: state.classes.size, top });
-      const predictions: Prediction[] = [];
+      const converted: T[] = [];
       const countLabels = createLabelCount();
       const work = this.#startWork(signal);
       if (texts.length > 1) await work.next();
       await inSlices(texts, work, (text) => {
         const prediction = state.predict(text, top);
         countLabels(prediction.scores);
-        predictions.push(prediction);
+        converted.push(convert(prediction));
       });
-      // A long response is encoded in a slice of its own.
+      // A long response is sent in a slice of its own.
       if (texts.length > 1) await work.next();
-      return predictions;
+      return converted;
     });
   }
 

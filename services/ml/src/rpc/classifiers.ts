@@ -5,6 +5,7 @@ import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { operationIdOf } from '@datahub/service-kit/id';
+import type { Prediction } from '../classifiers/classifier-state.ts';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
 import { orLeave } from '../scheduling/or-leave.ts';
@@ -124,6 +125,7 @@ type ModelCall = 'train' | 'predict' | 'deleteClass' | 'getEvaluation';
 function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, ModelCall> {
   const { store } = deps;
   const schedule = createScheduler(deps);
+  const predictAs = createPredict(deps, (prediction) => prediction);
   return {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
@@ -145,16 +147,7 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
       return { classes };
     },
 
-    predict: async ({ classifierId, contexts, top = topDefault }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      checkTexts(contexts);
-      checkTop(top);
-      const predict = async () => {
-        const { log } = await open(deps, ctx, classifierId);
-        return { predictions: await log.predict(contexts, { top, signal: ctx.signal }) };
-      };
-      return orLeave(schedule(principal.accountId, contexts, predict), ctx.signal);
-    },
+    predict: async (request, ctx) => ({ predictions: await predictAs(request, ctx) }),
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
       const { doc, log } = await open(deps, ctx, classifierId);
@@ -166,6 +159,22 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
       const { log } = await open(deps, ctx, classifierId);
       return orLeave(log.read(toEvaluation), ctx.signal);
     },
+  };
+}
+
+/** Resolves to what `convert` makes of each prediction. */
+export function createPredict<T>(deps: ClassifierCallDeps, convert: (prediction: Prediction) => T) {
+  const schedule = createScheduler(deps);
+  return async (...[request, ctx]: Parameters<ClassifierCalls['predict']>): Promise<T[]> => {
+    const { classifierId, contexts, top = topDefault } = request;
+    const { accountId } = requirePrincipal(ctx);
+    checkTexts(contexts);
+    checkTop(top);
+    const predict = async () => {
+      const { log } = await open(deps, ctx, classifierId);
+      return log.predictAs(contexts, { top, signal: ctx.signal }, convert);
+    };
+    return orLeave(schedule(accountId, contexts, predict), ctx.signal);
   };
 }
 

@@ -1,34 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { createQuota } from '@datahub/document-store/quota';
 import { PredictResponse } from '@datahub/proto/ml/v1/ml';
 import { CallStop } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
-import { EncodedMessage } from '@datahub/service-kit/grpc/encoded-message';
-import { expect, it } from 'vitest';
-import { encodedInSlices } from '../../src/rpc/encoded-predictions.ts';
-import type { SlicedWork, TimeSlices } from '../../src/scheduling/time-slices.ts';
-
-const response = (count: number): PredictResponse => ({
-  predictions: Array.from({ length: count }, (_, i) => ({
-    scores: [
-      { classId: `c${i}`, label: 'ä', confidence: 0.75 },
-      { classId: 'other', label: '', confidence: 0 },
-    ],
-    otherScore: i / 100,
-  })),
-});
-
-/** Every slice is over at once. */
-function createSlices() {
-  let turns = 0;
-  const signals: unknown[] = [];
-  const next = async () => {
-    turns++;
-  };
-  const of = (_: string, signal?: unknown): SlicedWork => {
-    signals.push(signal);
-    return { endsAt: 0, next };
-  };
-  return { slices: { of } as TimeSlices, turns: () => turns, signals };
-}
+import { createIdFactory } from '@datahub/service-kit/id';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
+import type { ClassifierCallDeps, ClassifierCalls } from '../../src/rpc/classifier-access.ts';
+import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
+import { createEncodedPredict } from '../../src/rpc/encoded-predictions.ts';
+import { createTextBudget } from '../../src/scheduling/text-budget.ts';
+import { openMlStore } from '../../src/store.ts';
+import { logDeps } from '../classifiers/log-deps.ts';
 
 const ctx = {
   requestId: 'r',
@@ -36,21 +18,72 @@ const ctx = {
   signal: new CallStop(),
   principal: { accountId: 'account', keyId: 'key', scopes: ['*'], limits: undefined },
 };
-const request = { classifierId: 'c', contexts: [] };
 
-it('encodes each prediction in a slice, to the bytes of the whole response', async () => {
-  const { slices, turns, signals } = createSlices();
-  const found = await encodedInSlices(async () => response(20), slices)(request, ctx);
-  expect(found).toBeInstanceOf(EncodedMessage);
-  expect(PredictResponse.decode((found as EncodedMessage).bytes)).toEqual(response(20));
-  expect(turns()).toBe(20);
-  expect(signals).toEqual([ctx.signal]);
+let deps: ClassifierCallDeps;
+let calls: ClassifierCalls;
+let classifierId: string;
+/** The slices, and what is encoded in them. */
+let order: string[];
+
+beforeEach(async () => {
+  order = [];
+  const store = await openMlStore('sqlite::memory:', randomUUID);
+  const log = logDeps(store);
+  // Every slice is over at once.
+  log.slices = {
+    ...log.slices,
+    of: () => ({ endsAt: 0, next: async () => void order.push('slice') }),
+  };
+  deps = {
+    ...log,
+    createId: createIdFactory({ namespace: 'test' }),
+    namespace: 'test',
+    cache: createClassifierCache(log, { countMax: 10, bytesMax: 1e8, idleMs: 60_000 }),
+    quota: createQuota(100),
+    budget: createTextBudget(),
+  };
+  calls = createClassifierCalls(deps);
+  const { classifier } = await calls.createClassifier({ name: 'tickets' }, ctx);
+  classifierId = classifier?.classifierId ?? '';
+  return () => store.close();
 });
 
-it('leaves a single prediction as it is, and fails as the call does', async () => {
-  const { slices, turns } = createSlices();
-  expect(await encodedInSlices(async () => response(1), slices)(request, ctx)).toEqual(response(1));
-  const failure = new HubError('NOT_TRAINED', 'The classifier has not been trained yet.');
-  await expect(encodedInSlices(() => Promise.reject(failure), slices)(request, ctx)).rejects.toBe(failure);
-  expect(turns()).toBe(0);
+const train = () =>
+  calls.train(
+    {
+      classifierId,
+      examples: [
+        { label: 'ä', context: 'late' },
+        { label: 'b', context: 'broken' },
+      ],
+      eventId: '',
+    },
+    ctx,
+  );
+
+it.each([[['late']], [['late', 'broken', 'neither']]])('encodes the response to %j', async (contexts) => {
+  await train();
+  const { bytes } = await createEncodedPredict(deps)({ classifierId, contexts }, ctx);
+  const expected = await calls.predict({ classifierId, contexts }, ctx);
+  expect(PredictResponse.decode(bytes)).toEqual(expected);
+});
+
+it('encodes each prediction in the slice in which it is made', async () => {
+  await train();
+  const { encode } = PredictResponse;
+  const spy = vi.spyOn(PredictResponse, 'encode').mockImplementation((...message) => {
+    order.push('encode');
+    return encode(...message);
+  });
+  order = [];
+  await createEncodedPredict(deps)({ classifierId, contexts: ['late', 'broken', 'neither'] }, ctx);
+  spy.mockRestore();
+  expect(order.join(' ').replace(/(slice )+/g, 'slice ')).toBe(
+    'slice encode slice encode slice encode slice',
+  );
+});
+
+it('fails as the call does', async () => {
+  const predicts = createEncodedPredict(deps)({ classifierId, contexts: ['late'] }, ctx);
+  await expect(predicts).rejects.toMatchObject({ code: 'NOT_TRAINED' });
 });
