@@ -73,7 +73,7 @@ export function serve(ready: Ready, pids: number[] = []): void {
     const value =
       what === 'memory'
         ? pids.reduce((sum, pid) => sum + memoryOf(pid), process.memoryUsage().rss / 1_048_576)
-        : pids.reduce((sum, pid) => sum + cpuOf(pid), user + system);
+        : pids.reduce((sum, pid) => sum + threadsCpuOf(pid), user + system);
     process.send?.({ id, value } satisfies Answer);
   });
   process.on('SIGTERM', () => process.exit(0));
