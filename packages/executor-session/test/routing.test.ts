@@ -105,7 +105,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
 async function read(gateway: Executor, queryId: string): Promise<string> {
   const chunks: Buffer[] = [];
   const request: ExecuteRequest = { queryId, contextJson: '', format: Format.FORMAT_JSON };
-  await gateway.execute(request, createCallContext({ timeoutMs: 5_000, principal }), {
+  await gateway.execute(request, createCallContext({ timeoutMs: 60_000, principal }), {
     chunk: (bytes) => chunks.push(bytes) > 0,
     onDrain: () => {},
   });
@@ -257,7 +257,7 @@ describe('statistics', () => {
 
   const readAll = async () => {
     const [gateway] = gateways;
-    const ctx = createCallContext({ timeoutMs: 5_000, principal });
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
     const { queries, missing, executors } = (await gateway?.readStatistics({ queryIds: [] }, ctx)) ?? {};
     const calls = queries?.reduce((sum, { lastHour }) => sum + (lastHour?.calls ?? 0), 0);
     return { calls, missing, names: executors?.map(({ name }) => name) };

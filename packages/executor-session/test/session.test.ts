@@ -82,7 +82,7 @@ function collect(options: { slow?: boolean } = {}) {
   return { reply, drain: () => drain(), cut: () => cut, text: () => Buffer.concat(chunks).toString() };
 }
 
-const context = (timeoutMs = 5_000) => createCallContext({ timeoutMs, principal });
+const context = (timeoutMs = 60_000) => createCallContext({ timeoutMs, principal });
 
 beforeEach(async () => {
   started = 0;

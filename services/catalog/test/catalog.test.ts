@@ -67,9 +67,9 @@ describe('the catalog', () => {
   afterEach(() => catalog.store.close());
 
   it('makes things for the caller’s account alone', () => {
-    const ctx = createCallContext({ timeoutMs: 1_000, principal: ours });
+    const ctx = createCallContext({ timeoutMs: 60_000, principal: ours });
     expect(makeContext(catalog, ctx)).toEqual({ accountId: 'ours', nowMs: 42, createId, principal: ours });
-    const nobody = createCallContext({ timeoutMs: 1_000 });
+    const nobody = createCallContext({ timeoutMs: 60_000 });
     expect(() => makeContext(catalog, nobody)).toThrow(expect.objectContaining({ code: 'KEY_MISSING' }));
   });
 

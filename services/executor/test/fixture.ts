@@ -32,7 +32,7 @@ export function settingsOf(engine: EngineName, url: string): ConnectSettings {
 
 /** Opens a connection to a test server through the adapter of its engine. */
 export async function connect(engine: EngineName, url: string): Promise<Connection> {
-  const deps = { dial, signal: AbortSignal.timeout(5_000) };
+  const deps = { dial, signal: AbortSignal.timeout(60_000) };
   return (await createEngines()[engine].connect(settingsOf(engine, url), deps)) as Connection;
 }
 

@@ -118,7 +118,7 @@ test('serves executions over gRPC, with the defaults of a separate process', asy
     serviceToken: token,
   });
   const stranger = createGrpcClient(ExecutorServiceService, { address: `127.0.0.1:${running.port}` });
-  const ctx = createCallContext({ timeoutMs: 5_000, principal });
+  const ctx = createCallContext({ timeoutMs: 60_000, principal });
   const request = { queryId: 'q', contextJson: '', format: Format.FORMAT_JSON };
   const answer = async (calls: typeof client.calls) => {
     for await (const _ of calls.execute(request, ctx));

@@ -72,7 +72,7 @@ function createLineEngine(seen: ConnectSettings[], learnt: (SourceFacts | undefi
 const noColumns = { columns: [], primaryKey: [], foreignKeys: [] };
 
 const principal: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
-const ctx = () => createCallContext({ timeoutMs: 5_000, principal });
+const ctx = () => createCallContext({ timeoutMs: 60_000, principal });
 
 let server: Server;
 let sockets: Socket[] = [];
@@ -191,7 +191,7 @@ async function makeAnswer(
     notNull: [],
     version: 1,
   };
-  return { query, source, leaseMs: 1_000 };
+  return { query, source, leaseMs: 60_000 };
 }
 
 test('a stored query runs at a checked address with decrypted credentials, and is resolved once', async () => {
@@ -300,7 +300,7 @@ test('the signature of a query is stored with its version', async () => {
 test('a key that is limited to other queries cannot describe the query', async () => {
   const { service, catalog } = await setup();
   const limits = { hubIds: [], queryIds: ['other'], origins: [], contextJson: '' };
-  const limited = createCallContext({ timeoutMs: 5_000, principal: { ...principal, limits } });
+  const limited = createCallContext({ timeoutMs: 60_000, principal: { ...principal, limits } });
   await expect(service.executor.describeQuery({ queryId: 'q' }, limited)).rejects.toMatchObject({
     code: 'SCOPE_DENIED',
   });

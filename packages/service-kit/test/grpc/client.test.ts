@@ -32,7 +32,7 @@ it('has a service that gave up before the deadline answer as one that cannot be 
   const calls = await serve(() => Promise.reject(new HubError('CANCELLED', 'The caller has gone.')));
   const asked = calls.listClassifiers(
     { offset: 0, limit: undefined },
-    createCallContext({ timeoutMs: 5_000 }),
+    createCallContext({ timeoutMs: 60_000 }),
   );
   await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
 });
@@ -46,7 +46,7 @@ it('tells a deadline from a caller who has gone', async () => {
 it('knows a caller who has gone', async () => {
   const calls = await serve(() => new Promise(() => {}));
   const leaving = new AbortController();
-  const ctx = { ...createCallContext({ timeoutMs: 5_000 }), signal: leaving.signal };
+  const ctx = { ...createCallContext({ timeoutMs: 60_000 }), signal: leaving.signal };
   const asked = calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
   setTimeout(() => leaving.abort(), 50);
   await expect(asked).rejects.toMatchObject({ code: 'CANCELLED' });
@@ -55,7 +55,7 @@ it('knows a caller who has gone', async () => {
 it('does not tell callers of a gateway with another service token that they showed no key', async () => {
   const refused = async (forOthers: boolean) => {
     const calls = await serve(async () => ({}), { serviceToken: 'o'.repeat(32), forOthers });
-    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const ctx = createCallContext({ timeoutMs: 60_000 });
     const told = await calls.listClassifiers({ offset: 0, limit: undefined }, ctx).catch((err) => err);
     client?.close();
     await server?.close(0);
@@ -72,7 +72,7 @@ it('tells a call whose answer was lost from one that never went out', async () =
   const calls = await serve(() => new Promise(() => {}));
   const ask = () =>
     calls
-      .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 5_000 }))
+      .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 60_000 }))
       .catch((err) => err);
   const lost = ask();
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -89,7 +89,7 @@ it('takes a call whose stream ended without an answer for a lost one, not for a 
   client = createGrpcClient(MlServiceService, { address });
   const asked = client.calls.listClassifiers(
     { offset: 0, limit: undefined },
-    createCallContext({ timeoutMs: 5_000 }),
+    createCallContext({ timeoutMs: 60_000 }),
   );
   await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
   client.close();

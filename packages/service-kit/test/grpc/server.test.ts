@@ -19,7 +19,7 @@ it('has the log hear of a store that is away once a second, and of what nobody f
   const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
   try {
     while (failures.length > 0) {
-      const ctx = createCallContext({ timeoutMs: 5_000 });
+      const ctx = createCallContext({ timeoutMs: 60_000 });
       await expect(client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx)).rejects.toThrow();
     }
   } finally {
@@ -36,7 +36,7 @@ it('sends a response that its handler has encoded', async () => {
   const server = await startGrpcServer({ address: '127.0.0.1:0', services });
   const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
   try {
-    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const ctx = createCallContext({ timeoutMs: 60_000 });
     const answer = await client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
     expect(answer).toEqual({ classifiers: [], total: 7 });
   } finally {

@@ -221,6 +221,8 @@ export class SlotLedger {
       holding = { executor, source, ...none };
       executor.holdings.set(use.sourceId, holding);
       for (const budget of source.budgets) budget.add(holding);
+      // The others were told when the budget became contended.
+      this.#tell(holding);
     }
     return holding;
   }

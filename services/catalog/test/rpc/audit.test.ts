@@ -65,7 +65,7 @@ describe('counts of use', () => {
       await record(5_000, [{ ...use, users }]);
     const [entry] = await store.audit.find({ accountId: 'a', limit: 1 });
     expect(entry?.users).toBe(sketchOf('a', 'b', 'c').toString('base64'));
-    const ctx = createCallContext({ timeoutMs: 5_000, principal });
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
     const catalog = { store } as unknown as Catalog;
     const { entries } = await createAuditCalls(catalog).listAudit(
       { page: { offset: 0, limit: 10 } } as never,

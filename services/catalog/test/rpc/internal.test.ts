@@ -40,7 +40,7 @@ describe('sealing again', () => {
   let calls: InternalCalls;
 
   const reseal = async ([first, ...more]: ResealedSource[]) => {
-    const ctx = createCallContext({ timeoutMs: 5_000 });
+    const ctx = createCallContext({ timeoutMs: 60_000 });
     const { done, moreDone } = await calls.reseal({ ...(first as ResealedSource), more }, ctx);
     return [done, ...moreDone];
   };

@@ -30,7 +30,7 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-const ctx = (accountId = 'a') => createCallContext({ timeoutMs: 5_000, principal: principalOf(accountId) });
+const ctx = (accountId = 'a') => createCallContext({ timeoutMs: 60_000, principal: principalOf(accountId) });
 const take = async (sourceId: string, target: ReturnType<typeof login>, accountId = 'a') =>
   calls.takeLogin({ sourceId, settingsVersion: '1', targets: [target] }, ctx(accountId));
 const end = (sourceId: string, change: object, settingsVersion = '1') =>

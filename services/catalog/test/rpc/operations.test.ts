@@ -34,7 +34,7 @@ describe('a record of an operation', () => {
   afterEach(() => store.close());
 
   const ctx = (operation?: string, accountId = 'a') => ({
-    ...createCallContext({ timeoutMs: 5_000, principal: { ...principal, accountId } }),
+    ...createCallContext({ timeoutMs: 60_000, principal: { ...principal, accountId } }),
     operation,
   });
   const asked = {

@@ -48,7 +48,7 @@ describe('the usage of a query', () => {
   ) => {
     const catalog = { store, namespace: 'hub', nowMs: () => nowMs } as Catalog;
     const calls = createUsageCalls(catalog, { auditKeptMs: 90 * dayMs, ...options });
-    return calls.getQueryUsage({ queryId: 'q' }, createCallContext({ timeoutMs: 5_000, principal }));
+    return calls.getQueryUsage({ queryId: 'q' }, createCallContext({ timeoutMs: 60_000, principal }));
   };
 
   it('is the sum by key and day of the last 30 days', async () => {

@@ -92,6 +92,13 @@ test('recalls slots until all who wait have the same', () => {
   expect(told.slice(-2).sort()).toEqual(['e1 a1 alone', 'e2 a1 alone']);
 });
 
+test('an executor that joins is told that others wait', () => {
+  const { use, join, told } = setup({ known: ['e1', 'e2'] });
+  join('e1', [use('a1', { held: 6, wanted: 4 })]);
+  join('e2', [use('a1', { held: 4 })]);
+  expect(told.filter((line) => line.endsWith('contended'))).toEqual(['e1 a1 contended', 'e2 a1 contended']);
+});
+
 test('an executor without a slot gets a turn, even if there is only one', () => {
   const { ledger, use, join, want, giveBack, pass, of, count } = setup();
   join('e1', [use('a1', { max: 1, held: 1 })]);

@@ -34,7 +34,7 @@ for (const [name, engine, url, { isInFront, pooling }] of servers) {
     const text = engine === 'postgres' ? own.postgres : own.mysql;
     const use = async <T>(comments: boolean, work: (connection: Connection) => Promise<T>): Promise<T> => {
       const settings = { ...settingsOf(engine, url as string), pooling };
-      const deps = { dial, comments, signal: AbortSignal.timeout(10_000) };
+      const deps = { dial, comments, signal: AbortSignal.timeout(60_000) };
       const connection = await createEngines()[engine].connect(settings, deps);
       try {
         return await work(connection);

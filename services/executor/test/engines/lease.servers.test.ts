@@ -25,7 +25,7 @@ describe.each(servers)('a connection to %s', (name, url) => {
         connection?.close();
         return false;
       };
-      const deps = { dial, signal: AbortSignal.timeout(5_000), isAwake };
+      const deps = { dial, signal: AbortSignal.timeout(60_000), isAwake };
       connection = (await createEngines()[name].connect(settingsOf(name, url as string), deps)) as Connection;
       expect((await ask(connection, 'SELECT 1 AS n')).data).toEqual([{ n: 1 }]);
       left = steps;

@@ -35,7 +35,7 @@ describe.each(servers)('signatures on $engine', ({ engine, url }) => {
     beforeAll(async () => {
       connection = (await createEngines()[engine].connect(settingsOf(engine, url as string), {
         dial,
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(60_000),
       })) as Connection;
       await runAll([...tearDown(engine), ...setUp(engine)]);
     });

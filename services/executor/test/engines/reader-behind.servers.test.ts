@@ -31,7 +31,7 @@ describe.each(servers)('a connection to %s', (name, url, createEngine) => {
   it.skipIf(url === undefined)(
     'serves the next execution when the last one ended before its reader caught up (needs its URL in the environment)',
     async () => {
-      const deps = { dial, signal: AbortSignal.timeout(5_000) };
+      const deps = { dial, signal: AbortSignal.timeout(60_000) };
       const connection = await createEngine().connect(settingsOf(name, url as string), deps);
       const text = 'SELECT 1 AS one UNION ALL SELECT 2';
       const statement = { key: text, text, params: [], kind: 'read' as const };

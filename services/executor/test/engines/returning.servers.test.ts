@@ -20,7 +20,7 @@ describe.skipIf(url === undefined)('NOT NULL under RETURNING (needs POSTGRES18_U
   beforeAll(async () => {
     connection = (await createEngines().postgres.connect(settingsOf('postgres', url as string), {
       dial,
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(60_000),
     })) as Connection;
     await runAll([
       ...tearDown,

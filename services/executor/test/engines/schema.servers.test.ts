@@ -41,7 +41,7 @@ const made = {
 for (const [name, engine, url] of servers) {
   describe.skipIf(url === undefined)(`the schema of ${name}`, () => {
     it('has keys, comments and estimates of rows', async () => {
-      const deps = { dial, comments: false, signal: AbortSignal.timeout(10_000) };
+      const deps = { dial, comments: false, signal: AbortSignal.timeout(60_000) };
       const connection = await createEngines()[engine].connect(settingsOf(engine, url as string), deps);
       const change = (sql: string) => ask(connection, sql, { kind: 'standalone' });
       try {

@@ -9,7 +9,7 @@ import { cases, setUp } from '../cases/postgres-values.ts';
 import { toCsv, type ValueCase } from '../cases/value-case.ts';
 import { type AskOptions, ask, dial, settingsOf } from '../fixture.ts';
 
-const deps = () => ({ dial, signal: AbortSignal.timeout(5_000) });
+const deps = () => ({ dial, signal: AbortSignal.timeout(60_000) });
 
 /** Only decimals and integers of 64 bits may be digits in quotes. */
 const asNumber = ({ type, json }: ValueCase) =>

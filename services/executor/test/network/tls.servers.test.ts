@@ -59,7 +59,7 @@ async function startSubjectPostgres(dir: string, good: Certificates): Promise<Su
       await new Promise((resolve) => setTimeout(resolve, 200));
     },
     open: (settings) =>
-      createPostgresEngine().connect(settings, { dial, signal: AbortSignal.timeout(5_000) }),
+      createPostgresEngine().connect(settings, { dial, signal: AbortSignal.timeout(60_000) }),
     question: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()',
     isEncrypted: ({ ssl }) => ssl === true,
     strip: (answer) => (answer.length === 1 ? Buffer.from('N') : answer),
@@ -102,7 +102,7 @@ async function subjectOf(server: StartedDatabase, show: Subject['show']): Promis
   return {
     server,
     show,
-    open: (settings) => createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(5_000) }),
+    open: (settings) => createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(60_000) }),
     question: "SHOW STATUS LIKE 'Ssl_cipher'",
     isEncrypted: ({ Value }) => Value !== '',
     strip: (answer) => {

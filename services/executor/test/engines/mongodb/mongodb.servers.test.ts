@@ -24,7 +24,7 @@ describe.skipIf(MONGODB_URL === undefined)('mongodb (needs MONGODB_URL)', () => 
         password: decodeURIComponent(password),
         tls: { mode: 'prefer' },
       },
-      { dial, signal: AbortSignal.timeout(5_000) },
+      { dial, signal: AbortSignal.timeout(60_000) },
     );
   });
   afterAll(async () => {
@@ -135,7 +135,7 @@ describe.skipIf(MONGODB_URL === undefined)('mongodb (needs MONGODB_URL)', () => 
         password: '',
         tls: { mode: 'disable' },
       },
-      { dial, signal: AbortSignal.timeout(5_000) },
+      { dial, signal: AbortSignal.timeout(60_000) },
     );
     other.close();
     expect(other.broken).toBe(true);

@@ -67,7 +67,7 @@ describe('mysql_clear_password', () => {
       tls: { mode: 'verify-full', ca },
       ...change,
     };
-    return createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(5_000) });
+    return createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(60_000) });
   };
   const passwordFrom = { kind: 'aws-rds-iam', region: 'eu-central-1' } as const;
 

@@ -38,7 +38,7 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
       const settings = { ...settingsOf(name, url as string), tls: { mode: 'disable' } as const };
       connection = await createMysqlEngine().connect(
         { ...settings, port: (proxy.address() as AddressInfo).port },
-        { dial, signal: AbortSignal.timeout(5_000) },
+        { dial, signal: AbortSignal.timeout(60_000) },
       );
     });
     afterEach(() => connection.close());
@@ -46,7 +46,7 @@ describe.each(servers)('commands around a statement at %s', (name, url) => {
     const written = async () => {
       const direct = await createMysqlEngine().connect(settingsOf(name, url as string), {
         dial,
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(60_000),
       });
       const { data } = await ask(direct, 'SELECT COUNT(*) AS n FROM hub_controls');
       direct.close();

@@ -20,7 +20,7 @@ describe.each(servers)('log-ins at %s', (engine, url, plugins) => {
     const open = (change: Partial<ConnectSettings>) =>
       createMysqlEngine().connect(
         { ...settingsOf(engine, url as string), password, ...change },
-        { dial, signal: AbortSignal.timeout(5_000) },
+        { dial, signal: AbortSignal.timeout(60_000) },
       );
     const userOf = (plugin: string) => `hub_${plugin}`;
     const operate = (...texts: string[]) => operateMysql(url as string, texts);

@@ -14,7 +14,7 @@ describe.each(servers)('%s', (name, url) => {
     const open = (change: object = {}) =>
       engine.connect(
         { ...settingsOf(name, url as string), ...change },
-        { dial, signal: AbortSignal.timeout(5_000) },
+        { dial, signal: AbortSignal.timeout(60_000) },
       );
     let connection: Connection;
 

@@ -37,7 +37,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
         'CREATE FUNCTION hub_back_logs() RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO hub_back_log VALUES (1); RETURN 1; END',
       );
       await client.end();
-      connection = await createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(5_000) });
+      connection = await createMysqlEngine().connect(settings, { dial, signal: AbortSignal.timeout(60_000) });
     });
     afterAll(async () => {
       connection.close();
@@ -104,7 +104,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
         );
         await client.query(`GRANT EXECUTE ON FUNCTION ${settings.database}.hub_back_logs TO 'hub_back'@'%'`);
         const own = { ...settings, user: 'hub_back', password: 'Hub_back-4711' };
-        const narrow = await createMysqlEngine().connect(own, { dial, signal: AbortSignal.timeout(5_000) });
+        const narrow = await createMysqlEngine().connect(own, { dial, signal: AbortSignal.timeout(60_000) });
         const text = 'INSERT INTO hub_back_innodb VALUES (hub_back_logs(), 1)';
         for (const options of held) {
           await expect(ask(narrow, text, { kind: 'write', ...options })).rejects.toMatchObject({

@@ -41,7 +41,7 @@ describe.each(servers)('SQL in a session at %s', (name, url) => {
       );
       connection = await createMysqlEngine().connect(settingsOf(name, url as string), {
         dial,
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(60_000),
       });
     });
     afterAll(async () => {
@@ -72,7 +72,7 @@ describe.each(servers)('SQL in a session at %s', (name, url) => {
       expect(connection.broken).toBe(true);
       connection = await createMysqlEngine().connect(settingsOf(name, url as string), {
         dial,
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(60_000),
       });
       expect(await written()).toEqual([]);
     });

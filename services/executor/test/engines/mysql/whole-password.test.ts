@@ -30,7 +30,7 @@ test.each([
   const settings = settingsOf('mariadb', `mysql://u:p@127.0.0.1:${server.port}/d`);
   const connecting = createMysqlEngine().connect(
     { ...settings, tls: { mode: 'disable' } },
-    { dial, signal: AbortSignal.timeout(5_000) },
+    { dial, signal: AbortSignal.timeout(60_000) },
   );
   await expect(connecting).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
   expect(answers).toBe(1);

@@ -18,7 +18,7 @@ const {
 
 const opened: Connection[] = [];
 async function connect(to: string, more: Partial<ConnectSettings> = {}): Promise<Connection> {
-  const deps = { dial, signal: AbortSignal.timeout(10_000), facts: {} };
+  const deps = { dial, signal: AbortSignal.timeout(60_000), facts: {} };
   const connection = await createPostgresEngine().connect({ ...settingsOf('postgres', to), ...more }, deps);
   opened.push(connection);
   return connection;

@@ -76,7 +76,7 @@ describe.each(servers)('the log-in at %s', (variable, serverUrl) => {
       const settings = { ...settingsOf('postgres', serverUrl as string), ...change };
       const connection = await createPostgresEngine().connect(settings, {
         dial,
-        signal: AbortSignal.timeout(5_000),
+        signal: AbortSignal.timeout(60_000),
       });
       opened.push(connection);
       return connection;

@@ -6,7 +6,7 @@ import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
 import type { Connection } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
-const deps = () => ({ dial, signal: AbortSignal.timeout(5_000) });
+const deps = () => ({ dial, signal: AbortSignal.timeout(60_000) });
 
 describe.skipIf(process.env.POSTGRES_URL === undefined)('databases of PostgreSQL in other encodings', () => {
   const url = new URL(process.env.POSTGRES_URL ?? 'postgres://localhost/');

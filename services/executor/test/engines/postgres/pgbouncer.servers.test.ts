@@ -20,7 +20,7 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
       dials++;
       return dial(host, port);
     };
-    const deps = { dial: counted, signal: AbortSignal.timeout(10_000), facts };
+    const deps = { dial: counted, signal: AbortSignal.timeout(60_000), facts };
     const connection = await engine.connect({ ...settings, ...more }, deps);
     opened.push(connection);
     return connection;
@@ -51,7 +51,7 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
     const connection = await connect();
     const direct = await engine.connect(settingsOf('postgres', serverUrl as string), {
       dial,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
     });
     opened.push(direct);
     const expected = (await ask(direct, values)).text;
@@ -94,7 +94,7 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
         const asleep = connections.map((connection) => ask(connection, 'SELECT pg_sleep(20)'));
         for (const one of asleep) one.catch(() => {});
         await new Promise((resolve) => setTimeout(resolve, 100));
-        await Promise.all(connections.map((connection) => connection.cancel(AbortSignal.timeout(5_000))));
+        await Promise.all(connections.map((connection) => connection.cancel(AbortSignal.timeout(60_000))));
         for (const one of asleep) await expect(one).rejects.toMatchObject({ code: 'CANCELLED' });
         expect((await ask(bystander, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
       }

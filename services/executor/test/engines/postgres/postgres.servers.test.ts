@@ -10,7 +10,7 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
   const open = (change: object = {}) =>
     engine.connect(
       { ...settingsOf('postgres', url as string), ...change },
-      { dial, signal: AbortSignal.timeout(5_000) },
+      { dial, signal: AbortSignal.timeout(60_000) },
     );
   let connection: Connection;
 

@@ -87,7 +87,7 @@ describe.skipIf(!here)(
     it(`gives ${callers} callers right values while another application sets the connections otherwise`, async () => {
       const plain = await engine.connect(settingsOf('postgres', serverUrl as string), {
         dial,
-        signal: AbortSignal.timeout(10_000),
+        signal: AbortSignal.timeout(60_000),
       });
       opened.push(plain);
       const connections = await Promise.all(Array.from({ length: connectionCount }, () => connect()));
@@ -214,14 +214,14 @@ describe.skipIf(!here)(
         const beside = ask(bystander, 'SELECT pg_sleep(0.4), 1 AS one');
         const foreign = other.query('SELECT pg_sleep(0.4), 1 AS one');
         await new Promise((resolve) => setTimeout(resolve, 100));
-        await connection.cancel(AbortSignal.timeout(5_000));
+        await connection.cancel(AbortSignal.timeout(60_000));
         await expect(asleep).rejects.toMatchObject({ code: 'CANCELLED' });
         expect((await beside).data[0]?.one).toBe(1);
         expect((await foreign).rows[0].one).toBe(1);
       }
       // A cancel that comes too late reaches nobody.
       await ask(bystander, 'SELECT 1 AS one');
-      await bystander.cancel(AbortSignal.timeout(5_000));
+      await bystander.cancel(AbortSignal.timeout(60_000));
       expect((await other.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
     });
 
@@ -231,15 +231,15 @@ describe.skipIf(!here)(
       expect((await ask(pooled, text)).data).toEqual([{ name: 'datahub' }]);
       for (let i = 0; i < 5; i++)
         expect((await show(other, ['application_name'])).application_name).not.toBe('datahub');
-      expect(await pooled.suggestPooling?.(AbortSignal.timeout(5_000))).toBe('transaction');
+      expect(await pooled.suggestPooling?.(AbortSignal.timeout(60_000))).toBe('transaction');
       const alone = await connect(settingsOf('postgres', serverUrl as string));
-      expect(await alone.suggestPooling?.(AbortSignal.timeout(5_000))).toBeUndefined();
+      expect(await alone.suggestPooling?.(AbortSignal.timeout(60_000))).toBeUndefined();
       if (process.env.PGBOUNCER_URL === undefined) return;
       const session = await connect({
         ...settingsOf('postgres', process.env.PGBOUNCER_URL),
         pooling: 'session',
       });
-      expect(await session.suggestPooling?.(AbortSignal.timeout(5_000))).toBeUndefined();
+      expect(await session.suggestPooling?.(AbortSignal.timeout(60_000))).toBeUndefined();
     });
   },
 );

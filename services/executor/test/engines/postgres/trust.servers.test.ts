@@ -14,7 +14,7 @@ describe.skipIf(url === undefined)('SQL in a session at PostgreSQL (needs POSTGR
   const open = () =>
     createPostgresEngine().connect(settingsOf('postgres', url as string), {
       dial,
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(60_000),
     });
   const runs = async () =>
     Number((await operator.query('SELECT last_value AS n FROM hub_trust.runs')).rows[0].n);
