@@ -126,6 +126,25 @@ it('serves on while a worker is killed, replaces it, and runs no call twice', as
   expect(lost.filter((status) => status !== 0)).toEqual([]);
 });
 
+it('closes a connection that a killed worker has not taken', async () => {
+  const [stopped] = workers() as [number];
+  process.kill(stopped, 'SIGSTOP');
+  const texts: string[] = [];
+  let closed = 0;
+  // The workers get connections in turn, and a worker that does not take one gets no other.
+  for (let i = 0; i < 4; i++) {
+    const socket = connect(Number(new URL(hub.url).port), '127.0.0.1');
+    socket.setEncoding('utf8').on('data', (text: string) => void texts.push(text.slice(0, 12)));
+    socket.on('error', () => {}).on('close', () => void closed++);
+    socket.write('GET /healthz HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n');
+  }
+  await expect.poll(() => closed).toBe(3);
+  process.kill(stopped, 'SIGKILL');
+  await expect.poll(() => closed).toBe(4);
+  expect(texts).toEqual(Array(3).fill('HTTP/1.1 200'));
+  await expect.poll(() => workers().filter((pid) => pid !== stopped)).toHaveLength(2);
+});
+
 it('sums the metrics of all processes, and loses no count of one that ended', async () => {
   const name = 'datahub_http_request_duration_seconds_count';
   const executions = () => metric(name, 'route="/v1/queries/execute"');
