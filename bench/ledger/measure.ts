@@ -1,7 +1,6 @@
 /** Counts what the requests of each case cost a program and the database. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { isOlder } from '../support/trees.ts';
 import { type Calls, type CaseName, caseNames, executed, storeCases } from './cases.ts';
 import type { LedgerDatabase } from './databases.ts';
 import { type Program, startHub } from './programs.ts';
@@ -21,9 +20,6 @@ export interface Timed {
 }
 
 const inFlight = 16;
-
-/** Whether the tree is from before 2026-11-23. */
-const isOlder = (tree: string) => !existsSync(join(tree, 'packages/hub'));
 
 export async function countHub(tree: string, database: LedgerDatabase, requests: number): Promise<Counted> {
   const program = await startHub(tree, true);

@@ -20,16 +20,20 @@ export function checkOut(commit: string): string {
   return tree;
 }
 
+const flagsOf = (tree: string) => join(tree, 'packages/service-kit/v8-flags.mjs');
+
+/** True if the tree is from before the hub had a launcher. */
+export const isOlder = (tree: string): boolean => !existsSync(flagsOf(tree));
+
 /**
  * Node's arguments that start the hub of a tree in one process: V8's flags and the program. The process must run in the
- * tree. Trees from before 2026-11-23 have no launcher; their `npm start` names both.
+ * tree. `npm start` of an older tree names both.
  */
 export async function argumentsOf(tree: string): Promise<string[]> {
-  const flags = join(tree, 'packages/service-kit/v8-flags.mjs');
-  if (existsSync(flags)) {
-    const { v8Flags } = await import(pathToFileURL(flags).href);
-    return [...v8Flags, join(tree, 'packages/hub/src/main.ts')];
+  if (isOlder(tree)) {
+    const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
+    return scripts.start.split(' ').slice(1);
   }
-  const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
-  return scripts.start.split(' ').slice(1);
+  const { v8Flags } = await import(pathToFileURL(flagsOf(tree)).href);
+  return [...v8Flags, join(tree, 'packages/hub/src/main.ts')];
 }

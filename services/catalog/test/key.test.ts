@@ -33,7 +33,7 @@ describe('a key', () => {
     expect(make().secret).not.toBe(secret);
   });
 
-  it('pins variables by names that they can have', () => {
+  it('pins variables by valid names', () => {
     const contextJson = '{"tenant":7,"_a1":null}';
     expect(make({ limits: { contextJson } }).doc.limits).toEqual({ contextJson });
     for (const name of ['1a', 'tenant ', 'a-b', '', 'x'.repeat(65)]) {
@@ -147,7 +147,7 @@ describe('a key for signed-in users', () => {
     expect(limits).toMatchObject({ contextJson: '{"tenant":1}', user });
   });
 
-  it('pins 1 to 20 variables by names that they can have', () => {
+  it('pins 1 to 20 variables, by valid names', () => {
     const claims = (count: number) =>
       ofUsers({ claims: Array.from({ length: count }, (_, i) => ({ variable: `v${i}`, path: 'sub' })) });
     for (const count of [1, 20]) expect(make(claims(count)).doc.limits.user?.claims).toHaveLength(count);

@@ -160,7 +160,7 @@ export class Deadlines {
   /** When the timer fires. */
   #timerAt = Number.POSITIVE_INFINITY;
 
-  /** Calls `onReached` once after `delayMs` unless the deadline is removed before; never before this returns. */
+  /** Calls `onReached` once, after `delayMs` but not before this returns, unless the deadline is removed first. */
   add(delayMs: number, onReached: () => void): Deadline {
     const at = performance.now() + Math.max(delayMs, 0);
     const deadline = { at, onReached, index: this.#pending.length };

@@ -3,11 +3,7 @@
  * into them.
  */
 
-import {
-  type CacheInfo,
-  CacheInfo_Outcome as CacheOutcome,
-  CacheInfo_Outcome as Outcome,
-} from '@datahub/proto/executor/v1/executor';
+import { type CacheInfo, CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -176,24 +172,24 @@ function createAnswered(metrics: Metrics, statistics: StatisticsRecorder): Cache
     const { outcome } = info;
     metrics.looked(cacheOutcomes[outcome]);
     statistics.answered(execution, info, kept);
-    if (kept !== undefined && outcome !== CacheOutcome.OUTCOME_MISS)
+    if (kept !== undefined && outcome !== Outcome.OUTCOME_MISS)
       metrics.answered(kept.rowCount, kept.bytes.length);
-    if (kept !== undefined || outcome === CacheOutcome.OUTCOME_NONE) execution.span?.end({});
+    if (kept !== undefined || outcome === Outcome.OUTCOME_NONE) execution.span?.end({});
   };
 }
 
 type CacheStats = Pick<ResponseStore, 'size' | 'bytes'>;
 
 const cacheOutcomes: Record<CacheInfo['outcome'], string> = {
-  [CacheOutcome.OUTCOME_UNSPECIFIED]: 'unknown',
-  [CacheOutcome.OUTCOME_HIT]: 'hit',
-  [CacheOutcome.OUTCOME_STALE]: 'stale',
-  [CacheOutcome.OUTCOME_MISS]: 'miss',
-  [CacheOutcome.OUTCOME_COLLAPSED]: 'collapsed',
-  [CacheOutcome.OUTCOME_BYPASS]: 'bypass',
-  [CacheOutcome.OUTCOME_UNCACHEABLE]: 'uncacheable',
-  [CacheOutcome.OUTCOME_NONE]: 'none',
-  [CacheOutcome.OUTCOME_VALIDATED]: 'validated',
+  [Outcome.OUTCOME_UNSPECIFIED]: 'unknown',
+  [Outcome.OUTCOME_HIT]: 'hit',
+  [Outcome.OUTCOME_STALE]: 'stale',
+  [Outcome.OUTCOME_MISS]: 'miss',
+  [Outcome.OUTCOME_COLLAPSED]: 'collapsed',
+  [Outcome.OUTCOME_BYPASS]: 'bypass',
+  [Outcome.OUTCOME_UNCACHEABLE]: 'uncacheable',
+  [Outcome.OUTCOME_NONE]: 'none',
+  [Outcome.OUTCOME_VALIDATED]: 'validated',
 };
 
 /** Metrics that are cheap enough for every execution. */

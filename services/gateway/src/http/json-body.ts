@@ -18,24 +18,29 @@ const containersMax = 200_000;
 /** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
-/** A longer text is not kept with the value, unless its digits are needed. */
+/** The text of a longer body is kept only if its digits are needed. */
 const keptLengthMax = 65_536;
 
 export class ParsedBody {
   readonly value: unknown;
   readonly #text: string | undefined;
   readonly #context: Range;
+  /** What `mayLoseDigits` says of the text; undefined until it was asked. */
+  #mayLoseDigits: boolean | undefined;
 
   /** `context` is where the text of the body's member `context` is; its end is 0 if that is unknown. */
   constructor(value: unknown, text: string, context: Range) {
     this.value = value;
-    this.#text = text.length > keptLengthMax && !mayLoseDigits(text) ? undefined : text;
+    if (text.length > keptLengthMax) this.#mayLoseDigits = mayLoseDigits(text);
+    this.#text = this.#mayLoseDigits === false ? undefined : text;
     this.#context = context;
   }
 
   /** The JSON text, if it may have numbers whose digits JSON.parse loses. */
   get exactText(): string | undefined {
-    return this.#text !== undefined && mayLoseDigits(this.#text) ? this.#text : undefined;
+    if (this.#text === undefined) return undefined;
+    this.#mayLoseDigits ??= mayLoseDigits(this.#text);
+    return this.#mayLoseDigits ? this.#text : undefined;
   }
 
   /** The body's member `context` as it was sent; undefined if that is unknown. */

@@ -1,6 +1,6 @@
 /**
- * The HTTP listener in front of the app: its bounds, and the answers to requests that never reach the app because they
- * are malformed, too slow or too large.
+ * The HTTP listener in front of the app: its bounds, how it reads bodies that arrive in small chunks, and the answers to
+ * requests that never reach the app because they are malformed, too slow or too large.
  */
 
 import {

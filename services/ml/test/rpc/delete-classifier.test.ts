@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
-import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
-import { createTextBudget } from '../../src/scheduling/text-budget.ts';
 import { openMlStore } from '../../src/store.ts';
 import { logDeps } from '../classifiers/log-deps.ts';
+import { callDeps } from './call-deps.ts';
 
 it('a repeated deletion deletes the examples that remained after a failed one', async () => {
   const store = await openMlStore('sqlite::memory:', randomUUID);
@@ -19,14 +16,7 @@ it('a repeated deletion deletes the examples that remained after a failed one', 
       ? Promise.reject(new HubError('UNAVAILABLE', 'The store is away.'))
       : deleteMany.call(store.events, filter);
   const log = logDeps(store);
-  const calls = createClassifierCalls({
-    ...log,
-    createId: createIdFactory({ namespace: 'test' }),
-    namespace: 'test',
-    cache: createClassifierCache(log, { countMax: 10, bytesMax: 1e8, idleMs: 60_000 }),
-    quota: createQuota(100),
-    budget: createTextBudget(),
-  });
+  const calls = createClassifierCalls(callDeps(log));
   const ctx = createCallContext({
     timeoutMs: 10_000,
     principal: { accountId: 'account', keyId: 'key', scopes: ['*'], limits: undefined },

@@ -1,16 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { createQuota } from '@datahub/document-store/quota';
 import { PredictResponse } from '@datahub/proto/ml/v1/ml';
 import { CallStop } from '@datahub/service-kit/call/call';
-import { createIdFactory } from '@datahub/service-kit/id';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
 import type { ClassifierCallDeps, ClassifierCalls } from '../../src/rpc/classifier-access.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
 import { createEncodedPredict } from '../../src/rpc/encoded-predictions.ts';
-import { createTextBudget } from '../../src/scheduling/text-budget.ts';
 import { openMlStore } from '../../src/store.ts';
 import { logDeps } from '../classifiers/log-deps.ts';
+import { callDeps } from './call-deps.ts';
 
 const ctx = {
   requestId: 'r',
@@ -34,14 +31,7 @@ beforeEach(async () => {
     ...log.slices,
     of: () => ({ endsAt: 0, next: async () => void order.push('slice') }),
   };
-  deps = {
-    ...log,
-    createId: createIdFactory({ namespace: 'test' }),
-    namespace: 'test',
-    cache: createClassifierCache(log, { countMax: 10, bytesMax: 1e8, idleMs: 60_000 }),
-    quota: createQuota(100),
-    budget: createTextBudget(),
-  };
+  deps = callDeps(log);
   calls = createClassifierCalls(deps);
   const { classifier } = await calls.createClassifier({ name: 'tickets' }, ctx);
   classifierId = classifier?.classifierId ?? '';

@@ -1,26 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { createQuota } from '@datahub/document-store/quota';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createIdFactory } from '@datahub/service-kit/id';
 import { expect, it } from 'vitest';
-import { createClassifierCache } from '../../src/classifiers/classifier-cache.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
-import { createTextBudget } from '../../src/scheduling/text-budget.ts';
 import { openMlStore } from '../../src/store.ts';
 import { logDeps } from '../classifiers/log-deps.ts';
+import { callDeps } from './call-deps.ts';
 
 it('ends calls whose caller leaves: those that wait do nothing, and one that learns is settled by a repeat', async () => {
   const store = await openMlStore('sqlite::memory:', randomUUID);
   const log = logDeps(store);
-  const calls = createClassifierCalls({
-    ...log,
-    createId: createIdFactory({ namespace: 'test' }),
-    namespace: 'test',
-    cache: createClassifierCache(log, { countMax: 10, bytesMax: 1e8, idleMs: 60_000 }),
-    quota: createQuota(100),
-    budget: createTextBudget(),
-  });
+  const calls = createClassifierCalls(callDeps(log));
   const callOf = (signal = new CallStop()) => ({
     requestId: 'r',
     deadlineAt: Number.POSITIVE_INFINITY,
