@@ -221,12 +221,15 @@ export function createBodyDrain(): (request: IncomingMessage) => void {
     };
     request.on('error', () => {});
     request.on('end', forget).on('close', forget);
-    // In this mode Node reads from the socket only after `read` has emptied the buffer.
-    request.on('readable', () => {
+    // With this listener Node reads from the socket only after `read` has emptied the buffer. Node does not emit the
+    // event for what a reader that has just stopped left in the buffer, so the first read does not wait for it.
+    const readSoon = (): void => {
       readable.add(request);
       if (!isRunning) setTimeout(next, drainIntervalMs);
       isRunning = true;
-    });
+    };
+    request.on('readable', readSoon);
+    readSoon();
     const [oldest] = draining;
     if (draining.size > drainsMax) oldest?.destroy();
   };

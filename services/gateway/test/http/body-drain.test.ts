@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import type { IncomingMessage, Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { createBodyDrain } from '../../src/http/bodies.ts';
+import { createListener } from '../../src/http/listener.ts';
+import { readChunks } from '../../src/resources/classifiers/import.ts';
+
+let server: Server;
+afterEach(() => server?.close());
+
+/** Sends a body of a megabyte, which `read` refuses, and a second request. Returns the answers. */
+async function sendTwo(read: (request: IncomingMessage) => Promise<void>): Promise<string> {
+  const drain = createBodyDrain();
+  server = createListener(async (request, response) => {
+    if (request.url === '/second') return response.end('second');
+    await read(request);
+    drain(request);
+    return response.end('first, ');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  let answers = '';
+  socket.on('data', (data) => {
+    answers += data;
+  });
+  const body = 'x'.repeat(1_000_000);
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  socket.write('GET /second HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  await once(socket, 'close');
+  return answers.replaceAll(/HTTP[\s\S]*?\r\n\r\n/g, '');
+}
+
+/** Waits until Node stops reading from the socket. */
+async function fillBuffer(request: IncomingMessage): Promise<void> {
+  while (request.readableLength < request.readableHighWaterMark) await nextIteration();
+}
+
+it('reads a body that nobody has read', async () => {
+  expect(await sendTwo(async () => {})).toBe('first, second');
+});
+
+it('reads a body whose buffer is full', async () => {
+  const answers = await sendTwo(async (request) => {
+    request.read(0);
+    await fillBuffer(request);
+  });
+  expect(answers).toBe('first, second');
+});
+
+it('reads the rest of a body whose reader stops while the buffer is full', async () => {
+  const answers = await sendTwo(async (request) => {
+    for await (const _ of readChunks({ body: request, context: { renewDeadline: () => {} } } as never)) {
+      await fillBuffer(request);
+      break;
+    }
+  });
+  expect(answers).toBe('first, second');
+});
