@@ -14,21 +14,21 @@ import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
 export type KeyReach = Pick<KeyDoc, 'scopes' | 'limits' | 'expiresAt'>;
 
-/** Throws SCOPE_DENIED if the new key would be able to do more, or last longer, than the key that makes it. */
+/** Throws SCOPE_DENIED if the new key could do more, or would expire later, than the key that makes it. */
 export function requireNoMore(maker: KeyReach, made: KeyReach): void {
   const beyond = made.scopes.find((scope) => !isGranted(maker.scopes, scope as Scope));
   if (beyond !== undefined)
-    throw refused(`A key cannot hand on the scope ${beyond}, which it does not have.`);
+    throw refused(`A key cannot give another key the scope ${beyond}, which it does not have itself.`);
   for (const limit of keyLimitNames) {
     const field = fieldOf(limit);
     requireNarrower[keyLimits[limit].kind](limit, maker.limits[field], made.limits[field]);
   }
   if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
-    throw refused('A key that ends makes only keys that end no later. Give expiresAt.');
+    throw refused('A key that expires can create only keys that expire no later. Set expiresAt.');
   }
 }
 
-/** Of lower and lower rates below one another. */
+/** The most budgets that a request counts against. In a chain of created keys, each one that lowers the rate adds one. */
 const budgetsMax = 8;
 
 /** Every budget that a request of the key draws on. */
@@ -41,7 +41,7 @@ export function budgetsOf({
   return budgets ?? [{ id, ...(perMinute === undefined ? {} : { perMinute }) }];
 }
 
-/** A key made with a rated one shares its budget, and has one of its own below it where its rate is lower. */
+/** A key made with a rate-limited key shares its budget, and has its own budget as well if its rate is lower. */
 export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
   const shared = maker === null ? [] : budgetsOf(maker);
   const { ratePerMinute: perMinute } = made.limits;
@@ -51,13 +51,13 @@ export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
   const budgets = [...shared, ...own];
   if (budgets.length <= budgetsMax) return { ...made, budgets };
   throw refused(
-    `Keys can be made with lower and lower rates ${budgetsMax} times. Make this one with another key.`,
+    `A chain of keys that each lower the rate can have at most ${budgetsMax} keys. Create this one with another key.`,
   );
 }
 
 const ownBudgetOf = ({ id, ownBudget = id }: KeyDoc): string => ownBudget;
 
-/** The key with a budget of its own rate below the others, if it has one already or its rate is lower than theirs. */
+/** The key with a budget for its own rate after the others, if it has one already or its rate is lower than theirs. */
 function withOwnBudget(key: KeyDoc, others: RateBudgetDoc[], hasOwn: boolean): KeyDoc {
   const id = ownBudgetOf(key);
   const { ratePerMinute: perMinute } = key.limits;
@@ -102,15 +102,17 @@ export function requireOwnRate(caller: KeyDoc | null, old: KeyDoc, next: KeyDoc)
   if (caller === null || !isRaised) return;
   const shared = new Set(budgetsOf(old).map(({ id }) => id));
   const isShared = budgetsOf(caller).every(({ id, perMinute }) => perMinute === undefined || shared.has(id));
-  if (!isShared) throw refused('A key with a rate raises only the rates of keys that share its budget.');
+  if (!isShared)
+    throw refused('A key with a rate limit can raise only the rates of keys that share its budget.');
 }
 
-/** Throws SCOPE_DENIED if the other key can do more, or lasts longer: a weaker key must not cut off its callers. */
+/** Throws SCOPE_DENIED if the other key can do more or expires later: a weaker key must not cut off its callers. */
 export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
   try {
     requireNoMore(caller, other);
   } catch (cause) {
-    const message = 'A key changes and revokes only keys that may do no more than itself, and no longer.';
+    const message =
+      'A key can change or revoke only keys that may do no more than itself and expire no later.';
     throw new HubError('SCOPE_DENIED', message, { cause });
   }
 }
@@ -123,31 +125,31 @@ const requireNarrower: Record<KeyLimitKind, (limit: KeyLimit, own: unknown, want
     if (own === undefined) return;
     const entries = (wanted ?? []) as string[];
     if (entries.length > 0 && entries.every((entry) => (own as string[]).includes(entry))) return;
-    throw refused(`A key with the limit ${limit} makes only keys whose ${limit} are among its own.`);
+    throw refused(`A key with the limit ${limit} can create only keys whose ${limit} are among its own.`);
   },
   upperBound: (limit, own, wanted = Number.POSITIVE_INFINITY) => {
     if (own === undefined || (wanted as number) <= (own as number)) return;
-    throw refused(`A key with ${limit} ${own} makes only keys with the same ${limit} or less.`);
+    throw refused(`A key with ${limit} ${own} can create only keys with the same ${limit} or less.`);
   },
   pinned: (limit, own, wanted) => {
     const values = readPinned(wanted as string | undefined);
     for (const [name, value] of readPinned(own as string | undefined)) {
       if (values.get(name) === value) continue;
       throw refused(
-        `A key that pins variables in ${limit} makes only keys that pin them to the same values.`,
+        `A key that pins variables in ${limit} can create only keys that pin them to the same values.`,
       );
     }
   },
   flag: (limit, own, wanted) => {
-    if (own && !wanted) throw refused(`A key with the limit ${limit} makes only keys with it.`);
+    if (own && !wanted) throw refused(`A key with the limit ${limit} can create only keys with it.`);
   },
   same: (limit, own, wanted) => {
     if (own === undefined || JSON.stringify(own) === JSON.stringify(wanted)) return;
-    throw refused(`A key with the limit ${limit} makes only keys with the same ${limit}.`);
+    throw refused(`A key with the limit ${limit} can create only keys with the same ${limit}.`);
   },
 };
 
-/** Each pinned value as JSON text: equal numbers are those with equal digits, which a double may not tell apart. */
+/** Each pinned value as JSON text, so that numbers are compared by their digits: two of them may be the same double. */
 function readPinned(contextJson: string | undefined): Map<string, string> {
   const pinned = parseExact(contextJson ?? '{}') as object;
   return new Map(Object.entries(pinned).map(([name, value]) => [name, JSON.stringify(value)]));

@@ -11,10 +11,10 @@ const reach = (limits: KeyLimitValues = {}, rest: Partial<KeyReach> = {}): KeyRe
 const makes = (maker: KeyReach, made: KeyReach) => () => requireNoMore(maker, made);
 const refusedWith = (message: string) => expect.objectContaining({ code: 'SCOPE_DENIED', message });
 const among = (limit: string) =>
-  `A key with the limit ${limit} makes only keys whose ${limit} are among its own.`;
-const pinned = 'A key that pins variables in context makes only keys that pin them to the same values.';
+  `A key with the limit ${limit} can create only keys whose ${limit} are among its own.`;
+const pinned = 'A key that pins variables in context can create only keys that pin them to the same values.';
 const atMost = (limit: string, max: number) =>
-  `A key with ${limit} ${max} makes only keys with the same ${limit} or less.`;
+  `A key with ${limit} ${max} can create only keys with the same ${limit} or less.`;
 
 const user = { issuer: 'i', audience: 'a', claims: [{ variable: 'customer', path: 'sub' }], public: [] };
 const limits: KeyLimitValues = {
@@ -59,9 +59,17 @@ describe('what a key hands on', () => {
     ['contextJson', '{"region":"north"}', pinned],
     ['ratePerMinute', 11, atMost('ratePerMinute', 10)],
     ['maxRows', 101, atMost('maxRows', 100)],
-    ['strict', false, 'A key with the limit strict makes only keys with it.'],
-    ['user', { ...user, audience: 'b' }, 'A key with the limit user makes only keys with the same user.'],
-    ['user', { ...user, public: ['q1'] }, 'A key with the limit user makes only keys with the same user.'],
+    ['strict', false, 'A key with the limit strict can create only keys with it.'],
+    [
+      'user',
+      { ...user, audience: 'b' },
+      'A key with the limit user can create only keys with the same user.',
+    ],
+    [
+      'user',
+      { ...user, public: ['q1'] },
+      'A key with the limit user can create only keys with the same user.',
+    ],
   ])('is not more of %s (%j), nor without', (name, value, message) => {
     const refused = refusedWith(message);
     expect(makes(reach(limits), reach({ ...limits, [name]: value }))).toThrow(refused);
@@ -71,7 +79,7 @@ describe('what a key hands on', () => {
   it('is no scope that it does not have', () => {
     const maker = reach({}, { scopes: ['keys:admin', 'hubs:read', 'queries:write'] });
     const refusedScope = (scope: string) =>
-      refusedWith(`A key cannot hand on the scope ${scope}, which it does not have.`);
+      refusedWith(`A key cannot give another key the scope ${scope}, which it does not have itself.`);
     expect(makes(maker, reach({}, { scopes: ['hubs:read'] }))).not.toThrow();
     expect(makes(maker, reach({}, { scopes: ['queries:check'] }))).not.toThrow();
     expect(makes(maker, reach({}, { scopes: ['hubs:read', 'hubs:write'] }))).toThrow(
@@ -81,7 +89,9 @@ describe('what a key hands on', () => {
   });
 
   it('does not outlive it', () => {
-    const refused = refusedWith('A key that ends makes only keys that end no later. Give expiresAt.');
+    const refused = refusedWith(
+      'A key that expires can create only keys that expire no later. Set expiresAt.',
+    );
     expect(makes(reach({}, { expiresAt: 9 }), reach({}, { expiresAt: 10 }))).toThrow(refused);
     expect(makes(reach({}, { expiresAt: 9 }), reach())).toThrow(refused);
   });
@@ -102,7 +112,9 @@ describe('what a key ends', () => {
   ])('is none with more %s', (_, other) => {
     const own = reach(limits, { scopes: ['keys:admin'], expiresAt: 9 });
     expect(() => requireNoStronger(own, other)).toThrow(
-      refusedWith('A key changes and revokes only keys that may do no more than itself, and no longer.'),
+      refusedWith(
+        'A key can change or revoke only keys that may do no more than itself and expire no later.',
+      ),
     );
   });
 });

@@ -14,7 +14,7 @@ export const login: Command = {
     const { env } = context;
     const url = textOf(input, 'url') ?? (env.DATAHUB_URL || defaultUrl);
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new CommandError(`${url} is no URL of a hub, such as https://hub.example.`);
+      throw new CommandError(`${url} is not the URL of a hub, such as https://hub.example.`);
     const key = (await readKey(context)).trim();
     if (key === '') throw new CommandError('There is no key on standard input.');
     const hub = openHub({ url, key, keyPlace: profilePath(env) });

@@ -97,7 +97,7 @@ async function exchange(
   }
 }
 
-/** What streamable HTTP repeats of a message in headers. */
+/** The parts of a message that streamable HTTP repeats in headers. */
 function headersOf({ version }: McpSession, { method, params }: Message): Record<string, string> {
   const own = params?._meta?.[versionMember];
   const revision = typeof own === 'string' ? own : version;

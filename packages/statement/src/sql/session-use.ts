@@ -43,6 +43,6 @@ export function refuseSessionUse(text: string, tokens: Token[]): void {
     refuse(
       alone,
       alone.text,
-      'each statement runs in a transaction, and this one cannot. Run it past the pooler.',
+      'each statement runs in a transaction, and this one cannot. Connect to the server instead of the pooler to run it.',
     );
 }

@@ -101,7 +101,7 @@ async function requirePlace(
   if (levelOf(parentNodeId, all) + heightOf(folder.id, all) > levelsMax) throw tooDeep();
 }
 
-const tooDeep = () => new HubError('CONFLICT', `At most ${levelsMax} folders stand below one another.`);
+const tooDeep = () => new HubError('CONFLICT', `Folders can be nested at most ${levelsMax} deep.`);
 
 async function levelInStore({ store }: Catalog, accountId: string, nodeId: string): Promise<number> {
   let level = 0;

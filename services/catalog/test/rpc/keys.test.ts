@@ -147,7 +147,8 @@ describe('the rate of a key', () => {
     expect(await rates(await create(93, keyId))).toHaveLength(8);
     await expect(create(92, keyId)).rejects.toMatchObject({
       code: 'SCOPE_DENIED',
-      message: 'Keys can be made with lower and lower rates 8 times. Make this one with another key.',
+      message:
+        'A chain of keys that each lower the rate can have at most 8 keys. Create this one with another key.',
     });
   });
 
@@ -179,7 +180,7 @@ describe('the rate of a key', () => {
     await setRate(foreign, 5, admin);
     const denied = expect.objectContaining({
       code: 'SCOPE_DENIED',
-      message: 'A key with a rate raises only the rates of keys that share its budget.',
+      message: 'A key with a rate limit can raise only the rates of keys that share its budget.',
     });
     await expect(setRate(foreign, 6, admin)).rejects.toEqual(denied);
     await setRate(foreign, 5, admin);

@@ -237,8 +237,8 @@ export function requireTypedColumns(
   if (rows !== 'typed columns' || (annotate === undefined && source.engine !== 'mongodb')) return;
   const message =
     annotate === undefined
-      ? `The documents of MongoDB have no types of columns, so they do not come as ${label}.`
-      : `Annotated rows do not come as ${label}.`;
+      ? `The documents of MongoDB have no column types, so they are not available as ${label}.`
+      : `Annotated rows are not available as ${label}.`;
   throw new HubError('NOT_ACCEPTABLE', message, { stage: 'prepare', retryable: false });
 }
 

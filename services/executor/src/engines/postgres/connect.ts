@@ -230,6 +230,6 @@ function inOrder(servers: Server[], first: Server | undefined): Server[] {
 }
 
 function noMatch(attrs: TargetSessionAttrs): HubError {
-  const text = `None of the source's servers that can be reached is what targetSessionAttrs asks for: ${attrs}.`;
+  const text = `No reachable server of the source matches targetSessionAttrs: ${attrs}.`;
   return new HubError('SOURCE_UNREACHABLE', text, { stage: 'connect', retryable: true });
 }

@@ -128,7 +128,7 @@ interface Rows {
 export interface SessionSetup {
   /** The SQL that restores the session to its state after the set-up. */
   reset: string;
-  /** True if there is no pooler: the server reports the process id and the port of this connection. */
+  /** True if no pooler is in between: what the server reports as its process id and port is that of this connection. */
   isDirect: boolean;
 }
 

@@ -142,7 +142,7 @@ class ArrowEncoder implements RowEncoder {
 function failWithoutTypes(): never {
   throw new HubError(
     'NOT_ACCEPTABLE',
-    'The columns of this result have no types, so it does not come as Arrow.',
+    'The columns of this result have no types, so it is not available as Arrow.',
     { retryable: false },
   );
 }

@@ -83,7 +83,7 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
     const refused = connect({ targetSessionAttrs, ...(database === undefined ? {} : { database }) });
     await expect(refused).rejects.toMatchObject({
       code: 'SOURCE_UNREACHABLE',
-      message: `None of the source's servers that can be reached is what targetSessionAttrs asks for: ${targetSessionAttrs}.`,
+      message: `No reachable server of the source matches targetSessionAttrs: ${targetSessionAttrs}.`,
     });
   });
 

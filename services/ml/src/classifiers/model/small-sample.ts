@@ -43,7 +43,7 @@ interface CandidateState {
   losses: Float64Array;
 }
 
-/** The model with one weight of the text vectors. */
+/** A model with one of the weights that the text vectors can have. */
 interface Candidate {
   weight: number;
   svm: LeastSquaresSvm;
