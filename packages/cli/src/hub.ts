@@ -1,6 +1,6 @@
 /** The API of a hub, through the client, with all digits of numbers. */
 
-import { type Client, createClient, ProblemError } from '@datahub/client';
+import { type Client, createClient, ProblemError, type Routes } from '@datahub/client';
 import type { Access } from './access.ts';
 import { parseExact, restoreDigits } from './exact-numbers.ts';
 import { CommandError, exitCodes } from './failure.ts';
@@ -68,36 +68,32 @@ type PagedRoute =
   | 'GET /v1/keys';
 
 /** All elements of a list. */
-export async function listAll<T>(
+export async function listAll<Route extends PagedRoute>(
   hub: Hub,
-  route: PagedRoute,
+  route: Route,
   { limit = 1_000, ...query }: { limit?: number; hubId?: string; archived?: '1' } = {},
-): Promise<T[]> {
-  const found: T[] = [];
+): Promise<Routes[Route]['answer'][number][]> {
+  const found: Routes[Route]['answer'][number][] = [];
   for (;;) {
     let total = 0;
-    const page = await hub.call(route, {
+    const page: typeof found = await hub.call(route as PagedRoute, {
       query: { ...query, offset: found.length, limit } as never,
       onResponse: ({ headers }) => {
         total = Number(headers.get('x-total-count') ?? 0);
       },
     });
-    found.push(...(page as T[]));
+    found.push(...page);
     if (page.length === 0 || found.length >= total) return found;
   }
 }
 
-export interface FoundHub {
-  hubId: string;
-  label: string;
-  path?: string;
-}
+export type FoundHub = Pick<Routes['GET /v1/hubs/{hubId}']['answer'], 'hubId' | 'label' | 'path'>;
 
 /** `named` is an id, a path or a label. Throws if no hub, or more than one, has that label. */
 export async function findHub(hub: Hub, named: string): Promise<FoundHub> {
   if (/^[a-z][a-z0-9-]*\.hub\.[\w-]+$/.test(named))
     return hub.call('GET /v1/hubs/{hubId}', { path: { hubId: named } });
-  const hubs = await listAll<FoundHub>(hub, 'GET /v1/hubs', { limit: 20 });
+  const hubs = await listAll(hub, 'GET /v1/hubs', { limit: 20 });
   const byPath = hubs.find(({ path }) => path === named);
   if (byPath !== undefined) return byPath;
   return requireOne(
@@ -109,7 +105,7 @@ export async function findHub(hub: Hub, named: string): Promise<FoundHub> {
 /** `named` is an id or a name. */
 export async function findClassifierId(hub: Hub, named: string): Promise<string> {
   if (/^[a-z][a-z0-9-]*\.clfr\.[\w-]+$/.test(named)) return named;
-  const classifiers = await listAll<{ classifierId: string; name: string }>(hub, 'GET /v1/classifiers');
+  const classifiers = await listAll(hub, 'GET /v1/classifiers');
   const found = classifiers.filter(({ name }) => name === named);
   const others = classifiers.map(({ name }) => name);
   return requireOne(found, { kind: 'classifier', named, idOf: ({ classifierId }) => classifierId, others })
@@ -132,7 +128,7 @@ function requireOne<T>(
   if (one === undefined) {
     const shown = known.slice(0, shownMax).map((label) => JSON.stringify(label));
     const more = known.length > shownMax ? ' and others' : '';
-    const text = `No ${kind} has the label ${JSON.stringify(named)}. ${known.length === 0 ? `The key sees no ${kind}s.` : `There are ${shown.join(', ')}${more}.`}`;
+    const text = `No ${kind} has the label ${JSON.stringify(named)}. ${known.length === 0 ? `The key has access to no ${kind}s.` : `There are ${shown.join(', ')}${more}.`}`;
     throw new CommandError(text, exitCodes.notFound);
   }
   if (others.length === 0) return one;

@@ -120,7 +120,7 @@ function toFailure(err: unknown): { message: string; exitCode: number } {
 
 export function describeProblem({ problem, message, requestId }: ProblemError): string {
   if (problem.status === 0) return `No hub answers: ${message} Set DATAHUB_URL, or run: datahub login`;
-  const faults = (problem.errors ?? []) as { pointer?: string; detail?: string }[];
+  const faults = problem.errors ?? [];
   const code = problem.code === undefined ? '' : `, ${problem.code}`;
   const at = requestId === undefined ? '' : `, request ${requestId}`;
   return [

@@ -50,7 +50,7 @@ export const listKeys: Command = {
   name: 'keys list',
   summary: 'Lists the keys of the account.',
   run: async (_input, context) => {
-    const keys = await listAll<Record<string, unknown>>(await context.hub(), 'GET /v1/keys');
+    const keys = await listAll(await context.hub(), 'GET /v1/keys');
     printRows(context, keys);
   },
 };

@@ -1,3 +1,4 @@
+import type { Routes } from '@datahub/client';
 import type { Command } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { findClassifierId } from '../hub.ts';
@@ -7,10 +8,10 @@ import { readAll } from '../read-input.ts';
 /** The most texts of one call. */
 const textsMax = 1_000;
 
-interface Prediction {
-  label: string;
-  confidence: number;
-}
+type Predictions = Extract<
+  Routes['POST /v1/classifiers/{classifierId}/predict']['answer'],
+  { predictions: unknown }
+>['predictions'];
 
 export const predict: Command = {
   name: 'predict',
@@ -25,14 +26,14 @@ export const predict: Command = {
     if (texts.length === 0) throw new CommandError('There is no text.');
     const hub = await context.hub();
     const classifierId = await findClassifierId(hub, classifier);
-    const predictions: Prediction[] = [];
+    const predictions: Predictions = [];
     for (let at = 0; at < texts.length; at += textsMax) {
       const contexts = texts.slice(at, at + textsMax);
       const answer = await hub.call('POST /v1/classifiers/{classifierId}/predict', {
         path: { classifierId },
         body: { contexts },
       });
-      predictions.push(...(answer as { predictions: Prediction[] }).predictions);
+      predictions.push(...('predictions' in answer ? answer.predictions : []));
     }
     if (context.json) printJson(context, predictions);
     else

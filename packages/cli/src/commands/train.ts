@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { ProblemError } from '@datahub/client';
+import { ProblemError, type Routes } from '@datahub/client';
 import { type Command, type Context, textOf } from '../command.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import { findClassifierId, type Hub, noAnswer, stream } from '../hub.ts';
@@ -13,11 +13,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   '.jsonl': 'application/x-ndjson',
 };
 
-interface Trained {
-  trained: number;
-  skipped: number;
-  faults: { line: number; detail: string }[];
-}
+type Trained = Extract<Routes['POST /v1/classifiers/{classifierId}/train']['answer'], { faults: unknown }>;
 
 export const train: Command = {
   name: 'train',

@@ -115,8 +115,8 @@ async function createFolder(
     what: `folder ${labels.join('/')}`,
     id: nodeId,
     twins: async () => {
-      const tree: unknown = await hub.call('GET /v1/hubs/{hubId}/contents', { path });
-      const { folders } = readFolders(tree as never);
+      const tree = await hub.call('GET /v1/hubs/{hubId}/contents', { path });
+      const { folders } = readFolders(tree);
       return folders.filter((one) => folderKey(one.labels) === key).map((one) => one.nodeId);
     },
     remove: () => hub.call('DELETE /v1/folders/{nodeId}', { path: { nodeId } }),
@@ -137,7 +137,7 @@ async function createSource(
     what: `source ${source.label}`,
     id: sourceId,
     twins: async () => {
-      const sources = await listAll<{ sourceId: string; label: string }>(hub, 'GET /v1/sources', { hubId });
+      const sources = await listAll(hub, 'GET /v1/sources', { hubId });
       return sources.filter(({ label }) => label === source.label).map((one) => one.sourceId);
     },
     remove: () => hub.call('DELETE /v1/sources/{sourceId}', { path: { sourceId } }),
@@ -279,9 +279,7 @@ function explain(err: unknown, step: Step): unknown {
 }
 
 const pointersOf = ({ problem }: ProblemError): string =>
-  ((problem.errors ?? []) as { pointer?: string; detail?: string }[])
-    .map(({ pointer, detail }) => `${pointer} ${detail}`)
-    .join('; ');
+  (problem.errors ?? []).map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ');
 
 /** The steps before the rejected one are done. */
 class RejectedError extends CommandError {

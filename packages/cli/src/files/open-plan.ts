@@ -41,7 +41,7 @@ export async function openDirectory(input: Input, context: Context): Promise<Ope
 }
 
 async function findByPath(hub: Hub, path: string): Promise<FoundHub | undefined> {
-  const hubs = await listAll<FoundHub>(hub, 'GET /v1/hubs', { limit: 20 });
+  const hubs = await listAll(hub, 'GET /v1/hubs', { limit: 20 });
   return hubs.find((one) => one.path === path);
 }
 

@@ -1,6 +1,6 @@
 /** Compares the files with the hub: what an apply would change, in the order in which it would. */
 
-import { ProblemError } from '@datahub/client';
+import { ProblemError, type Routes } from '@datahub/client';
 import type { Environment } from '../access.ts';
 import type { Hub } from '../hub.ts';
 import { changedMembers, writeCanonical } from './compare.ts';
@@ -13,15 +13,7 @@ import { toFaults } from './rejection.ts';
 import { type RemoteHub, type RemoteQuery, readClassifiers } from './remote.ts';
 import { envName } from './yaml.ts';
 
-export interface ContractChange {
-  kind: string;
-  name: string;
-  change: string;
-  breaking: boolean;
-  member?: string;
-  from?: string;
-  to?: string;
-}
+export type ContractChange = NonNullable<Routes['POST /v1/queries/check']['answer']['changes']>[number];
 
 export type Step =
   | { kind: 'hub'; action: 'create' | 'update'; name: string }
@@ -266,7 +258,7 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
       faults[i] = toFaults(err, step.file);
       return faults[i].length > 0 ? undefined : unlessUnknown(err);
     });
-    if (checked?.changes !== undefined) step.contract = checked.changes as ContractChange[];
+    if (checked?.changes !== undefined) step.contract = checked.changes;
   });
   const all = faults.flat();
   if (all.length > 0) throw new FaultsError(all);

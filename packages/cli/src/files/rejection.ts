@@ -14,7 +14,7 @@ const renamed: Readonly<Record<string, string>> = {
 /** Empty if the error names no member. */
 export function toFaults(err: unknown, { file, place, textLine }: QueryFile): Fault[] {
   if (!(err instanceof ProblemError)) return [];
-  const errors = (err.problem.errors ?? []) as { pointer?: string; detail?: string }[];
+  const errors = err.problem.errors ?? [];
   return errors.map(({ pointer = '', detail = '' }) => {
     const words = pointer
       .split('/')

@@ -1,5 +1,6 @@
 /** Reads a hub over the public API into the form of its files. */
 
+import type { Node, Routes } from '@datahub/client';
 import { CommandError } from '../failure.ts';
 import { type FoundHub, type Hub, listAll } from '../hub.ts';
 import {
@@ -33,37 +34,14 @@ export interface RemoteHub {
   queries: RemoteQuery[];
 }
 
-interface TreeNode {
-  nodeId: string;
-  nodeType: string;
-  nodeSubType?: string;
-  label: string;
-  children: TreeNode[];
-  truncated?: true;
-}
-
-interface QueryJson {
-  meta: { label: string; parentNodeId: string; path?: string; engine: string };
-  config: {
-    command: string;
-    context: object[];
-    notNull?: string[];
-    query: { queryId: string; query: string };
-    source: { sourceId: string };
-    cache?: object;
-    tool?: object;
-    presentation?: object;
-  };
-}
-
 export async function readRemote(hub: Hub, { hubId, label, path }: FoundHub): Promise<RemoteHub> {
   const [tree, sources, queries] = await Promise.all([
-    hub.call('GET /v1/hubs/{hubId}/contents', { path: { hubId } }) as Promise<unknown>,
-    listAll<RemoteSource>(hub, 'GET /v1/sources', { hubId }),
-    listAll<QueryJson>(hub, 'GET /v1/queries', { hubId }),
+    hub.call('GET /v1/hubs/{hubId}/contents', { path: { hubId } }),
+    listAll(hub, 'GET /v1/sources', { hubId }),
+    listAll(hub, 'GET /v1/queries', { hubId }),
   ]);
-  if ((tree as TreeNode).truncated) throw new CommandError('The hub is too large for its tree.');
-  const { rootNodeId, folders } = readFolders(tree as TreeNode);
+  if (tree.truncated) throw new CommandError('The hub is too large for its tree.');
+  const { rootNodeId, folders } = readFolders(tree);
   requireOnce(
     'folders',
     folders.map(({ labels }) => labels.join('/')),
@@ -93,7 +71,7 @@ export async function readRemote(hub: Hub, { hubId, label, path }: FoundHub): Pr
 }
 
 export function toModel(
-  { meta, config }: QueryJson,
+  { meta, config }: Routes['GET /v1/queries/{queryId}']['answer'],
   { source, folder, path }: Pick<QueryModel, 'source' | 'folder' | 'path'>,
 ): QueryModel {
   const { command, context, notNull = [], cache, tool, presentation } = config;
@@ -106,10 +84,10 @@ export function toModel(
   };
 }
 
-export function readFolders(tree: TreeNode): Pick<RemoteHub, 'folders' | 'rootNodeId'> {
+export function readFolders(tree: Node): Pick<RemoteHub, 'folders' | 'rootNodeId'> {
   const root = tree.children.find(({ nodeSubType }) => nodeSubType === 'queries');
   const folders: RemoteHub['folders'] = [];
-  const visit = (node: TreeNode, above: string[]) => {
+  const visit = (node: Node, above: string[]) => {
     for (const child of node.children) {
       if (child.nodeType !== 'folder') continue;
       const labels = [...above, child.label];
@@ -131,7 +109,7 @@ function requireOnce(kind: string, names: readonly string[]): void {
 }
 
 export async function readClassifiers(hub: Hub): Promise<(ClassifierModel & { classifierId: string })[]> {
-  const found = await listAll<{ classifierId: string; name: string }>(hub, 'GET /v1/classifiers');
+  const found = await listAll(hub, 'GET /v1/classifiers');
   return found.map(({ classifierId, name }) => ({ classifierId, name }));
 }
 
