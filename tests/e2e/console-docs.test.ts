@@ -47,6 +47,22 @@ describe.skipIf(executablePath === undefined)(
       expect(await page.locator('.opblock').count()).toBeGreaterThan(30);
     });
 
+    it('cannot be asked to load before its script runs, because the browser would submit the form', async () => {
+      const early = await browser.newPage();
+      const script = Promise.withResolvers<void>();
+      await early.route('**/docs/docs.js', async (route) => {
+        await script.promise;
+        await route.continue();
+      });
+      await early.goto(`${url}/docs`, { waitUntil: 'commit' });
+      const load = early.getByRole('button', { name: 'Load' });
+      await load.waitFor();
+      expect(await load.isDisabled()).toBe(true);
+      script.resolve();
+      await early.locator('#load:enabled').waitFor();
+      await early.close();
+    });
+
     it('shows the queries of a hub and tries one', async () => {
       await page.getByLabel('API key').fill(key);
       await page.getByRole('button', { name: 'Load' }).click();

@@ -132,7 +132,7 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     await expect.poll(() => cells(page)).toEqual(Array(2).fill([big, '1']));
     await page.getByRole('button', { name: 'Send flag as null' }).click();
     await page.getByRole('tab', { name: 'Use it' }).click();
-    await page.getByText('An address cannot say null, the value of flag.').waitFor();
+    await page.getByText('A URL cannot express null, the value of flag.').waitFor();
     await page.getByRole('tab', { name: 'curl' }).click();
     await page.locator('.copy-block pre', { hasText: '"flag":null' }).waitFor();
   });

@@ -1,8 +1,6 @@
 /** The shapes of the REST API that the console reads. */
 
 import type { Node, Routes } from '@datahub/client';
-import type { JsonType } from '@datahub/contract/json-types';
-import type { TextServerSetting } from '@datahub/contract/source-settings';
 
 export interface Problem {
   status: number;
@@ -16,20 +14,11 @@ export interface Problem {
   sql?: { state?: string; line?: number; column?: number };
 }
 
-export type Hub = Routes['GET /v1/hubs']['answer'][number];
+export type Answer<Route extends keyof Routes> = Routes[Route]['answer'];
+
+export type Hub = Answer<'GET /v1/hubs'>[number];
 
 export type TreeNode = Omit<Node, 'hubId' | 'children' | 'truncated'> & { children: TreeNode[] };
-
-export interface Variable {
-  key: string;
-  type?: string | undefined;
-  value?: unknown;
-  required?: boolean | undefined;
-  enum?: unknown[] | undefined;
-  description?: string | undefined;
-  /** Its value stays out of addresses, versions and logs. */
-  secret?: boolean | undefined;
-}
 
 export interface Column {
   name: string;
@@ -37,112 +26,45 @@ export interface Column {
   nullable?: boolean;
 }
 
-export interface Signature {
-  columns: (Column & { jsonType: JsonType })[];
-  variables: { key: string; type?: string; list?: boolean; nullable?: boolean }[];
-  problem?: { code?: string; detail?: string; sql?: Problem['sql'] };
-}
+/** What the database says of a query: its columns and variables. */
+export type Signature = NonNullable<Answer<'GET /v1/queries/{queryId}'>['signature']>;
 
 export type CachePolicy = NonNullable<QueryVersion['cache']>;
 
-/** What the console draws of a query. Others may have written it, so its parts are checked where they are drawn. */
+/** What the console stores in `presentation`. Others may have written it, so its parts are checked where they are drawn. */
 export interface Presentation {
   chart?: object;
   pinned?: boolean;
   columns?: object;
 }
 
-/** How a column differs from that of the version when it was published. */
-export interface Drift {
-  name: string;
-  change: 'added' | 'removed' | 'changed';
-  from?: Partial<Column>;
-  to?: Partial<Column>;
-}
+export type Query = Answer<'GET /v1/queries/{queryId}'>;
 
-export interface Query {
-  state?: 'broken';
-  /** Why the database rejects it. */
-  problem?: { code: string; detail: string; sql?: Problem['sql'] };
-  drift?: Drift[];
-  meta: { engine: string; hubId: string; label: string; parentNodeId?: string; path?: string };
-  config: {
-    command: string;
-    context: Variable[] | null;
-    cache?: CachePolicy | null;
-    notNull?: string[];
-    presentation?: Presentation;
-    /** What agents see of it. */
-    tool?: { name?: string; description: string } | null;
-    query: { queryId: string; query: string };
-    source: { sourceId: string; engine: string };
-  };
-  signature?: Signature | null;
-}
+export type Variable = Query['config']['context'][number];
+
+/** How a column differs from that of the version when it was published. */
+export type Drift = NonNullable<Query['drift']>[number];
 
 /** What a query was after a change. */
-export type QueryVersion = Routes['GET /v1/queries/{queryId}/versions']['answer'][number];
+export type QueryVersion = Answer<'GET /v1/queries/{queryId}/versions'>[number];
 
-export interface TlsSettings {
-  mode?: string;
-  ca?: string | null;
-  cert?: string | null;
-  key?: string | null;
-}
+export type ConnectionSettings = Source['connectionSettings'];
 
-export interface Host {
-  host: string;
-  port: number;
-}
+export type Host = NonNullable<ConnectionSettings['hosts']>[number];
 
-export interface ConnectionSettings extends Partial<Record<TextServerSetting, string>> {
-  host: string;
-  port: number;
-  database: string;
-  user: string;
-  password: string;
-  tls?: TlsSettings;
-  pool?: { max?: number; idleTimeoutMs?: number };
-  statementTimeoutMs?: number;
-  hosts?: Host[];
-  srv?: boolean;
-}
-
-export interface Source {
-  sourceId: string;
-  hubId: string;
-  label: string;
-  engine: string;
-  connectionSettings: ConnectionSettings;
-  createdAt: string;
-  updatedAt: string | null;
-}
-
-export interface Table {
-  schema: string;
-  name: string;
-  kind: string;
-  columns: Column[];
-}
+export type Source = Answer<'GET /v1/sources'>[number];
 
 export type KeyLimits = Key['limits'];
 
-export type Key = Routes['GET /v1/keys']['answer'][number];
+export type Key = Answer<'GET /v1/keys'>[number];
 
-export interface Classifier {
-  classifierId: string;
-  name: string;
-  createdAt: string;
-  classes?: { classId: string; label: string; observations: number }[];
-}
+export type ListedClassifier = Answer<'GET /v1/classifiers'>[number];
 
-export interface Prediction {
-  label: string;
-  confidence: number;
-  scores: { classId: string; label: string; confidence: number }[];
-}
+export type Classifier = Answer<'GET /v1/classifiers/{classifierId}'>;
+
+export type Prediction = Extract<Answer<'POST /v1/classifiers/{classifierId}/predict'>, { label: string }>;
 
 /** A job that trains a classifier with the rows of a query. */
-export type Job = Routes['GET /v1/jobs/{jobId}']['answer'];
+export type Job = Answer<'GET /v1/jobs/{jobId}'>;
 
-export type AuditEntry = Routes['GET /v1/audit']['answer'][number];
+export type AuditEntry = Answer<'GET /v1/audit'>[number];

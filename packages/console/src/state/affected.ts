@@ -1,15 +1,8 @@
 /** Who is affected if a part of the hub is deleted. */
 
 import { callJson, callList, part } from '../api/client.ts';
-import type { Query, TreeNode } from '../api/types.ts';
+import type { Answer, Query, TreeNode } from '../api/types.ts';
 import { hubId } from './workspace.ts';
-
-interface Usage {
-  from: string;
-  count: number;
-  totalKeys: number;
-  keys: { keyId: string; name?: string | null; count: number }[];
-}
 
 export interface AffectedBy {
   words: string;
@@ -25,13 +18,16 @@ export async function affectedBy(node: TreeNode, signal: AbortSignal): Promise<A
   const inside = node.children.length;
   if (inside === 0) return { words: 'The folder is empty.', names: [] };
   return {
-    words: `It holds ${counted(inside, 'thing', 'things')}. Move or delete them first.`,
+    words: `It contains ${counted(inside, 'entry', 'entries')}. Move or delete them first.`,
     names: node.children.map(({ label }) => label),
   };
 }
 
 async function callersOf(queryId: string, signal: AbortSignal): Promise<AffectedBy> {
-  const usage = await callJson<Usage>(`v1/queries/${part(queryId)}/usage`, { signal });
+  const usage = await callJson<Answer<'GET /v1/queries/{queryId}/usage'>>(
+    `v1/queries/${part(queryId)}/usage`,
+    { signal },
+  );
   if (usage.count === 0) return { words: `Nobody has executed it since ${usage.from}.`, names: [] };
   const calls = counted(usage.count, 'execution', 'executions');
   return {

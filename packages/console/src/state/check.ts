@@ -1,37 +1,12 @@
 /** The hub's check of a text that is not stored: its faults, its columns, and what it changes for callers. */
 
 import { callJson } from '../api/client.ts';
-import type { Problem, Signature, Variable } from '../api/types.ts';
+import type { Answer, Variable } from '../api/types.ts';
 
-export interface ContractChange {
-  kind: 'column' | 'variable';
-  name: string;
-  change: 'added' | 'removed' | 'changed';
-  breaking: boolean;
-  member?: string;
-  from?: string;
-  to?: string;
-}
-
+export type Checked = Answer<'POST /v1/queries/check'>;
+export type ContractChange = NonNullable<Checked['changes']>[number];
 /** The rows of the text against those of the stored query. */
-export interface RowDifference {
-  added: number;
-  removed: number;
-  changed: number;
-  unchanged: number;
-  samples: {
-    kind: 'added' | 'removed' | 'changed';
-    before?: Record<string, unknown>;
-    after?: Record<string, unknown>;
-  }[];
-}
-
-export interface Checked {
-  signature: Signature | null;
-  problems: { severity: 'error' | 'warning'; code: string; detail: string; sql?: Problem['sql'] }[];
-  changes?: ContractChange[];
-  diff?: RowDifference;
-}
+export type RowDifference = NonNullable<Checked['diff']>;
 
 export interface CheckedText {
   sourceId: string;

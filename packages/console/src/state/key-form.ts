@@ -3,7 +3,7 @@
 import type { Scope } from '@datahub/contract/scopes';
 import type { Claim } from '@datahub/contract/user-limit';
 import { isJson, parseExact, toText } from '../api/exact.ts';
-import type { Key } from '../api/types.ts';
+import type { Key, KeyLimits } from '../api/types.ts';
 import { isNumberText } from './rows/scan.ts';
 
 const scopeTitles = ['Run', 'See', 'Change'] as const;
@@ -104,23 +104,14 @@ export function formOf({ name, scopes, limits }: Key): KeyForm {
     queryIds,
     origins,
     pinned: Object.entries(context).map(([variable, value]) => [variable, toPinnedText(value)]),
-    user: toUserForm(limits.user as UserLimitJson | undefined),
+    user: toUserForm(limits.user),
     ratePerMinute: String(ratePerMinute ?? ''),
     maxRows: String(maxRows ?? ''),
     days: '',
   };
 }
 
-interface UserLimitJson {
-  issuer: string;
-  audience: string;
-  jwks?: string | object;
-  claims: Record<string, string>;
-  ratePerMinute?: number;
-  public?: string[];
-}
-
-const toUserForm = (user: UserLimitJson | undefined): UserForm | undefined =>
+const toUserForm = (user: KeyLimits['user']): UserForm | undefined =>
   user && {
     issuer: user.issuer,
     audience: user.audience,

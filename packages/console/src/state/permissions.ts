@@ -6,11 +6,9 @@
 import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { signal } from '@preact/signals';
 import { callJson } from '../api/client.ts';
+import type { Answer } from '../api/types.ts';
 
-interface CurrentKey {
-  keyId: string;
-  scopes: string[];
-}
+type CurrentKey = Answer<'GET /v1/keys/current'>;
 
 /** The key of this tab. */
 export const currentKey = signal<CurrentKey | undefined>(undefined);

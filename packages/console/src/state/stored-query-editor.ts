@@ -36,7 +36,7 @@ const draftOf = ({ config }: Query): Draft => ({
   text: config.query.query,
   command: config.command,
   sourceId: config.source.sourceId,
-  context: config.context ?? [],
+  context: config.context,
   cache: config.cache ?? null,
   notNull: config.notNull ?? [],
 });
@@ -238,7 +238,10 @@ export class StoredQueryEditor extends QueryEditor {
     const { meta } = base.query;
     const query = { queryId: this.queryId, query: text };
     const saved: StoredQuery = {
-      query: { meta, config: { ...config, query, source: { sourceId, engine: meta.engine } } },
+      query: {
+        meta,
+        config: { ...config, cache: cache ?? undefined, query, source: { sourceId, engine: meta.engine } },
+      },
       version: undefined,
       etag: response.headers.get('etag'),
     };

@@ -35,7 +35,7 @@ interface Described {
   text: string;
   engine: string;
   context: Variable[];
-  signature: Signature | null | undefined;
+  signature: Pick<Signature, 'variables'> | null | undefined;
 }
 
 export function fieldsOf({ text, engine, context, signature }: Described): VariableField[] {

@@ -2,12 +2,12 @@
 
 import { batch, computed, signal } from '@preact/signals';
 import { callJson, callList, part, problemOf } from '../api/client.ts';
-import type { Classifier, Hub, Problem, Source, TreeNode } from '../api/types.ts';
+import type { Hub, ListedClassifier, Problem, Source, TreeNode } from '../api/types.ts';
 import { createAnswerOrder } from './answer-order.ts';
 import { route } from './route.ts';
 
 export const hubs = signal<Hub[] | undefined>(undefined);
-export const classifiers = signal<Classifier[]>([]);
+export const classifiers = signal<ListedClassifier[]>([]);
 /** Why hubs could not be read: often a key that may only execute. */
 export const hubsProblem = signal<Problem | undefined>(undefined);
 
@@ -68,7 +68,7 @@ export async function loadTree(id: string | undefined = hubId.value): Promise<vo
 
 export async function loadClassifiers(): Promise<void> {
   const isLatest = order.classifiers();
-  const listed = await callList<Classifier>('v1/classifiers').catch(() => []);
+  const listed = await callList<ListedClassifier>('v1/classifiers').catch(() => []);
   if (isLatest()) classifiers.value = listed;
 }
 

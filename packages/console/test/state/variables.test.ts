@@ -14,7 +14,7 @@ const described = {
     { key: 'kind', enum: [1, 2], value: 1 },
     { key: 'day', type: 'date' },
   ],
-  signature: { columns: [], variables: [{ key: 'ids', type: 'bigint' }] },
+  signature: { variables: [{ key: 'ids', type: 'bigint', list: false, nullable: true }] },
 };
 const send = (values: Values) => sentOf(fieldsOf(described), values);
 

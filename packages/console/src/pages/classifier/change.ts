@@ -35,4 +35,4 @@ export async function changeAsShown(classifierId: string, { isAsShown, send }: C
 export const isChanged = (err: unknown): boolean => problemOf(err).code === 'VERSION_MISMATCH';
 
 const changedMeanwhile = () =>
-  new Failure({ status: 412, code: 'VERSION_MISMATCH', detail: 'It is not as it was shown.' });
+  new Failure({ status: 412, code: 'VERSION_MISMATCH', detail: 'It was changed since it was shown.' });

@@ -8,11 +8,11 @@ import { count, counted } from '../../ui/format.ts';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 
-type Class = NonNullable<Classifier['classes']>[number];
+type Class = Classifier['classes'][number];
 
 export function ClassesView({ classifier, onChanged }: { classifier: Classifier; onChanged(): void }) {
   const [doomed, setDoomed] = useState<Class>();
-  const classes = [...(classifier.classes ?? [])].sort((a, b) => b.observations - a.observations);
+  const classes = classifier.classes.toSorted((a, b) => b.observations - a.observations);
   const most = classes[0]?.observations ?? 1;
   const remove = async () => {
     if (doomed === undefined) return;

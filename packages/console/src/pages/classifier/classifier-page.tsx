@@ -30,7 +30,7 @@ const allTabs = [
 ] as const;
 
 /** The tab that the address names, else the one to begin with. */
-function tabOf({ classes = [] }: Classifier) {
+function tabOf({ classes }: Classifier) {
   const tabs = allTabs.filter(([, , scope]) => may(scope)).map(([name, label]) => [name, label] as const);
   const start = classes.length === 0 ? 'train' : 'predict';
   const wanted = [route.value[4], start, 'classes'];
@@ -52,7 +52,7 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
     const job = name === 'train' && jobId.current !== undefined ? [jobId.current] : [];
     go('hub', hubId.value ?? '', 'classifier', classifierId, name, ...job);
   };
-  const classes = classifier.classes ?? [];
+  const classes = classifier.classes;
   const shown = { classifier, onChanged: loaded.refresh };
   return (
     <div>
@@ -96,7 +96,7 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
 }
 
 function UseClassifier({ classifier }: { classifier: Classifier }) {
-  const { classifierId, classes = [] } = classifier;
+  const { classifierId, classes } = classifier;
   const [text, setText] = useState('my parcel has not arrived');
   const [label, setLabel] = useState('');
   const [does, setDoes] = useState('predict');

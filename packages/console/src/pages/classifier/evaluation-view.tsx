@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
+import type { Answer } from '../../api/types.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
 import { count, percent } from '../../ui/format.ts';
@@ -9,19 +10,10 @@ import { useLoad } from '../../ui/load.tsx';
 import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 
-interface Figures {
-  examples: number;
-  accuracy: number | null;
-  calibrationError: number | null;
-  classes: {
-    classId: string;
-    label: string;
-    support: number;
-    precision: number | null;
-    recall: number | null;
-  }[];
-  confusion: { classes: { classId: string; label: string }[]; counts: number[][] };
-}
+type Evaluation = Answer<'GET /v1/classifiers/{classifierId}/evaluation'>;
+type Figures = Evaluation['recent'];
+/** The figures of the examples since the point before. */
+type CurvePoint = Evaluation['curve'][number];
 
 const classesShownMax = 200;
 const mistakesShownMax = 5;
@@ -29,10 +21,7 @@ const share = (value: number | null | undefined) => (value == null ? '–' : per
 
 export function EvaluationView({ classifierId }: { classifierId: string }) {
   const path = `v1/classifiers/${part(classifierId)}/evaluation`;
-  const loaded = useLoad(
-    (signal) => callJson<Figures & { recent: Figures; curve: CurvePoint[] }>(path, { signal }),
-    [classifierId],
-  );
+  const loaded = useLoad((signal) => callJson<Evaluation>(path, { signal }), [classifierId]);
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (loaded.value === undefined) return <Loading what="the evaluation" />;
   const { recent: latest, curve, ...all } = loaded.value;
@@ -174,14 +163,6 @@ function Times({ times, total, right }: { times: number; total: number; right: b
       {times === 0 ? '' : count(times)}
     </td>
   );
-}
-
-/** The figures of the examples since the point before. */
-interface CurvePoint {
-  examples: number;
-  window: number;
-  accuracy: number;
-  meanConfidence: number;
 }
 
 function LearningCurve({ points }: { points: CurvePoint[] }) {

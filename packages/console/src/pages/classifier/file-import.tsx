@@ -2,16 +2,12 @@
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
-import type { Problem } from '../../api/types.ts';
+import type { Answer, Problem } from '../../api/types.ts';
 import { bytes, counted } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type ImportFormat, type Piece, piecesOf } from './import.ts';
 
-interface Imported {
-  trained: number;
-  skipped: number;
-  faults: { line: number; detail: string }[];
-}
+type Imported = Extract<Answer<'POST /v1/classifiers/{classifierId}/train'>, { faults: unknown }>;
 
 interface State extends Imported {
   status: 'ready' | 'running' | 'stopping' | 'stopped' | 'done' | 'failed';

@@ -1,12 +1,11 @@
 /** How often a classifier was right when it predicted examples that it had not learned yet. */
 
 import { callJson, part } from '../../api/client.ts';
+import type { Answer } from '../../api/types.ts';
 import { count } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 
-interface Evaluation {
-  recent: { examples: number; accuracy: number | null };
-}
+type Evaluation = Answer<'GET /v1/classifiers/{classifierId}/evaluation'>;
 
 interface MeasuredAccuracyProps {
   classifierId: string;

@@ -27,7 +27,7 @@ interface TrainViewProps {
 }
 
 export function TrainView({ classifier, jobId, onChanged }: TrainViewProps) {
-  const { classifierId, classes = [] } = classifier;
+  const { classifierId, classes } = classifier;
   const show = (...job: string[]) =>
     go('hub', hubId.value ?? '', 'classifier', classifierId, 'train', ...job);
   const shared = { classifierId, onTrained: onChanged };

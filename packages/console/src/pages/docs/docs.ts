@@ -96,4 +96,6 @@ find('access').addEventListener('submit', (event) => {
   void load();
 });
 choice.addEventListener('change', () => void load());
+// Disabled until now, because the browser would submit the form itself.
+find<HTMLButtonElement>('load').disabled = false;
 void load();

@@ -58,7 +58,7 @@ export function Card({ query, values, turn }: CardProps) {
   );
 }
 
-function Drawn({ store, label, stored }: { store: RowStore; label: string; stored: object | undefined }) {
+function Drawn({ store, label, stored }: { store: RowStore; label: string; stored: unknown }) {
   const settings = storedChart(stored, store) ?? defaultChart(store);
   if (settings === undefined) return <FirstRows store={store} />;
   if (settings.kind === 'number') return <BigNumber store={store} settings={settings} />;

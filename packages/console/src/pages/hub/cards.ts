@@ -25,7 +25,7 @@ export async function readCard(
   const { queryId } = query.config.query;
   const path = `v1/queries/${part(queryId)}`;
   const used = Object.entries(values).filter(([name]) =>
-    query.config.context?.some(({ key }) => key === name),
+    query.config.context.some(({ key }) => key === name),
   );
   const search = new URLSearchParams([...used, ['options.maxRows', String(rowsMax)]]);
   const described = callJson<Query>(`${path}?signature=1`, { signal }).catch(() => undefined);

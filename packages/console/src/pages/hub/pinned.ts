@@ -11,7 +11,7 @@ export const isPinned = ({ config }: Query): boolean =>
 export function commonVariables(pinned: Query[]): Variable[] {
   const found = new Map<string, Variable>();
   for (const { config } of pinned) {
-    for (const variable of config.context ?? []) {
+    for (const variable of config.context) {
       if (variable.secret === true) continue;
       const known = found.get(variable.key);
       // Choices differ: then every value can be typed.
@@ -23,10 +23,10 @@ export function commonVariables(pinned: Query[]): Variable[] {
 }
 
 const usesOf = (pinned: Query[], key: string): number =>
-  pinned.filter(({ config }) => config.context?.some((variable) => variable.key === key)).length;
+  pinned.filter(({ config }) => config.context.some((variable) => variable.key === key)).length;
 
 /** The names of common variables with a value that a card does not use. */
 export const ignoredBy = ({ config }: Query, values: Record<string, string>): string[] =>
-  Object.keys(values).filter((name) => !config.context?.some(({ key }) => key === name));
+  Object.keys(values).filter((name) => !config.context.some(({ key }) => key === name));
 
 export const defaultOf = ({ value }: Variable): string => (value === undefined ? '' : toText(value));

@@ -1,7 +1,7 @@
 /** How much a key is used: its executions and signed-in users by day. */
 
 import { callJson, part } from '../../api/client.ts';
-import type { Key } from '../../api/types.ts';
+import type { Answer, Key } from '../../api/types.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
@@ -9,18 +9,7 @@ import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { partOf } from '../statistics/figures.ts';
 
-interface Figures {
-  count: number;
-  failed: number;
-  /** An estimate of the number of signed-in users. */
-  users: number;
-}
-
-interface Usage extends Figures {
-  from: string;
-  days: (Figures & { day: string })[];
-  truncated?: true;
-}
+type Usage = Answer<'GET /v1/keys/{keyId}/usage'>;
 
 export function KeyUsage({ of: { keyId, name }, onClose }: { of: Key; onClose(): void }) {
   const usage = useLoad((signal) => callJson<Usage>(`v1/keys/${part(keyId)}/usage`, { signal }), [keyId]);

@@ -53,7 +53,7 @@ export function NewQuery() {
           label: `${copied.value.meta.label} (copy)`,
           text: copied.value.config.query.query,
           sourceId: copied.value.config.source.sourceId,
-          context: copied.value.config.context ?? [],
+          context: copied.value.config.context,
           parentNodeId: copied.value.meta.parentNodeId ?? '',
         }
       : {

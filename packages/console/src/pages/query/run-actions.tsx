@@ -129,7 +129,7 @@ function WriteDialog(props: WriteDialogProps) {
           {canDryRun
             ? ' A dry run executes it and rolls it back, to show how many rows it would affect.'
             : ' It runs outside of a transaction, so a dry run is not possible.'}
-          {isDraft && ' As a draft it runs in no other way. Publish it to run it.'}
+          {isDraft && ' A draft that writes can only be run in this way. Publish it to run it.'}
         </p>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
         <pre class="statement" tabIndex={0} role="region" aria-label="Statement that will run">

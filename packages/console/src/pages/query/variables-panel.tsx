@@ -3,6 +3,7 @@
 import { variableTypes } from '@datahub/contract/variable-types';
 import { useId, useState } from 'preact/hooks';
 import { parseExact, toText } from '../../api/exact.ts';
+import type { Variable } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
@@ -207,7 +208,7 @@ const placeholders: Record<string, string> = {
 const isText = (type: string) => ['', 'string', 'date', 'timestamp', 'uuid'].includes(type);
 
 /** Converts typed text to a value of the type; `undefined` for an empty text. */
-function typedValue(text: string, type: string, list: boolean): unknown {
+function typedValue(text: string, type: string, list: boolean): Variable['value'] {
   if (text === '') return undefined;
   if (text === 'null') return null;
   if (list) return parseExact(text.trim().startsWith('[') ? text : `[${text}]`);
@@ -234,7 +235,8 @@ function VariableDialog({ editor, name, onClose }: { editor: QueryEditor; name: 
       value: secret ? undefined : value,
       // False was declared elsewhere: without a value it is null.
       required: required || (declared?.required === false ? false : undefined),
-      enum: allowed.length === 0 ? undefined : allowed.map((one) => typedValue(one.trim(), type, false)),
+      enum:
+        allowed.length === 0 ? undefined : allowed.map((one) => typedValue(one.trim(), type, false) ?? null),
       description: description === '' ? undefined : description,
       secret: secret || undefined,
     });

@@ -20,7 +20,7 @@ export function faultsOfForm({
   const isPort = isWhole(port) && Number(port) >= 1 && Number(port) <= portMax;
   return {
     ...(host.trim() === '' ? { host: 'Write the name or the address of the server.' } : {}),
-    ...(isPort || srv ? {} : { port: `Write 1 to ${portMax}.` }),
+    ...(isPort || srv ? {} : { port: `Write a number from 1 to ${portMax}.` }),
     ...(database.trim() === '' ? { database: 'Write the name of the database.' } : {}),
     ...(poolMax.trim() === '' || isWhole(poolMax) ? {} : { poolMax: 'Write a whole number.' }),
     ...(statementTimeoutMs.trim() === '' || isWhole(statementTimeoutMs)

@@ -9,7 +9,7 @@ import {
   textServerSettings,
 } from '@datahub/contract/source-settings';
 import { call, callJson, part } from '../../api/client.ts';
-import type { ConnectionSettings, Host, Source } from '../../api/types.ts';
+import type { Answer, ConnectionSettings, Host, Source } from '../../api/types.ts';
 
 /** `hosts` has one server per line. */
 type ServerFields = {
@@ -150,12 +150,7 @@ function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
   );
 }
 
-export interface Tested {
-  latencyMs: number;
-  serverVersion: string;
-  /** The value of `pooling` that the server needs, if it is not the current one. */
-  suggestedPooling?: string;
-}
+export type Tested = Answer<'POST /v1/sources/{sourceId}/test'>;
 
 export const testSource = (sourceId: string, signal?: AbortSignal): Promise<Tested> =>
   callJson(`v1/sources/${part(sourceId)}/test`, { method: 'POST', signal });

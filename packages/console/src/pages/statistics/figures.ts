@@ -1,77 +1,18 @@
 /** The shapes of statistics, and how their figures are shown. */
 
+import type { Answer } from '../../api/types.ts';
 import { count, duration, percent } from '../../ui/format.ts';
 
-interface Percentiles {
-  p50: number;
-  p95: number;
-  p99: number;
-}
-
-export interface Figures {
-  count: number;
-  failed: number;
-  errors: { code: string; count: number }[];
-  cacheHits: number;
-  rows: number;
-  bytes: number;
-  queueMs: Percentiles | null;
-  databaseMs: Percentiles | null;
-  totalMs: Percentiles | null;
-}
-
-export interface Fleet {
-  executors: { name: string; since: string; dropped: number }[];
-  /** Executors that did not answer. */
-  missing: string[];
-}
-
-interface Spans {
-  lastHour: Figures;
-  sinceStart: Figures;
-}
-
+export type QueryStatistics = Answer<'GET /v1/queries/{queryId}/stats'>;
+export type Figures = QueryStatistics['sinceStart'];
 /** The calls of five minutes. */
-export interface Window extends Pick<Figures, 'count' | 'failed' | 'totalMs'> {
-  start: string;
-}
-
-export interface VersionFigures
-  extends Pick<Figures, 'count' | 'failed' | 'cacheHits' | 'databaseMs' | 'totalMs'> {
-  version: number;
-}
-
-export interface QueryStatistics extends Spans, Fleet {
-  queryId: string;
-  windows: Window[];
-  versions: VersionFigures[];
-}
-
-export interface StatisticsList extends Fleet {
-  queries: (Spans & { queryId: string; hubId: string; label: string })[];
-}
-
-interface Counts {
-  count: number;
-  failed: number;
-}
-
-export interface KeyUsage extends Counts {
-  keyId: string;
-  /** Absent if this key may not list keys; null if the key was revoked. */
-  name?: string | null;
-  /** An estimate of the number of signed-in users. */
-  users: number;
-  days: (Counts & { day: string })[];
-}
-
-export interface Usage extends Counts {
-  from: string;
-  to: string;
-  users: number;
-  totalKeys: number;
-  keys: KeyUsage[];
-}
+export type Window = QueryStatistics['windows'][number];
+export type VersionFigures = QueryStatistics['versions'][number];
+/** Executors, and the names of those that did not answer. */
+export type Fleet = Pick<QueryStatistics, 'executors' | 'missing'>;
+export type StatisticsList = Answer<'GET /v1/stats'>;
+export type Usage = Answer<'GET /v1/queries/{queryId}/usage'>;
+export type KeyUsage = Usage['keys'][number];
 
 export const time = (ms: number | undefined): string =>
   ms === undefined ? '–' : ms < 1 ? `${Math.round(ms * 1_000)} µs` : duration(ms);

@@ -158,23 +158,21 @@ function WindowsView({ windows }: { windows: Window[] }) {
     <>
       <h2>The last hour</h2>
       <div class="windows">
-        <figure>
-          <figcaption>Calls in five minutes</figcaption>
-          <Chart
-            label="Calls of the last hour, in windows of five minutes. The table below has all."
-            data={calls}
-          />
-        </figure>
-        <figure>
-          <figcaption>Time of a call</figcaption>
-          <Chart
-            label="Times of the last hour, in windows of five minutes. The table below has all."
-            data={times}
-          />
-        </figure>
+        <WindowChart caption="Calls in five minutes" what="Calls" data={calls} />
+        <WindowChart caption="Time of a call" what="Times" data={times} />
       </div>
       <WindowTable windows={windows} />
     </>
+  );
+}
+
+function WindowChart({ caption, what, data }: { caption: string; what: string; data: ChartData }) {
+  const label = `${what} of the last hour, in windows of five minutes. The table below has all.`;
+  return (
+    <figure>
+      <figcaption>{caption}</figcaption>
+      <Chart label={label} data={data} />
+    </figure>
   );
 }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { callJson, problemOf } from '../../api/client.ts';
 import { objectOf } from '../../api/exact.ts';
-import type { Problem } from '../../api/types.ts';
+import type { Answer, Problem } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go, route } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
@@ -17,9 +17,7 @@ import { type ColumnUse, mayReadRows, QueryRowsFields, useQueryRows } from '../q
 import { UsePost } from '../query/use/use-post.tsx';
 import { marksOf } from './marks.ts';
 
-interface Summary {
-  generated: string;
-  generator: string;
+interface Summary extends Answer<'POST /v1/ai/summarize'> {
   /** What was summarised, as it was then; empty for a column. */
   of: string[];
 }

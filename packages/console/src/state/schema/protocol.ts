@@ -1,35 +1,14 @@
 /** The messages between the page and the worker that indexes tables. */
 
-export interface TableHit {
-  sourceId: string;
-  schema: string;
-  name: string;
-  kind: string;
-  comment?: string | undefined;
-  /** Absent if the database has no estimate. */
-  rowEstimate?: number | undefined;
-}
-
-export interface ColumnHit {
-  name: string;
-  type: string;
-  nullable: boolean;
-  comment?: string;
-}
-
-export interface ForeignKey {
-  columns: string[];
-  /** Of the table that it references. */
-  schema: string;
-  table: string;
-  referencedColumns: string[];
-}
+import type { Answer } from '../../api/types.ts';
 
 /** A table as the hub describes it. */
-export interface TableJson extends Omit<TableHit, 'sourceId'> {
-  columns: ColumnHit[];
-  primaryKey: string[];
-  foreignKeys: ForeignKey[];
+export type TableJson = Answer<'GET /v1/sources/{sourceId}/schema'>['tables'][number];
+export type ColumnHit = TableJson['columns'][number];
+export type ForeignKey = TableJson['foreignKeys'][number];
+
+export interface TableHit extends Omit<TableJson, 'columns' | 'primaryKey' | 'foreignKeys'> {
+  sourceId: string;
 }
 
 export interface Completion {

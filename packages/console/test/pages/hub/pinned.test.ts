@@ -3,7 +3,7 @@ import type { Query, Variable } from '../../../src/api/types.ts';
 import { commonVariables, ignoredBy, isPinned } from '../../../src/pages/hub/pinned.ts';
 
 const queryOf = (context: Variable[], pinned = true, command = 'SELECT'): Query => ({
-  meta: { engine: 'postgres', hubId: 'h', label: 'a' },
+  meta: { engine: 'postgres', hubId: 'h', label: 'a', parentNodeId: 'f' },
   config: {
     command,
     context,

@@ -2,13 +2,9 @@
 
 import { call, part } from '../../../api/client.ts';
 import { parseExact } from '../../../api/exact.ts';
+import type { Answer } from '../../../api/types.ts';
 
-export interface Example {
-  exampleId: string;
-  label: string;
-  context: string;
-  trainedAt: string;
-}
+export type Example = Answer<'GET /v1/classifiers/{classifierId}/examples'>[number];
 
 interface PageOptions {
   /** The id of the example before the page; empty for the first page. */

@@ -32,7 +32,7 @@ interface ExamplesViewProps {
 
 export function ExamplesView(props: ExamplesViewProps) {
   const [label, setLabel] = useState('');
-  const labels = (props.classifier.classes ?? []).map((one) => one.label);
+  const labels = props.classifier.classes.map((one) => one.label);
   return (
     <>
       {labels.length > 1 && (
@@ -50,7 +50,7 @@ export function ExamplesView(props: ExamplesViewProps) {
 
 /** With a label only the examples that have it; all if it is empty. */
 function Examples({ classifier, onChanged, label }: ExamplesViewProps & { label: string }) {
-  const { classifierId, classes = [] } = classifier;
+  const { classifierId, classes } = classifier;
   const [starts, setStarts] = useState<Start[]>([{ after: '', before: 0 }]);
   const { after, before } = starts.at(-1) as Start;
   const loaded = useLoad(
@@ -240,7 +240,7 @@ interface ExampleDialogProps {
   shown: ShownExample;
   onClose(): void;
   onChanged(): void;
-  /** The example is not as it was shown. */
+  /** The example was changed since it was shown. */
   onStale(): void;
 }
 

@@ -2,14 +2,13 @@
 
 import { useState } from 'preact/hooks';
 import { callList } from '../../../api/client.ts';
-import type { Classifier } from '../../../api/types.ts';
+import type { ListedClassifier } from '../../../api/types.ts';
 import { labelName } from '../../../state/annotation.ts';
 import { linkTo } from '../../../state/route.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { Choice } from '../../../ui/field.tsx';
-import { counted } from '../../../ui/format.ts';
 import { useLoad } from '../../../ui/load.tsx';
 import { Loading } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
@@ -21,7 +20,7 @@ interface ClassifyDialogProps {
 }
 
 export function ClassifyDialog({ editor, column, onClose }: ClassifyDialogProps) {
-  const loaded = useLoad((signal) => callList<Classifier>('v1/classifiers', { signal }), []);
+  const loaded = useLoad((signal) => callList<ListedClassifier>('v1/classifiers', { signal }), []);
   const [chosen, choose] = useState('');
   const known = loaded.value ?? [];
   const classifier = known.find(({ classifierId }) => classifierId === chosen) ?? known[0];
@@ -51,10 +50,7 @@ export function ClassifyDialog({ editor, column, onClose }: ClassifyDialogProps)
         <Choice
           label="Classifier"
           value={classifier?.classifierId ?? ''}
-          options={known.map(({ classifierId, name, classes }) => [
-            classifierId,
-            classes === undefined ? name : `${name} (${counted(classes.length, 'class', 'classes')})`,
-          ])}
+          options={known.map(({ classifierId, name }) => [classifierId, name])}
           onChange={choose}
         />
       )}

@@ -36,7 +36,7 @@ export function ExplainView({ editor }: { editor: QueryEditor }) {
         <p class="hint">
           {measures(engine)
             ? 'The statement of the editor ran once, read-only and for at most 10 s, to measure its plan.'
-            : 'The plan that the database intends. MySQL estimates it without running the statement.'}
+            : 'The plan that the database would use. MySQL estimates it without running the statement.'}
         </p>
         <span class="spring" />
         <button type="button" onClick={loaded.refresh} disabled={loaded.loading}>

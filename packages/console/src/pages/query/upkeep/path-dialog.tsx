@@ -25,7 +25,7 @@ export function PathDialog({ editor, onClose }: { editor: StoredQueryEditor; onC
         mono
         autofocus
         placeholder="reports/by-region"
-        hint="Small letters, digits, - and _, in parts joined by /. Unique in the hub. Empty: no path."
+        hint="Lower-case letters, digits, - and _, in parts joined by /. Unique in the hub. Empty: no path."
       />
       <p class="hint">
         Callers reach the query at{' '}

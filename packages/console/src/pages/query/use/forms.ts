@@ -84,7 +84,7 @@ function agentForm(call: Call, { query }: FormOptions): Form {
   const text = agentFile(call);
   if (tool?.name === undefined)
     return { text, reason: 'Agents do not see this query yet. Describe it, and it becomes a tool.' };
-  if (!reads(command)) return { text, reason: 'A tool that writes is not tried here: it has no dry run.' };
+  if (!reads(command)) return { text, reason: 'A tool that writes cannot be tried here: it has no dry run.' };
   const params = `{"name":${JSON.stringify(tool.name)},"arguments":${objectOf(call.members)}}`;
   const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
   return { text, request: { method: 'POST', path: 'mcp', accept: `${json}, text/event-stream`, body } };

@@ -40,7 +40,7 @@ export const curl = (call: Call): string => postCurl(postOf(call));
 export function whyNoLink(members: [string, string][]): string | undefined {
   const unfit = members.find(([, json]) => json === 'null' || json === '[]' || json === '[null]');
   if (unfit === undefined) return undefined;
-  return `An address cannot say ${unfit[1] === 'null' ? 'null' : 'an empty list'}, the value of ${unfit[0]}. The other calls can.`;
+  return `A URL cannot express ${unfit[1] === 'null' ? 'null' : 'an empty list'}, the value of ${unfit[0]}. The other calls can.`;
 }
 
 /** The address that answers with the rows. A query with a path has a readable one. */

@@ -1,11 +1,12 @@
+import type { EngineName } from '@datahub/contract/engines';
 import { expect, it } from 'vitest';
 import { formNames, formOf, toolNameOf } from '../../../../src/pages/query/use/forms.ts';
 import { type Call, link, typescript, webPage, whyNoLink } from '../../../../src/pages/query/use/snippets.ts';
 
 const call: Call = { url: 'https://shop.example/', queryId: 'q', label: 'Sales', members: [], columns: [] };
-const query = (command: string, engine = 'postgres') => ({
-  meta: { engine, hubId: 'h', label: 'Sales' },
-  config: { command, context: null, query: { queryId: 'q', query: '' }, source: { sourceId: 's', engine } },
+const query = (command: string, engine: EngineName = 'postgres') => ({
+  meta: { engine, hubId: 'h', label: 'Sales', parentNodeId: 'f' },
+  config: { command, context: [], query: { queryId: 'q', query: '' }, source: { sourceId: 's', engine } },
 });
 
 it('gives the rows of TypeScript the types of the answer, not those of the database', () => {
