@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient } from '../../src/grpc/client.ts';
@@ -12,21 +12,29 @@ it('has the log hear of a store that is away once a second, and of what nobody f
   const away = new HubError('UNAVAILABLE', 'The store is away.', { cause: new Error('ECONNREFUSED') });
   const broken = new TypeError('x is not a function');
   const failures = [away, away, broken, broken, new HubError('NOT_FOUND', 'There is none.'), away];
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const handlers = new Proxy({}, { get: () => async () => Promise.reject(failures.shift()) });
   const onFailure = vi.fn();
   const services = [{ definition: MlServiceService, handlers }];
   const server = await startGrpcServer({ address: '127.0.0.1:0', services, onFailure });
   const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
-  try {
+  const callAll = async () => {
     while (failures.length > 0) {
       const ctx = createCallContext({ timeoutMs: 60_000 });
       await expect(client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx)).rejects.toThrow();
     }
+  };
+  try {
+    await callAll();
+    vi.advanceTimersByTime(1_000);
+    failures.push(away, away);
+    await callAll();
   } finally {
     client.close();
     await server.close(0);
   }
-  expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken]);
+  expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken, away]);
 });
 
 it('sends a response that its handler has encoded', async () => {

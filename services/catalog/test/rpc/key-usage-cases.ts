@@ -82,7 +82,11 @@ export function describeKeyUsage(name: string, open: () => Promise<CatalogStore>
     });
 
     it('has only whole days, but for too many entries of today', async () => {
-      await Promise.all(Array.from({ length: 1_600 }, (_, i) => count(`q${i}`, i < 600 ? 0 : dayMs)));
+      // A store refuses calls that wait for a connection for 5 s.
+      for (let begin = 0; begin < 1_600; begin += 100)
+        await Promise.all(
+          Array.from({ length: 100 }, (_, i) => count(`q${begin + i}`, begin < 600 ? 0 : dayMs)),
+        );
       expect(await usage()).toMatchObject({ count: 16_000, truncated: false });
       // The first batch has 500 entries, the second one 1,000: 600 are of today.
       const today = { from: '2026-11-23', count: 6_000, truncated: false };
