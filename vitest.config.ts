@@ -1,7 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { SlowestFirst } from './tests/support/slowest-first.ts';
-import { workers } from './tests/support/workers.ts';
+import { SlowestFirst, workers } from './tests/support/schedule.ts';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
@@ -88,8 +87,10 @@ function filesOf(form: string): [these: string[], those: string[]] {
 /** Tests over HTTP, against one form of the hub over one store, with an edge in front or without. */
 function e2e(name: string, env: Record<string, string>) {
   const [include, those] = filesOf(name);
-  const globalSetup = ['tests/support/setup.ts'];
-  return { test: { name, env, include, exclude: [...exclude, ...those], globalSetup, ...limits } };
+  const setup = { globalSetup: ['tests/support/setup.ts'], setupFiles: ['tests/support/after-file.ts'] };
+  return {
+    test: { name, env, include, exclude: [...exclude, ...those], ...setup, isolate: false, ...limits },
+  };
 }
 
 export default defineConfig({

@@ -10,9 +10,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import { api, engines } from '../support/hub.ts';
-import { atDatabase, copyExample, datahub, withTable } from '../support/hub-files.ts';
+import { atDatabase, openPlace } from '../support/hub-files.ts';
 import { inherited } from '../support/inherited.ts';
 
+const { copyExample, datahub, withTable } = await openPlace();
 const { url } = inject('hub');
 const engine = engines[0] as string;
 const root = fileURLToPath(new URL('../..', import.meta.url));

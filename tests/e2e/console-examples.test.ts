@@ -99,7 +99,12 @@ describe.skipIf(executablePath === undefined)('examples in the console (needs Ch
       ['Download CSV', 'text/csv'],
       ['Download NDJSON', 'application/x-ndjson'],
     ] as const) {
-      const [download] = await Promise.all([page.waitForEvent('download'), button(name).click()]);
+      // A notice stays for seconds, so the test waits for it first.
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByText(/^Downloaded /).waitFor(),
+        button(name).click(),
+      ]);
       expect(download.suggestedFilename()).toMatch(name.endsWith('CSV') ? /\.csv$/ : /\.ndjson$/);
       const raw = await readFile(await download.path(), 'utf8');
       const other = await createClassifier();
@@ -107,7 +112,6 @@ describe.skipIf(executablePath === undefined)('examples in the console (needs Ch
         api.call('POST', `/v1/classifiers/${other}/train`, { raw, headers: { 'content-type': mediaType } }),
       );
       expect(trained.trained).toBe(60);
-      await page.getByText(/^Downloaded /).waitFor();
     }
   });
 });

@@ -104,8 +104,12 @@ describe.skipIf(executablePath === undefined)('what is shown in the console runs
   it('shows the statement and the values before it writes', async () => {
     const { page } = shared;
     const query = 'UPDATE sales SET note = :note WHERE id = :id';
-    await open(query, 'UPDATE');
+    const queryId = await open(query, 'UPDATE');
     // Until the source has described the query, values without a type are sent as text.
+    await expect
+      .poll(async () => (await api.get(`/v1/queries/${queryId}?signature=1`)).body.signature)
+      .not.toBeNull();
+    await page.reload();
     await page.locator('[data-variable=id] .note', { hasText: 'int' }).waitFor();
     await page.getByLabel('note', { exact: true }).fill('paid');
     await page.getByLabel('id', { exact: true }).fill('7');

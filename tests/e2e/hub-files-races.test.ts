@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { api, engines } from '../support/hub.ts';
-import { copyExample, datahub, suffix, withTable } from '../support/hub-files.ts';
+import { openPlace } from '../support/hub-files.ts';
 
+const { copyExample, datahub, suffix, withTable } = await openPlace();
 const { url } = inject('hub');
 
 describe('an apply of a hub as files', () => {

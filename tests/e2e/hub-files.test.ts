@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { createApi } from '../support/api.ts';
 import { api, database, engines } from '../support/hub.ts';
-import { atDatabase, bytesOf, copyExample, datahub, suffix, withTable } from '../support/hub-files.ts';
+import { atDatabase, bytesOf, openPlace } from '../support/hub-files.ts';
 
+const { copyExample, datahub, suffix, withTable } = await openPlace();
 const { url, key, otherKey, refusedKey } = inject('hub');
 
 describe.each(['postgres', 'mysql'].filter((one) => engines.includes(one)))(

@@ -7,21 +7,36 @@ import { fileURLToPath } from 'node:url';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, inject } from 'vitest';
-import { createDatahub } from './datahub.ts';
+import { createDatahub, type Datahub } from './datahub.ts';
 import { api, database } from './hub.ts';
 
 const { url, key } = inject('hub');
-export const suffix = randomBytes(4).toString('hex');
-export const datahub = await createDatahub({});
-const closing: (() => Promise<unknown>)[] = [];
-afterAll(async () => {
-  for (const close of closing.toReversed()) await close();
-  await datahub.close();
-});
+
+interface Place {
+  datahub: Datahub;
+  /** Ends the names of what the tests of a file create. */
+  suffix: string;
+  closing: (() => Promise<unknown>)[];
+}
+
+/** A directory for the tests of a file, which remove what they created in it and elsewhere. */
+export async function openPlace() {
+  const suffix = randomBytes(4).toString('hex');
+  const place: Place = { datahub: await createDatahub({}), suffix, closing: [] };
+  afterAll(async () => {
+    for (const close of place.closing.toReversed()) await close();
+    await place.datahub.close();
+  });
+  return {
+    ...place,
+    copyExample: (name: string, engine: string) => copyExample(name, engine, place),
+    withTable: (engine: string, table: string) => withTable(engine, table, place),
+  };
+}
 
 const example = fileURLToPath(new URL('../../docs/examples/shop', import.meta.url));
 
-export async function copyExample(name: string, engine: string) {
+async function copyExample(name: string, engine: string, { datahub, suffix, closing }: Place) {
   const dir = join(datahub.dir, name);
   const table = `orders_${name.replaceAll('-', '_')}_${suffix}`;
   const path = `shop-${name}-${suffix}`;
@@ -85,11 +100,11 @@ export async function atDatabase(engine: string, statement: string): Promise<voi
   }
 }
 
-export const withTable = async (engine: string, table: string) => {
+async function withTable(engine: string, table: string, { closing }: Place): Promise<void> {
   await atDatabase(engine, `CREATE TABLE ${table} (${columns})`);
   closing.push(() => atDatabase(engine, `DROP TABLE IF EXISTS ${table}`));
   await atDatabase(
     engine,
     `INSERT INTO ${table} VALUES (1, 'north', 'tea', 2, 10.50), (2, 'south', 'cocoa', 1, 4.00)`,
   );
-};
+}

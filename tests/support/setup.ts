@@ -13,8 +13,8 @@ import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases, losesUpdates } from './databases.ts';
+import { workers } from './schedule.ts';
 import { spawnHub } from './spawned.ts';
-import { workers } from './workers.ts';
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const env = { ...process.env, ...project.config.env } as Record<string, string | undefined>;

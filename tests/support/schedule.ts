@@ -1,6 +1,10 @@
-/** Orders test files so that no worker waits for a long one at the end of a run. */
+/** How many test files run at the same time, and in an order in which no worker waits for a long one at the end. */
 
+import { availableParallelism } from 'node:os';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** They wait more than they compute, so there are more of them than cores. */
+export const workers = availableParallelism() + 2;
 
 /**
  * The slowest files, in the order of their durations. `npm test` prints the slowest twenty files of a run; a file among
