@@ -94,16 +94,20 @@ export async function startDatabases(options: { say: (line: string) => void }): 
     }
   };
   const wanted = Object.entries(starts).filter(([variable]) => !process.env[variable]);
-  await Promise.all(wanted.map(([variable, { start, hint }]) => startMissing(variable, start, hint)));
-  const postgresUrl = process.env.POSTGRES_URL || started.POSTGRES_URL?.url;
-  const startedPoolers = await Promise.all(
-    poolers.map((pooler) =>
-      startPooler(pooler, postgresUrl, context).catch((err: Error) => {
-        missing.push(`${pooler.variable} is not set, and the pooler could not be started: ${err.message}`);
-        return undefined;
-      }),
-    ),
+  const starting = new Map(
+    wanted.map(([variable, { start, hint }]) => [variable, startMissing(variable, start, hint)]),
   );
+  const postgresUrl = async () => {
+    await starting.get('POSTGRES_URL');
+    return process.env.POSTGRES_URL || started.POSTGRES_URL?.url;
+  };
+  const startingPoolers = poolers.map(async (pooler) =>
+    startPooler(pooler, await postgresUrl(), context).catch((err: Error) => {
+      missing.push(`${pooler.variable} is not set, and the pooler could not be started: ${err.message}`);
+      return undefined;
+    }),
+  );
+  const [startedPoolers] = await Promise.all([Promise.all(startingPoolers), ...starting.values()]);
   const stopAll = async () => {
     await Promise.all(startedPoolers.map((pooler) => pooler?.stop()));
     await Promise.all(Object.values(started).map((server) => server.stop()));
