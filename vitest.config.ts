@@ -107,6 +107,8 @@ export default defineConfig({
             'tests/matrix/table.test.ts',
           ],
           exclude: [...exclude, '**/*.servers.test.ts', ...withTools],
+          // A third less CPU: a worker loads and compiles a module once. So no test may mock one.
+          isolate: false,
           ...limits,
         },
       },

@@ -176,6 +176,13 @@ describe('src', () => {
   });
 });
 
+describe('tests', () => {
+  it('mock no modules, which all files of a worker share', () => {
+    const mocking = all.filter(isTestCode).filter(({ text }) => /\bvi\.(?:doM|m)ock\(/.test(text));
+    expect(mocking.map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('images', () => {
   const kept = readIgnore(readFileSync(join(root, '.dockerignore'), 'utf8'), matchesGlob);
 

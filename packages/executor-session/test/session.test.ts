@@ -3,7 +3,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { watchBusy } from '../src/busy-watch.ts';
+import { type BusyWatch, watchBusy } from '../src/busy-watch.ts';
 import type { ExecutionReply, Executor } from '../src/executor.ts';
 import { windowBytes } from '../src/protocol.ts';
 import { openRemoteExecutor } from '../src/remote-executor.ts';
@@ -53,6 +53,7 @@ let started = 0;
 let cancelled: string[] = [];
 let sent = 0;
 let server: RunningGrpcServer;
+let busy: BusyWatch;
 let remote: Awaited<ReturnType<typeof openRemoteExecutor>>;
 const draining = new AbortController();
 
@@ -88,6 +89,7 @@ beforeEach(async () => {
   started = 0;
   cancelled = [];
   sent = 0;
+  busy = watchBusy();
   const execute: Executor['execute'] = (req, ctx, reply) =>
     (behaviours[req.queryId] as Executor['execute'])(req, ctx, reply);
   const unused = async () => {
@@ -108,7 +110,7 @@ beforeEach(async () => {
           session: (requests: never, ctx: Parameters<Executor['execute']>[1]) =>
             serveSession({ execute }, requests, {
               ...ctx,
-              options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {}, busy: watchBusy() },
+              options: { callsMax: 1_000, draining: draining.signal, onFailure: () => {}, busy },
             }),
           testSource: unused,
           checkSource: unused,
@@ -131,6 +133,7 @@ beforeEach(async () => {
 afterEach(async () => {
   remote.close();
   await server.close(0);
+  busy.close();
 });
 
 describe('a session', () => {

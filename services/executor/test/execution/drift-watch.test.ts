@@ -1,17 +1,18 @@
+import { syncBuiltinESMExports } from 'node:module';
+import timers from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type DriftWatch, startDriftWatch } from '../../src/execution/drift-watch.ts';
 
-vi.mock('node:timers/promises', () => ({
-  setTimeout: (ms: number, _value: undefined, { signal }: { signal: AbortSignal }) =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(resolve, ms);
-      signal.addEventListener('abort', () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      });
-    }),
-}));
+/** The fake timers do not replace those of promises. */
+const sleep = (ms?: number, _value?: unknown, { signal }: { signal?: AbortSignal | undefined } = {}) =>
+  new Promise<unknown>((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 
 const intervalMs = 100_000;
 const used = { sourceId: 's', accountId: 'a' };
@@ -31,6 +32,8 @@ describe('the drift watch', () => {
       now: 0,
       toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date'],
     });
+    vi.spyOn(timers, 'setTimeout').mockImplementation(sleep);
+    syncBuiltinESMExports();
     [checked, sources, taken, isTaken] = [[], [used], [], true];
     [rejected, failures] = [new Set(), []];
     const sealed = [
@@ -60,6 +63,8 @@ describe('the drift watch', () => {
   afterEach(async () => {
     await watch.close();
     vi.useRealTimers();
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
   });
 
   it('describes the queries of a used source once per interval, evenly spread', async () => {

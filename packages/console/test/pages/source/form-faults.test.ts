@@ -1,7 +1,8 @@
-import { expect, it, vi } from 'vitest';
+import { afterAll, expect, it, vi } from 'vitest';
 
 // The module of the form also sends requests, with the key of the tab.
 vi.stubGlobal('sessionStorage', { getItem: () => null });
+afterAll(() => vi.unstubAllGlobals());
 const { faultsOfForm, faultsOfProblem, unchanged } = await import('../../../src/pages/source/form-faults.ts');
 const { emptyForm } = await import('../../../src/pages/source/settings.ts');
 

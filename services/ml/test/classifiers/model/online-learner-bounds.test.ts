@@ -12,7 +12,7 @@ function* textsOfNewWords(count: number): Generator<string> {
 
 const mebibyte = 1_048_576;
 
-it('a classifier uses at most 70 MiB for texts of new words', { timeout: 120_000 }, () => {
+it('a classifier uses at most 70 MiB for texts of new words', () => {
   const learner = learners.create();
   let i = 0;
   for (const text of textsOfNewWords(400)) {

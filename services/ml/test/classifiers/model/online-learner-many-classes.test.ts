@@ -3,9 +3,7 @@ import { createLearners } from '../../../src/classifiers/model/online-learner.ts
 
 const learners = createLearners();
 
-it('learns an example of the 4,000th new class with as little work as one of the 2,000th', {
-  timeout: 60_000,
-}, () => {
+it('learns an example of the 4,000th new class with as little work as one of the 2,000th', () => {
   const learner = learners.create();
   const learn = (from: number, to: number) => {
     const startedAt = process.cpuUsage();
@@ -23,9 +21,7 @@ it('learns an example of the 4,000th new class with as little work as one of the
   expect(best?.classId).toBe('class 1234');
 });
 
-it('continues as before after a restart, with more classes than one prediction for each example allows', {
-  timeout: 60_000,
-}, () => {
+it('continues as before after a restart, with more classes than one prediction for each example allows', () => {
   const learner = learners.create();
   for (let i = 0; i < 1_300; i++) learner.learn(`class ${i}`, `common word${i}`);
   const restored = learners.restore(learner.toBytes());
