@@ -14,7 +14,7 @@ import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
 import { type Executor, Rerouted } from './executor.ts';
 import { mergeStatistics } from './fleet-statistics.ts';
-import { NotSentError, openSession, type Session } from './session-client.ts';
+import { type ExecutorSession, NotSentError, openSession } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
   /** Each is `host:port`. A host name stands for all its addresses. */
@@ -34,9 +34,9 @@ type ExecutorCalls = Calls<typeof ExecutorServiceService>;
 
 interface Replica {
   calls: Omit<ExecutorCalls, 'execute' | 'session'>;
-  session: Session | undefined;
+  session: ExecutorSession | undefined;
   /** Opens another session after the last one has ended. */
-  openSession: (onEnd: (err: unknown) => void) => Session;
+  openSession: (onEnd: (err: unknown) => void) => ExecutorSession;
   close(): void;
   /** The earliest time for a new session, in milliseconds of `performance.now()`. */
   retryAt: number;
@@ -129,7 +129,7 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
   let turn = 0;
   const own = () => options.local && replicas.get(options.local.address);
 
-  const pickOnly = (): Session => {
+  const pickOnly = (): ExecutorSession => {
     for (const replica of replicas.values()) {
       const session = sessionOf(replica, options);
       if (session !== undefined) return session;
@@ -138,8 +138,8 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
   };
 
   /** Returns the replica that caches the answers of a query, the same one for all gateways. */
-  const pickFor = (query: string): Session => {
-    let best: Session | undefined;
+  const pickFor = (query: string): ExecutorSession => {
+    let best: ExecutorSession | undefined;
     let highest = -1;
     for (const [address, replica] of replicas) {
       const session = sessionOf(replica, options);
@@ -154,7 +154,7 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
   };
 
   /** Returns the first replica for the source. While it is busy, the calls are shared with those that follow. */
-  const pickForSource = (sourceId: string): Session => {
+  const pickForSource = (sourceId: string): ExecutorSession => {
     const local = own()?.session;
     if (local?.open) return local;
     const first = pickFor(sourceId);
@@ -185,8 +185,8 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
 }
 
 /** Returns the one with the fewest calls, of the first replicas up to one that is not busy. */
-function pickAmongFirst(replicas: ReadonlyMap<string, Replica>, sourceId: string): Session {
-  const ranked: { session: Session; score: number }[] = [];
+function pickAmongFirst(replicas: ReadonlyMap<string, Replica>, sourceId: string): ExecutorSession {
+  const ranked: { session: ExecutorSession; score: number }[] = [];
   for (const [address, { session }] of replicas) {
     if (session?.open && answers(session)) ranked.push({ session, score: scoreOf(sourceId, address) });
   }
@@ -196,7 +196,7 @@ function pickAmongFirst(replicas: ReadonlyMap<string, Replica>, sourceId: string
   return first.reduce((best, one) => (one.session.pending < best.session.pending ? one : best)).session;
 }
 
-const answers = ({ greeted, quiet }: Session) => greeted && !quiet;
+const answers = ({ greeted, quiet }: ExecutorSession) => greeted && !quiet;
 
 function noneLeft(): never {
   throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
@@ -221,7 +221,7 @@ function openReplica(options: GrpcClientOptions): Replica {
 
 /** Its executions need no session, so none of them is counted. */
 function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
-  const session: Session = {
+  const session: ExecutorSession = {
     open: true,
     greeted: true,
     quiet: false,
@@ -239,7 +239,7 @@ function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
   };
 }
 
-function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): Session | undefined {
+function sessionOf(replica: Replica, { onDown }: RemoteExecutorOptions): ExecutorSession | undefined {
   if (replica.session?.open) return replica.session;
   if (performance.now() < replica.retryAt) return undefined;
   const session = replica.openSession((err) => {

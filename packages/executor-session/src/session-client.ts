@@ -27,7 +27,7 @@ import {
   windowBytes,
 } from './protocol.ts';
 
-export interface Session {
+export interface ExecutorSession {
   /** The number of executions in flight. */
   readonly pending: number;
   /** True while the executor's event loop has little time left. */
@@ -72,11 +72,11 @@ const creditBytes = windowBytes / 4;
 type SessionCalls = Pick<Calls<typeof ExecutorServiceService>, 'session'>;
 
 /** Opens the stream at once. When it ends, `onEnd` gets the reason, or undefined after a drain. */
-export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void): Session {
-  return new ClientSession(calls, onEnd);
+export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void): ExecutorSession {
+  return new SessionClient(calls, onEnd);
 }
 
-class ClientSession implements Session {
+class SessionClient implements ExecutorSession {
   greeted = false;
   busy = false;
   open = true;

@@ -1,9 +1,8 @@
 /** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
 
 import type { ComponentChildren } from 'preact';
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { isAborted, problemOf } from '../api/client.ts';
-import type { Problem } from '../api/types.ts';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useAction } from './action.ts';
 import { Icon } from './icons.tsx';
 import { ProblemBox } from './problem.tsx';
 
@@ -60,20 +59,14 @@ export function FormDialog({
   onClose,
   onSubmit,
 }: FormDialogProps) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
+  const { busy, problem, run } = useAction({ leaves: true });
   const submit = async (event: Event) => {
     event.preventDefault();
     if (busy) return;
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    await run(async () => {
       await onSubmit();
       onClose();
-    } catch (err) {
-      if (!isAborted(err)) setProblem(problemOf(err));
-      setBusy(false);
-    }
+    });
   };
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>

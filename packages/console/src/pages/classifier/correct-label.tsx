@@ -1,9 +1,10 @@
 /** Teaches a classifier the right label of a text. */
 
 import { useState } from 'preact/hooks';
-import { call, callJson, part, problemOf } from '../../api/client.ts';
-import type { Prediction, Problem } from '../../api/types.ts';
+import { call, callJson, part } from '../../api/client.ts';
+import type { Prediction } from '../../api/types.ts';
 import { may, needs } from '../../state/permissions.ts';
+import { useAction } from '../../ui/action.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { confidenceText } from '../../ui/format.ts';
@@ -26,19 +27,13 @@ interface CorrectLabelProps {
 
 export function CorrectLabel({ classifierId, text, label, scores, onCorrected }: CorrectLabelProps) {
   const [other, setOther] = useState('');
-  const [problem, setProblem] = useState<Problem>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, run } = useAction();
   const correct = async (right: string) => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    await run(async () => {
       await call(`v1/classifiers/${part(classifierId)}/train`, { body: { label: right, context: text } });
       notify(`Learned that this is “${right}”.`);
       onCorrected(right);
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
-    setBusy(false);
+    });
   };
   const submit = (event: Event) => {
     event.preventDefault();

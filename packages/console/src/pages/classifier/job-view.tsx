@@ -5,6 +5,7 @@ import { call, callJson, isAborted, part, problemOf } from '../../api/client.ts'
 import type { Job, Problem } from '../../api/types.ts';
 import { linkTo } from '../../state/route.ts';
 import { findNode, hubId } from '../../state/workspace.ts';
+import { useAction } from '../../ui/action.ts';
 import { count, counted } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
@@ -63,18 +64,15 @@ interface JobViewProps {
 
 export function JobView({ jobId, onTrained, onLeave }: JobViewProps) {
   const { job, problem } = useJob(jobId, onTrained);
-  const [stopping, setStopping] = useState(false);
+  const { busy: stopping, run } = useAction({ leaves: true });
   const stop = async () => {
-    setStopping(true);
-    try {
+    const failed = await run(async () => {
       await call(`v1/jobs/${part(jobId)}`, { method: 'DELETE' });
       notify('Stopped. The classifier keeps what it learned.');
       onTrained();
       onLeave();
-    } catch (err) {
-      notify(problemOf(err).detail ?? 'It could not be stopped.');
-      setStopping(false);
-    }
+    });
+    if (failed !== undefined) notify(failed.detail ?? 'It could not be stopped.');
   };
   const runs = job !== undefined && !isEnded(job);
   return (

@@ -1,9 +1,10 @@
 /** Predicts the label of a text, and learns from a correction. */
 
 import { useState } from 'preact/hooks';
-import { callJson, part, problemOf } from '../../api/client.ts';
-import type { Prediction, Problem } from '../../api/types.ts';
+import { callJson, part } from '../../api/client.ts';
+import type { Prediction } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
+import { useAction } from '../../ui/action.ts';
 import { Field } from '../../ui/field.tsx';
 import { confidenceText } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
@@ -23,24 +24,18 @@ export function PredictView({ classifierId, onTrained }: PredictViewProps) {
   const [of, setOf] = useState('');
   const [trained, setTrained] = useState(0);
   const [found, setFound] = useState<Prediction>();
-  const [problem, setProblem] = useState<Problem>();
+  const { problem, run } = useAction();
   const submit = async (event: Event) => {
     event.preventDefault();
     await predict(text);
   };
   const predict = async (asked: string) => {
-    setProblem(undefined);
     setOf(asked);
-    try {
-      setFound(
-        await callJson<Prediction>(`v1/classifiers/${part(classifierId)}/predict`, {
-          body: { context: asked },
-        }),
-      );
-    } catch (err) {
-      setFound(undefined);
-      setProblem(problemOf(err));
-    }
+    const path = `v1/classifiers/${part(classifierId)}/predict`;
+    const failed = await run(async () =>
+      setFound(await callJson<Prediction>(path, { body: { context: asked } })),
+    );
+    if (failed !== undefined) setFound(undefined);
   };
   return (
     <>

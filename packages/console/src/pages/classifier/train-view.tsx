@@ -6,6 +6,7 @@ import { objectOf } from '../../api/exact.ts';
 import type { Classifier, Problem } from '../../api/types.ts';
 import { go } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
+import { useAction } from '../../ui/action.ts';
 import { Field } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
@@ -60,20 +61,17 @@ interface TrainingProps {
 function TypeExample({ classifierId, labels, onTrained }: TrainingProps & { labels: string[] }) {
   const [label, setLabel] = useState('');
   const [text, setText] = useState('');
-  const [problem, setProblem] = useState<Problem>();
+  const { problem, run } = useAction();
   const submit = async (event: Event) => {
     event.preventDefault();
-    setProblem(undefined);
-    try {
+    await run(async () => {
       await call(`v1/classifiers/${part(classifierId)}/train`, {
         body: { label: label.trim(), context: text },
       });
       notify(`Learned an example of “${label.trim()}”.`);
       setText('');
       onTrained();
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
+    });
   };
   return (
     <form class="form" onSubmit={submit}>
@@ -256,22 +254,16 @@ interface QueryTrainingProps {
 
 function QueryTraining({ classifierId, onStarted }: QueryTrainingProps) {
   const rows = useQueryRows(uses);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
+  const { busy, problem, run } = useAction({ leaves: true });
   const submit = async (event: Event) => {
     event.preventDefault();
     const members = rows.members();
     if (members === undefined) return;
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    await run(async () => {
       const path = `v1/classifiers/${part(classifierId)}/train`;
       const { jobId } = await callJson<{ jobId: string }>(path, { body: objectOf(members) });
       onStarted(jobId);
-    } catch (err) {
-      setProblem(problemOf(err));
-      setBusy(false);
-    }
+    });
   };
   return (
     <form class="form" onSubmit={submit} aria-label="Rows of a query">

@@ -1,8 +1,7 @@
 /** Creates a key and shows it once. */
 
 import { useState } from 'preact/hooks';
-import { addressOf, callJson, problemOf } from '../../api/client.ts';
-import type { Problem } from '../../api/types.ts';
+import { addressOf, callJson } from '../../api/client.ts';
 import {
   bodyOf,
   emptyKey,
@@ -13,6 +12,7 @@ import {
 } from '../../state/key-form.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
 import { findNode, hub, hubId } from '../../state/workspace.ts';
+import { useAction } from '../../ui/action.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Tick } from '../../ui/field.tsx';
@@ -40,23 +40,17 @@ function startOf(queryId: string | undefined): KeyForm {
 export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
   const [form, setForm] = useState(() => startOf(queryId));
   const [made, setMade] = useState<string>();
-  const [problem, setProblem] = useState<Problem>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, run } = useAction();
   const set = (change: Partial<KeyForm>) => setForm({ ...form, ...change });
   const submit = async (event: Event) => {
     event.preventDefault();
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    await run(async () => {
       const { key } = await callJson<{ key: string }>('v1/keys', {
         body: bodyOf(form, Date.now(), endsBy),
       });
       setMade(key);
       onMade();
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
-    setBusy(false);
+    });
   };
   if (made !== undefined) return <MadeKey secret={made} form={form} onClose={onClose} />;
   return (

@@ -2,10 +2,10 @@
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { problemOf } from '../../api/client.ts';
 import type { Presentation } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
+import { useAction } from '../../ui/action.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
 import { chartKinds } from '../../ui/chart/protocol.ts';
@@ -157,15 +157,11 @@ interface SaveChartProps {
 }
 
 function SaveChart({ saved: { presentation, save }, settings, isChanged }: SaveChartProps) {
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useAction();
   if (!may('queries:write')) return null;
   const store = async (change: Partial<Presentation>, done: string) => {
-    setBusy(true);
-    await save(change).then(
-      () => notify(done),
-      (err) => notify(problemOf(err).detail ?? 'The chart could not be saved.'),
-    );
-    setBusy(false);
+    const failed = await run(() => save(change));
+    notify(failed === undefined ? done : (failed.detail ?? 'The chart could not be saved.'));
   };
   const isSame = presentation.chart !== undefined && same(presentation.chart, settings);
   const pinned = presentation.pinned === true;

@@ -1,8 +1,5 @@
 /** The form of a new source. The hub tests the connection before it keeps the source. */
 
-import { useState } from 'preact/hooks';
-import { problemOf } from '../../api/client.ts';
-import type { Problem } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go } from '../../state/route.ts';
 import { hubId, loadTree } from '../../state/workspace.ts';
@@ -10,46 +7,23 @@ import { duration } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
 import { PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { type FormFaults, faultsOfForm, faultsOfProblem, unchanged } from './form-faults.ts';
-import { createSource, createTested, emptyForm, type SourceForm } from './settings.ts';
-import { focusFirstFault, SourceFields } from './source-form.tsx';
+import { createSource, createTested, emptyForm } from './settings.ts';
+import { SourceFields } from './source-form.tsx';
+import { useSourceForm } from './use-source-form.ts';
 
 export function NewSource() {
-  const [form, setForm] = useState(emptyForm);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
-  const [faults, setFaults] = useState<FormFaults>({});
+  const { form, faults, busy, problem, change, attempt } = useSourceForm(() => emptyForm, { leaves: true });
   const hub = hubId.value ?? '';
-  const attempt = async (shown: HTMLFormElement, save: () => Promise<string>) => {
-    const seen = faultsOfForm(form);
-    setFaults(seen);
-    if (Object.keys(seen).length > 0) {
-      focusFirstFault(shown);
-      return;
-    }
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      const sourceId = await save();
-      await loadTree();
-      go('hub', hub, 'source', sourceId);
-    } catch (err) {
-      const failed = problemOf(err);
-      setProblem(failed);
-      setFaults(faultsOfProblem(failed, form));
-      setBusy(false);
-    }
-  };
-  const change = (next: SourceForm) => {
-    setForm(next);
-    setFaults(unchanged(faults, form, next));
+  const show = async (sourceId: string) => {
+    await loadTree();
+    go('hub', hub, 'source', sourceId);
   };
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     void attempt(event.currentTarget, async () => {
       const { sourceId, tested } = await createTested(hub, form);
       notify(`Connected in ${duration(tested.latencyMs)}: ${tested.serverVersion}.`);
-      return sourceId;
+      await show(sourceId);
     });
   };
   const reached = problem !== undefined && /^SOURCE_/.test(problem.code ?? '');
@@ -69,7 +43,8 @@ export function NewSource() {
                 type="button"
                 disabled={busy}
                 onClick={({ currentTarget }) =>
-                  currentTarget.form && void attempt(currentTarget.form, () => createSource(hub, form))
+                  currentTarget.form &&
+                  void attempt(currentTarget.form, async () => show(await createSource(hub, form)))
                 }
               >
                 Save without a connection

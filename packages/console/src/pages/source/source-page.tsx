@@ -15,10 +15,11 @@ import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
-import { type FormFaults, faultsOfForm, faultsOfProblem, unchanged } from './form-faults.ts';
+import { faultsOfProblem } from './form-faults.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
-import { formOf, type SourceForm, setPooling, type Tested, testSource, updateSource } from './settings.ts';
-import { focusFirstFault, SourceFields } from './source-form.tsx';
+import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
+import { SourceFields } from './source-form.tsx';
+import { useSourceForm } from './use-source-form.ts';
 
 const tabs = [
   ['schema', 'Schema'],
@@ -152,38 +153,18 @@ interface SourceSettingsProps {
 }
 
 function SourceSettings({ source, refusal, onSaved }: SourceSettingsProps) {
-  const [form, setForm] = useState(() => formOf(source));
+  const { form, faults, busy, problem, change, attempt } = useSourceForm(() => formOf(source));
   const [saved, setSaved] = useState(form);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
-  const [faults, setFaults] = useState<FormFaults>({});
   const dirty = JSON.stringify(form) !== JSON.stringify(saved);
-  const change = (next: SourceForm) => {
-    setForm(next);
-    setFaults(unchanged(faults, form, next));
-  };
-  const submit = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
+  const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
-    const seen = faultsOfForm(form);
-    setFaults(seen);
-    if (Object.keys(seen).length > 0) {
-      focusFirstFault(event.currentTarget);
-      return;
-    }
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    void attempt(event.currentTarget, async () => {
       await updateSource(source.sourceId, form);
       notify('Saved.');
       setSaved(form);
       onSaved();
       await loadTree();
-    } catch (err) {
-      const failed = problemOf(err);
-      setProblem(failed);
-      setFaults(faultsOfProblem(failed, form));
-    }
-    setBusy(false);
+    });
   };
   return (
     <form class="form card narrow" onSubmit={submit}>

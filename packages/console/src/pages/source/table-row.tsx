@@ -1,14 +1,14 @@
 /** A table of a schema: its columns with keys and comments, its first rows, and a query to begin with. */
 
 import { useState } from 'preact/hooks';
-import { callJson, problemOf } from '../../api/client.ts';
-import type { Problem } from '../../api/types.ts';
+import { callJson } from '../../api/client.ts';
 import { may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
 import { RowStore } from '../../state/rows/row-store.ts';
 import type { ColumnHit, TableHit, TableJson } from '../../state/schema/protocol.ts';
 import { readTable } from '../../state/schema/schema-index.ts';
 import { hubId } from '../../state/workspace.ts';
+import { useAction } from '../../ui/action.ts';
 import { counted } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
 import { Icon } from '../../ui/icons.tsx';
@@ -130,18 +130,14 @@ interface PreviewProps {
 function Preview({ sourceId, table, engine }: PreviewProps) {
   const { schema, name, columns } = table;
   const [store, setStore] = useState<RowStore>();
-  const [problem, setProblem] = useState<Problem>();
-  const read = async () => {
-    setProblem(undefined);
-    try {
+  const { problem, run } = useAction();
+  const read = () =>
+    run(async () => {
       const rows = await readFirstRows(sourceId, firstQuery(engine, { schema, name }));
       const shown = new RowStore(columns);
       shown.add(rows.map((row) => JSON.stringify(row)));
       setStore(shown);
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
-  };
+    });
   return (
     <>
       <button type="button" onClick={read}>

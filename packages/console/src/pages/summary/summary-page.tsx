@@ -2,12 +2,13 @@
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { callJson, problemOf } from '../../api/client.ts';
+import { callJson } from '../../api/client.ts';
 import { objectOf } from '../../api/exact.ts';
-import type { Answer, Problem } from '../../api/types.ts';
+import type { Answer } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go, route } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
+import { useAction } from '../../ui/action.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
 import { Field } from '../../ui/field.tsx';
 import { PageHead, Tabs } from '../../ui/page.tsx';
@@ -105,21 +106,15 @@ interface SummaryFormProps {
 function SummaryForm({ disabled, hint, request, children }: SummaryFormProps) {
   const [length, setLength] = useState<Length>({ sentences: '3', maxWords: '', language: '' });
   const [summary, setSummary] = useState<Summary>();
-  const [problem, setProblem] = useState<Problem>();
-  const [busy, setBusy] = useState(false);
+  const { busy, problem, run } = useAction();
   const submit = async (event: Event) => {
     event.preventDefault();
     const asked = request(optionsOf(length));
     if (asked === undefined) return;
-    setBusy(true);
-    setProblem(undefined);
-    try {
+    await run(async () => {
       const answer = await callJson<Omit<Summary, 'of'>>('v1/ai/summarize', { body: asked.body });
       setSummary({ ...answer, of: asked.of });
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
-    setBusy(false);
+    });
   };
   return (
     <div class="columns-2 summary">

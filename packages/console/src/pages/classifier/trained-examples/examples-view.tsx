@@ -1,9 +1,10 @@
 /** The examples that a classifier learned, all or those of a label: page by page, to correct, to delete, and as a file. */
 
 import { useState } from 'preact/hooks';
-import { call, part, problemOf } from '../../../api/client.ts';
+import { call, part } from '../../../api/client.ts';
 import type { Classifier } from '../../../api/types.ts';
 import { downloads, fileName, saveBlob } from '../../../state/downloads.ts';
+import { useAction } from '../../../ui/action.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { Choice, Field } from '../../../ui/field.tsx';
 import { bytes, count, moment } from '../../../ui/format.ts';
@@ -206,19 +207,16 @@ interface DownloadsProps {
 /** Each file can be trained with as it is. */
 function Downloads({ classifier, label, disabled }: DownloadsProps) {
   const { classifierId, name } = classifier;
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useAction();
   const save = async ({ format, accept }: (typeof files)[number]) => {
-    setBusy(true);
-    try {
+    const failed = await run(async () => {
       const query = label === '' ? '' : `?label=${part(label)}`;
       const response = await call(`v1/classifiers/${part(classifierId)}/examples${query}`, { accept });
       const blob = await response.blob();
       saveBlob(blob, `${fileName(`${name} examples`)}.${format}`);
       notify(`Downloaded ${bytes(blob.size)}.`);
-    } catch (err) {
-      notify(problemOf(err).detail ?? 'The download failed.');
-    }
-    setBusy(false);
+    });
+    if (failed !== undefined) notify(failed.detail ?? 'The download failed.');
   };
   return files.map((file) => (
     <button key={file.format} type="button" disabled={disabled || busy} onClick={() => void save(file)}>

@@ -1,12 +1,11 @@
 /** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { problemOf } from '../../../api/client.ts';
-import type { Problem } from '../../../api/types.ts';
 import { type Checked, type ContractChange, check } from '../../../state/check.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { Draft } from '../../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
+import { useAction } from '../../../ui/action.ts';
 import { Tick } from '../../../ui/field.tsx';
 import { moment } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
@@ -113,8 +112,7 @@ interface BarProps {
 
 function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
   const [agreed, setAgreed] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem>();
+  const { busy, problem, run } = useAction();
   const button = useRef<HTMLButtonElement>(null);
   const risk = riskOf(checked);
   const isDisabled = busy || !isReady || !editor.dirty.value || (risk !== undefined && !agreed);
@@ -122,19 +120,13 @@ function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
     // Whoever opened the panel by a key goes on by Enter.
     if (!isDisabled && document.activeElement?.closest('.publish-head')) button.current?.focus();
   }, [isDisabled]);
-  const publish = async () => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
+  // The panel closes with the draft, and at a conflict. It stays if the draft was edited meanwhile.
+  const publish = () =>
+    run(async () => {
       await editor.publish();
       const number = editor.version.value?.number;
       notify(number === undefined ? 'Published.' : `Published version ${number}.`);
-    } catch (err) {
-      setProblem(problemOf(err));
-    }
-    // The panel closes with the draft, and at a conflict. It stays if the draft was edited meanwhile.
-    setBusy(false);
-  };
+    });
   return (
     <footer class="publish-bar">
       {problem !== undefined && <ProblemBox problem={problem} />}

@@ -1,31 +1,27 @@
 /** Says that the database rejects a stored query, or that its columns changed at the source, and checks it again. */
 
-import { useState } from 'preact/hooks';
-import { callJson, part, problemOf } from '../../../api/client.ts';
+import { callJson, part } from '../../../api/client.ts';
 import type { Drift } from '../../../api/types.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
+import { useAction } from '../../../ui/action.ts';
 import { notify } from '../../../ui/notice.tsx';
 
 export function DriftNote({ editor }: { editor: StoredQueryEditor }) {
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useAction();
   const stored = editor.stored.value;
   if (stored === undefined) return null;
   const { state, problem, drift = [] } = stored;
   const isBroken = state === 'broken';
   if (!isBroken && drift.length === 0) return null;
   const check = async () => {
-    setBusy(true);
-    try {
+    const failed = await run(async () => {
       await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {} });
       await editor.load({ adopt: 'never' });
       await editor.describe();
       notify(stillWrong(editor) ? 'Checked: it is as before.' : 'Checked: the query works again.');
-    } catch (err) {
-      notify(problemOf(err).detail ?? 'The check failed.');
-    } finally {
-      setBusy(false);
-    }
+    });
+    if (failed !== undefined) notify(failed.detail ?? 'The check failed.');
   };
   return (
     <div class={isBroken ? 'drift-note broken' : 'drift-note'} role="status">

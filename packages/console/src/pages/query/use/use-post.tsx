@@ -3,8 +3,9 @@
 import type { Scope } from '@datahub/contract/scopes';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { addressOf, problemOf } from '../../../api/client.ts';
+import { addressOf } from '../../../api/client.ts';
 import { needs } from '../../../state/permissions.ts';
+import { useAction } from '../../../ui/action.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { Icon } from '../../../ui/icons.tsx';
 import { notify } from '../../../ui/notice.tsx';
@@ -29,16 +30,13 @@ interface UsePostProps {
 export function UsePost({ path, body, answer: type, scope, children }: UsePostProps) {
   const [name, setName] = useState<Name>('curl');
   const [answer, setAnswer] = useState<Answer>();
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useAction();
   const text = JSON.stringify(body);
   const post: Post = { address: addressOf(path), body: text };
   const attempt = async () => {
-    setBusy(true);
-    await tryCall({ method: 'POST', path, accept: 'application/json', body: text }, undefined).then(
-      setAnswer,
-      (err) => notify(problemOf(err).detail ?? 'The call failed.'),
-    );
-    setBusy(false);
+    const request = { method: 'POST', path, accept: 'application/json', body: text } as const;
+    const failed = await run(() => tryCall(request, undefined).then(setAnswer));
+    if (failed !== undefined) notify(failed.detail ?? 'The call failed.');
   };
   const code = name === 'TypeScript' ? postTypescript(post, { answer: type }) : writers[name](post);
   return (

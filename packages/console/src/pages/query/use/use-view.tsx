@@ -1,12 +1,12 @@
 /** The part “Use it” of a query: the same call as a link, from a shell, a program, a page and an agent. */
 
 import { useState } from 'preact/hooks';
-import { addressOf, problemOf } from '../../../api/client.ts';
-import type { Problem } from '../../../api/types.ts';
+import { addressOf } from '../../../api/client.ts';
 import { reads } from '../../../state/commands.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
+import { useAction } from '../../../ui/action.ts';
 import { CopyBlock } from '../../../ui/copy.tsx';
 import { Field } from '../../../ui/field.tsx';
 import { counted } from '../../../ui/format.ts';
@@ -31,7 +31,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
   const [keys, setKeys] = useState<Keys>({});
   const [making, setMaking] = useState(false);
   const [answer, setAnswer] = useState<Answer>();
-  const [busy, setBusy] = useState(false);
+  const { busy, run } = useAction();
   const query = editor.stored.value;
   if (query === undefined) return null;
   const isForPages = name === 'Web page';
@@ -45,13 +45,10 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
   const attempt = async () => {
     setTried(true);
     if (request === undefined || focusFault(editor)) return;
-    setBusy(true);
     // A browser key of other origins is refused here, as it should be.
     const isUsable = made !== undefined && (!isForPages || made.origins.includes(location.origin));
-    await tryCall(request, isUsable ? made.secret : undefined).then(setAnswer, (err) =>
-      notify(problemOf(err).detail ?? 'The call failed.'),
-    );
-    setBusy(false);
+    const failed = await run(() => tryCall(request, isUsable ? made.secret : undefined).then(setAnswer));
+    if (failed !== undefined) notify(failed.detail ?? 'The call failed.');
   };
   const writes = !reads(query.config.command);
   return (
@@ -176,12 +173,9 @@ function ToolForm({ editor }: { editor: StoredQueryEditor }) {
   const tool = stored?.config.tool ?? undefined;
   const [name, setName] = useState(tool?.name ?? toolNameOf(stored?.meta.label ?? ''));
   const [description, setDescription] = useState(tool?.description ?? '');
-  const [problem, setProblem] = useState<Problem>();
+  const { problem, run } = useAction();
   const isSame = name === tool?.name && description === tool?.description;
-  const save = async (change: { name: string; description: string } | null) => {
-    setProblem(undefined);
-    await editor.setTool(change).catch((err) => setProblem(problemOf(err)));
-  };
+  const save = (change: { name: string; description: string } | null) => run(() => editor.setTool(change));
   const submit = (event: Event) => {
     event.preventDefault();
     void save({ name: name.trim(), description: description.trim() });
