@@ -5,7 +5,13 @@ import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits, queryPathPattern, toolNamePattern } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { declarableTypes } from '@datahub/contract/variable-types';
-import type { CachePolicy, QueryWarning, Tool, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  CachePolicy,
+  CreateQueryRequest,
+  QueryWarning,
+  Tool,
+  Variable,
+} from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
@@ -27,20 +33,11 @@ export type CheckStatement = (
   pooling: string | undefined,
 ) => QueryWarning[];
 
-export interface NewQuery {
-  hubId: string;
+export interface NewQuery extends Omit<CreateQueryRequest, 'context' | 'notNull'> {
   parentNodeId: string;
-  label: string;
-  sourceId: string;
   engine: EngineName;
-  query: string;
-  command?: string | undefined;
   context?: Variable[] | undefined;
-  cache?: CachePolicy | undefined;
   notNull?: readonly string[];
-  path?: string | undefined;
-  tool?: Tool | undefined;
-  presentationJson?: string | undefined;
 }
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {

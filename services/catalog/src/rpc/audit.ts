@@ -106,7 +106,7 @@ export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Com
 export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: string | undefined) =>
   operationIdOf({ namespace, kind: 'evt' }, operation);
 
-export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudit' | 'recordUse'> {
+export function createAuditCalls(catalog: Catalog) {
   const { audit } = catalog.store;
   return {
     listAudit: async ({ page, resourceId, keyId, action }, ctx) => {
@@ -152,7 +152,7 @@ export function createAuditCalls(catalog: Catalog): Pick<CatalogCalls, 'listAudi
       if (failure !== undefined && left.length === uses.length) throw failure;
       return { left };
     },
-  };
+  } satisfies Partial<CatalogCalls>;
 }
 
 /** Repeats the compare-and-set until it succeeds, because several gateways count at the same time. */

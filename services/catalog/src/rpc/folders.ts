@@ -22,14 +22,9 @@ import { unmarkFolder } from '../maintenance/deletion-sweep.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toFolder } from './to-proto.ts';
 
-type FolderCalls = Pick<
-  Calls<typeof CatalogServiceService>,
-  'createFolder' | 'updateFolder' | 'deleteFolder'
->;
-
 const foldersMax = 5_000;
 
-export function createFolderCalls(catalog: Catalog): FolderCalls {
+export function createFolderCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     createFolder: async ({ hubId, label, parentNodeId }, ctx) => {
@@ -71,7 +66,7 @@ export function createFolderCalls(catalog: Catalog): FolderCalls {
       await deleteFolder(catalog, ctx, request);
       return {};
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 async function requireRoom({ store }: Catalog, accountId: string, hubId: string): Promise<void> {

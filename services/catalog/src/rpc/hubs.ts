@@ -15,15 +15,10 @@ import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
 import { toHub } from './to-proto.ts';
 
-type HubCalls = Pick<
-  Calls<typeof CatalogServiceService>,
-  'createHub' | 'listHubs' | 'getHub' | 'updateHub' | 'deleteHub' | 'getHubContents'
->;
-
 /** Nodes of one kind in one hub that a tree shows. */
 const treeNodesMax = 50_000;
 
-export function createHubCalls(catalog: Catalog): HubCalls {
+export function createHubCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     createHub: async ({ label, path }, ctx) => {
@@ -98,7 +93,7 @@ export function createHubCalls(catalog: Catalog): HubCalls {
       const cut = [folders, sources, queries].some(({ length }) => length > treeNodesMax);
       return { root, ...(cut ? { truncated: true } : {}) };
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 /**

@@ -26,11 +26,6 @@ import { auditEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
-type KeyCalls = Pick<
-  Calls<typeof CatalogServiceService>,
-  'authenticate' | 'resolveKey' | 'createKey' | 'listKeys' | 'updateKey' | 'rotateKey' | 'revokeKey'
->;
-
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
 /** The keys that one read of the store returns. */
@@ -38,7 +33,7 @@ const batchSize = 100;
 /** The resolution of `lastUsedAt`, so that not every use writes. */
 const lastUsedStepMs = 60_000;
 
-export function createKeyCalls(catalog: Catalog): KeyCalls {
+export function createKeyCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     authenticate: async ({ keySha256 }) => {
@@ -134,7 +129,7 @@ export function createKeyCalls(catalog: Catalog): KeyCalls {
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
       return {};
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {

@@ -30,12 +30,7 @@ import { listNamed, listPage } from './pagination.ts';
 import { changeQuery, loadSourceIn } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
-type QueryCalls = Pick<
-  Calls<typeof CatalogServiceService>,
-  'createQuery' | 'listQueries' | 'getQuery' | 'findQuery' | 'updateQuery' | 'deleteQuery' | 'nameQueries'
->;
-
-export function createQueryCalls(catalog: Catalog): QueryCalls {
+export function createQueryCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     createQuery: async (request, ctx) => {
@@ -126,7 +121,7 @@ export function createQueryCalls(catalog: Catalog): QueryCalls {
       const queries = found.filter((query) => query !== undefined);
       return { queries: queries.map(({ id, hubId, label }) => ({ queryId: id, hubId, label })) };
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 async function listQueries(

@@ -10,9 +10,7 @@ import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts'
 import { changeQuery, type QueryChange } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
-type QueryVersionCalls = Pick<Calls<typeof CatalogServiceService>, 'listQueryVersions' | 'restoreQuery'>;
-
-export function createQueryVersionCalls(catalog: Catalog): QueryVersionCalls {
+export function createQueryVersionCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     listQueryVersions: async ({ queryId, page }, ctx) => {
@@ -42,7 +40,7 @@ export function createQueryVersionCalls(catalog: Catalog): QueryVersionCalls {
         restoredFrom: number,
       });
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 function toVersion(query: QueryDoc): QueryVersion {

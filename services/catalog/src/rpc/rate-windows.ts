@@ -7,9 +7,7 @@ import type { Catalog } from '../catalog.ts';
 
 export const minuteMs = 60_000;
 
-export function createWindowCalls(
-  catalog: Catalog,
-): Pick<Calls<typeof CatalogServiceService>, 'takeRequests'> {
+export function createWindowCalls(catalog: Catalog) {
   return {
     takeRequests: async ({ perMinute, count }, ctx) => {
       const { accountId, keyId } = requirePrincipal(ctx);
@@ -23,7 +21,7 @@ export function createWindowCalls(
         resetMs: endsAt - nowMs,
       };
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 interface Take {

@@ -19,12 +19,7 @@ import { auditEntry, undoEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
 import { toSource } from './to-proto.ts';
 
-type SourceCalls = Pick<
-  Calls<typeof CatalogServiceService>,
-  'createSource' | 'listSources' | 'getSource' | 'updateSource' | 'deleteSource'
->;
-
-export function createSourceCalls(catalog: Catalog): SourceCalls {
+export function createSourceCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     createSource: async (request, ctx) => {
@@ -102,7 +97,7 @@ export function createSourceCalls(catalog: Catalog): SourceCalls {
       await catalog.changes.publish([sourceId], { deleted: true });
       return {};
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 async function requireUnbound({ store }: Catalog, source: SourceDoc): Promise<void> {

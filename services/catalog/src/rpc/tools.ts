@@ -9,15 +9,13 @@ import type { QueryDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
 import { toQuery } from './to-proto.ts';
 
-type ToolCalls = Pick<Calls<typeof CatalogServiceService>, 'listTools'>;
-
 const toolsMax = 2_000;
 /** Characters of one response. Variables with long lists of allowed values count most. */
 const charactersMax = 4 * 1_048_576;
 /** Documents that are read at a time. */
 const batchMax = 200;
 
-export function createToolCalls(catalog: Catalog): ToolCalls {
+export function createToolCalls(catalog: Catalog) {
   return {
     listTools: async (_request, ctx) => {
       const principal = requirePrincipal(ctx);
@@ -34,7 +32,7 @@ export function createToolCalls(catalog: Catalog): ToolCalls {
       }
       return { queries: queries.map((one) => toQuery(one)), truncated: false };
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 /** All tools that the key is limited to by queries or hubs, ordered by id in each hub. */

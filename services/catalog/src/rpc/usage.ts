@@ -43,10 +43,7 @@ interface UsageOptions {
   todayEntriesMax?: number;
 }
 
-export function createUsageCalls(
-  catalog: Catalog,
-  options: UsageOptions,
-): Pick<Calls<typeof CatalogServiceService>, 'getQueryUsage' | 'getKeyUsage'> {
+export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
   return {
     getQueryUsage: async ({ queryId }, ctx) => {
       const principal = requirePrincipal(ctx);
@@ -84,7 +81,7 @@ export function createUsageCalls(
         truncated,
       };
     },
-  };
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
 interface UsageRange extends UsageOptions {

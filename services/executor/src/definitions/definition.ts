@@ -6,6 +6,7 @@ import { tlsModes } from '@datahub/contract/source-settings';
 import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type {
   CatalogInternalServiceService,
+  ResolvedQuery,
   ResolvedSource,
   ResolveQueryResponse,
 } from '@datahub/proto/catalog/v1/catalog_internal';
@@ -38,22 +39,10 @@ export interface CacheRules {
   validate: string | undefined;
 }
 
-export interface QueryDefinition {
-  queryId: string;
-  accountId: string;
-  hubId: string;
-  command: string;
+export interface QueryDefinition extends Omit<ResolvedQuery, 'query' | 'context' | 'cache'> {
   text: string;
   variables: Variable[];
-  /** Columns in which a NULL fails the execution. */
-  notNull: readonly string[];
-  /** The version of the document, which a move raises too. */
-  version: number;
-  /** The number that the list of versions gives to this state of the query. */
   versionNumber: number;
-  /** Undefined for none, like the path of its hub. */
-  path?: string | undefined;
-  hubPath?: string | undefined;
   /** Undefined if answers are not cached. */
   cache?: CacheRules | undefined;
   source: SourceDefinition;
@@ -61,21 +50,13 @@ export interface QueryDefinition {
 
 export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
-  const { queryId, accountId, hubId, command, context, notNull, version, cache, path, hubPath } = query;
-  // A catalog of an older release sends no number.
-  const { versionNumber = version } = query;
+  const { query: text, context: variables, cache, ...rest } = query;
   return {
-    queryId,
-    accountId,
-    hubId,
-    command,
-    text: query.query,
-    variables: context,
-    notNull,
-    version,
-    versionNumber,
-    path,
-    hubPath,
+    ...rest,
+    text,
+    variables,
+    // A catalog of an older release sends no number.
+    versionNumber: query.versionNumber ?? query.version,
     cache: cache && toCacheRules(cache),
     source: toSourceDefinition(source),
   };

@@ -36,11 +36,7 @@ export interface UsageCounterOptions {
   entriesMax?: number;
 }
 
-interface Use {
-  action: string;
-  resourceId: string;
-  count: number;
-  failed: number;
+interface Use extends Omit<RecordUseRequest_Use, 'users'> {
   /** The signed-in users. */
   users?: DistinctSketch;
 }

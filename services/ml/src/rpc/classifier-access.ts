@@ -16,20 +16,7 @@ import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { TimeSlices } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
 
-type ClassifierCall =
-  | 'createClassifier'
-  | 'listClassifiers'
-  | 'getClassifier'
-  | 'updateClassifier'
-  | 'deleteClassifier'
-  | 'train'
-  | 'predict'
-  | 'deleteClass'
-  | 'getEvaluation'
-  | 'listExamples'
-  | 'updateExample'
-  | 'deleteExample';
-export type ClassifierCalls = Pick<Calls<typeof MlServiceService>, ClassifierCall>;
+export type MlCalls = Calls<typeof MlServiceService>;
 
 export interface ClassifierCallDeps {
   store: MlStore;

@@ -12,8 +12,8 @@ import { orLeave } from '../scheduling/or-leave.ts';
 import type { MlStore } from '../store.ts';
 import {
   type ClassifierCallDeps,
-  type ClassifierCalls,
   createScheduler,
+  type MlCalls,
   ofLog,
   open,
   unknownClassifier,
@@ -26,18 +26,11 @@ import { checkExamples, checkName, checkTexts, checkTop, randomName } from './va
 const listMax = 10_000;
 const renameAttemptsMax = 10;
 
-export function createClassifierCalls(deps: ClassifierCallDeps): ClassifierCalls {
+export function createClassifierCalls(deps: ClassifierCallDeps) {
   return { ...createDocumentCalls(deps), ...createModelCalls(deps), ...createExampleCalls(deps) };
 }
 
-type DocumentCall =
-  | 'createClassifier'
-  | 'listClassifiers'
-  | 'getClassifier'
-  | 'updateClassifier'
-  | 'deleteClassifier';
-
-function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, DocumentCall> {
+function createDocumentCalls(deps: ClassifierCallDeps) {
   const { store, cache, quota } = deps;
   return {
     createClassifier: async ({ name }, ctx) => {
@@ -99,11 +92,11 @@ function createDocumentCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Do
       });
       return {};
     },
-  };
+  } satisfies Partial<MlCalls>;
 }
 
 /** Tries several times, because another call can rename the classifier between the read and the write. */
-function createRename(deps: ClassifierCallDeps): ClassifierCalls['updateClassifier'] {
+function createRename(deps: ClassifierCallDeps): MlCalls['updateClassifier'] {
   return async ({ classifierId, name, ...expected }, ctx) => {
     const checked = checkName(name);
     for (let attempt = 0; attempt < renameAttemptsMax; attempt++) {
@@ -120,9 +113,7 @@ function createRename(deps: ClassifierCallDeps): ClassifierCalls['updateClassifi
   };
 }
 
-type ModelCall = 'train' | 'predict' | 'deleteClass' | 'getEvaluation';
-
-function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, ModelCall> {
+function createModelCalls(deps: ClassifierCallDeps) {
   const { store } = deps;
   const schedule = createScheduler(deps);
   const predictAs = createPredict(deps, (prediction) => prediction);
@@ -159,13 +150,13 @@ function createModelCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, Model
       const { log } = await open(deps, ctx, classifierId);
       return orLeave(log.read(toEvaluation), ctx.signal);
     },
-  };
+  } satisfies Partial<MlCalls>;
 }
 
 /** Resolves to what `convert` makes of each prediction. */
 export function createPredict<T>(deps: ClassifierCallDeps, convert: (prediction: Prediction) => T) {
   const schedule = createScheduler(deps);
-  return async (...[request, ctx]: Parameters<ClassifierCalls['predict']>): Promise<T[]> => {
+  return async (...[request, ctx]: Parameters<MlCalls['predict']>): Promise<T[]> => {
     const { classifierId, contexts, top = topDefault } = request;
     const { accountId } = requirePrincipal(ctx);
     checkTexts(contexts);

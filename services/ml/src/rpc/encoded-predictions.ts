@@ -6,7 +6,7 @@
 
 import { PredictResponse } from '@datahub/proto/ml/v1/ml';
 import { EncodedMessage } from '@datahub/service-kit/grpc/encoded-message';
-import type { ClassifierCallDeps, ClassifierCalls } from './classifier-access.ts';
+import type { ClassifierCallDeps, MlCalls } from './classifier-access.ts';
 import { createPredict } from './classifiers.ts';
 
 export function createEncodedPredict(deps: ClassifierCallDeps) {
@@ -14,6 +14,6 @@ export function createEncodedPredict(deps: ClassifierCallDeps) {
   const predict = createPredict(deps, (prediction) =>
     PredictResponse.encode({ predictions: [prediction] }).finish(),
   );
-  return async (...call: Parameters<ClassifierCalls['predict']>): Promise<EncodedMessage> =>
+  return async (...call: Parameters<MlCalls['predict']>): Promise<EncodedMessage> =>
     new EncodedMessage(Buffer.concat(await predict(...call)));
 }

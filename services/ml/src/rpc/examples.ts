@@ -5,19 +5,17 @@ import { changeExample } from '../classifiers/example-changes.ts';
 import { readExamples, type StoredExample, toPlace } from '../classifiers/examples.ts';
 import {
   type ClassifierCallDeps,
-  type ClassifierCalls,
   createScheduler,
+  type MlCalls,
   ofLog,
   open,
   versionOf,
 } from './classifier-access.ts';
 import { checkCorrection, checkLabel, checkPageLimit } from './validate.ts';
 
-type ExampleCall = 'listExamples' | 'updateExample' | 'deleteExample';
-
 const pageDefault = 100;
 
-export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCalls, ExampleCall> {
+export function createExampleCalls(deps: ClassifierCallDeps) {
   const schedule = createScheduler(deps);
   const changes = {
     store: deps.store,
@@ -82,7 +80,7 @@ export function createExampleCalls(deps: ClassifierCallDeps): Pick<ClassifierCal
       });
       return { version: await log.read((state) => versionOf(doc, state)) };
     },
-  };
+  } satisfies Partial<MlCalls>;
 }
 
 /** `label` is missing if the class was deleted meanwhile. */

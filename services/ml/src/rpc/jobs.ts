@@ -1,7 +1,7 @@
 /** The RPCs of jobs, which train classifiers from the rows of queries. */
 
-import type { Job, MlServiceService, RowCounts } from '@datahub/proto/ml/v1/ml';
-import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import type { Job, RowCounts } from '@datahub/proto/ml/v1/ml';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
@@ -10,13 +10,9 @@ import type { JobList, JobView } from '../jobs/job-list.ts';
 import { keyLimits } from '../jobs/key-limits.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { MlStore } from '../store.ts';
+import type { MlCalls } from './classifier-access.ts';
 import { requireKept } from './classifiers.ts';
 import { checkExamples } from './validate.ts';
-
-export type JobCalls = Pick<
-  Calls<typeof MlServiceService>,
-  'startJob' | 'getJob' | 'listJobs' | 'deleteJob' | 'takeJob' | 'trainRows' | 'endJob'
->;
 
 export interface JobCallDeps {
   store: MlStore;
@@ -34,7 +30,7 @@ const faultsMax = 50;
 const idCharactersMax = 512;
 const page = { limitDefault: 50, limitMax: 200 };
 
-export function createJobCalls(deps: JobCallDeps): JobCalls {
+export function createJobCalls(deps: JobCallDeps) {
   const { store, jobs } = deps;
   return {
     startJob: async ({ classifierId, queryId, contextJson, columns }, ctx) => {
@@ -101,7 +97,7 @@ export function createJobCalls(deps: JobCallDeps): JobCalls {
     },
 
     ...createRunCalls(deps),
-  };
+  } satisfies Partial<MlCalls>;
 }
 
 /** The jobs that the caller may see: those of its account, or only its own if its key is limited. */
@@ -112,13 +108,7 @@ function viewOf(ctx: CallContext): JobView {
 }
 
 /** The calls of the gateway that runs a job. */
-function createRunCalls({
-  store,
-  jobs,
-  cache,
-  budget,
-  nowMs,
-}: JobCallDeps): Pick<JobCalls, 'trainRows' | 'endJob'> {
+function createRunCalls({ store, jobs, cache, budget, nowMs }: JobCallDeps) {
   return {
     trainRows: async ({ jobId, lease, rows, counts }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
@@ -154,7 +144,7 @@ function createRunCalls({
       }
       return {};
     },
-  };
+  } satisfies Partial<MlCalls>;
 }
 
 async function requireClassifier(store: MlStore, accountId: string, classifierId: string): Promise<void> {

@@ -1,14 +1,12 @@
 /** The RPC that summarizes documents. */
 
-import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { type Calls, requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
+import { requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import { countCharacters } from '../summaries/extractive/validate.ts';
 import type { Summarizer } from '../summaries/summarizer.ts';
+import type { MlCalls } from './classifier-access.ts';
 
-type SummaryCalls = Pick<Calls<typeof MlServiceService>, 'summarize'>;
-
-export function createSummaryCalls(summarizer: Summarizer, budget: TextBudget): SummaryCalls {
+export function createSummaryCalls(summarizer: Summarizer, budget: TextBudget) {
   return {
     summarize: async ({ documents, sentences, maxWords, language }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
@@ -17,5 +15,5 @@ export function createSummaryCalls(summarizer: Summarizer, budget: TextBudget): 
       const caller = { accountId, signal: toAbortSignal(ctx.signal) };
       return budget.run(accountId, characters, () => summarizer.summarize(request, caller));
     },
-  };
+  } satisfies Partial<MlCalls>;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PredictResponse } from '@datahub/proto/ml/v1/ml';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { beforeEach, expect, it, vi } from 'vitest';
-import type { ClassifierCallDeps, ClassifierCalls } from '../../src/rpc/classifier-access.ts';
+import type { ClassifierCallDeps } from '../../src/rpc/classifier-access.ts';
 import { createClassifierCalls } from '../../src/rpc/classifiers.ts';
 import { createEncodedPredict } from '../../src/rpc/encoded-predictions.ts';
 import { openMlStore } from '../../src/store.ts';
@@ -17,7 +17,7 @@ const ctx = {
 };
 
 let deps: ClassifierCallDeps;
-let calls: ClassifierCalls;
+let calls: ReturnType<typeof createClassifierCalls>;
 let classifierId: string;
 /** The slices, and what is encoded in them. */
 let order: string[];

@@ -23,7 +23,7 @@ export interface ProxyCredentials {
   port: number;
   username: string;
   password: string;
-  /** Closes all connections of the client, and the proxy with its last client. Idempotent. */
+  /** Closes all connections of the client. The proxy closes with its last client. Idempotent. */
   leave(): void;
 }
 
