@@ -90,7 +90,7 @@ describe.skipIf(executablePath === undefined)('typing in the console (needs Chro
         typeAll(atAnySpeed, ({ keyboard }, text) => keyboard.type(text, { delay })),
       ),
     ]);
-  }, 60_000);
+  });
 
   it('takes a completion by Tab in the moment it appears', async () => {
     await prepare();

@@ -34,8 +34,11 @@ export async function locateHub(env: Environment): Promise<LocatedHub> {
   return { config, access: { url, runs: await isHubAt(url), dataDir, key, keyPlace, keyInShell } };
 }
 
+/** A closed port refuses at once, so only a hub on a busy machine takes long. */
+const answerTimeoutMs = 10_000;
+
 async function isHubAt(url: string): Promise<boolean> {
-  return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(1_000) }).then(
+  return fetch(`${url}/healthz`, { signal: AbortSignal.timeout(answerTimeoutMs) }).then(
     (response) => response.ok,
     () => false,
   );
