@@ -38,6 +38,7 @@ describe('GET /v1/hubs', () => {
         const page = await api.ok(api.get(`/v1/hubs?offset=${offset}&limit=7`));
         seen.push(...page.map((hub: { hubId: string }) => hub.hubId));
       }
+      expect(new Set(seen).size).toBe(seen.length);
       return seen.filter((id) => made.includes(id));
     };
     // Other tests delete hubs of this account, which moves the pages that are read after it.
