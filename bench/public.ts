@@ -7,7 +7,8 @@
  *     PREST=/path/to/prestd TOOLBOX=/path/to/toolbox npm run bench -- public
  *     npm run bench -- public --against COMMIT    beside the hub of a commit
  *
- * BENCH_REQUESTS, BENCH_ROUNDS and BENCH_USERS change the load; each case is called twice BENCH_REQUESTS times before it.
+ * BENCH_REQUESTS, BENCH_ROUNDS and BENCH_USERS change the load. Each case is called BENCH_WARM_UP times before it, by
+ * default twice BENCH_REQUESTS; a hub's code is settled after some 40,000.
  */
 
 import { Agent, request } from 'node:http';
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({ options: { against: { type: 'string' } }
 const url = process.env.POSTGRES_URL;
 if (url === undefined) throw new Error('POSTGRES_URL is not set.');
 const requests = Number(process.env.BENCH_REQUESTS ?? 1_500);
+const warmUp = Number(process.env.BENCH_WARM_UP ?? 2 * requests);
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);
 const users = (process.env.BENCH_USERS ?? '1,50,100').split(',').map(Number);
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -97,7 +99,7 @@ try {
   for (const contender of contenders) for (const one of cases) await requireRows(contender, one);
   // V8 compiles hot code first.
   for (const contender of contenders)
-    for (const one of cases) await measure(contender, one, { users: 50, requests: 2 * requests });
+    for (const one of cases) await measure(contender, one, { users: 50, requests: warmUp });
   for (const count of users) await compare(count);
 } finally {
   for (const contender of contenders) await contender.stop();
