@@ -27,6 +27,9 @@ const limits = {
   expect: { poll: { timeout: 60_000 } },
 };
 
+/** A third less CPU for unit tests: a worker loads and compiles a module once. So no test may mock one. */
+const isolate = false;
+
 /**
  * The tests over HTTP whose result can depend on the form of the hub: calls between processes, streams and their
  * cancellation, caches that several processes keep, and what the edge passes on. `npm test` runs these against four
@@ -89,7 +92,7 @@ function e2e(name: string, env: Record<string, string>) {
   const [include, those] = filesOf(name);
   const setup = { globalSetup: ['tests/support/setup.ts'], setupFiles: ['tests/support/after-file.ts'] };
   return {
-    test: { name, env, include, exclude: [...exclude, ...those], ...setup, isolate: false, ...limits },
+    test: { name, env, include, exclude: [...exclude, ...those], ...setup, isolate, ...limits },
   };
 }
 
@@ -107,8 +110,7 @@ export default defineConfig({
             'tests/matrix/table.test.ts',
           ],
           exclude: [...exclude, '**/*.servers.test.ts', ...withTools],
-          // A third less CPU: a worker loads and compiles a module once. So no test may mock one.
-          isolate: false,
+          isolate,
           ...limits,
         },
       },
@@ -119,6 +121,7 @@ export default defineConfig({
           name: 'servers',
           include: sources.map((dir) => `${dir}/**/*.servers.test.ts`),
           exclude,
+          isolate,
           ...limits,
         },
       },
@@ -127,6 +130,7 @@ export default defineConfig({
           name: 'chaos',
           include: extent === 'added' ? underLoad : chaosFiles,
           exclude: isQuick ? [...exclude, ...underLoad] : exclude,
+          isolate,
           ...limits,
         },
       },

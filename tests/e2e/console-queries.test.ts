@@ -274,8 +274,13 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
     await page.getByLabel('As', { exact: true }).selectOption('bars');
     await page.getByLabel('Across', { exact: true }).selectOption('x');
     await page.locator('.chart canvas').waitFor();
-    await expect.poll(() => page.evaluate(barsOnCanvas), { timeout: 60_000 }).toHaveLength(3);
-    const bars = (await page.evaluate(barsOnCanvas)) as { width: number; height: number }[];
+    // The canvas is empty for a moment whenever it is drawn again.
+    let bars: { width: number; height: number }[] = [];
+    const readBars = async () => {
+      bars = await page.evaluate(barsOnCanvas);
+      return bars;
+    };
+    await expect.poll(readBars, { timeout: 60_000 }).toHaveLength(3);
     const [low, high, middle] = bars.map(({ height }) => height) as [number, number, number];
     expect(high / low).toBeCloseTo(3, 0);
     expect(middle / low).toBeCloseTo(2, 0);

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { freePort } from '@datahub/service-kit/process/free-port';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { findCommand, run, startServer } from './process.ts';
 
 const node = process.execPath;
@@ -35,6 +35,21 @@ describe('a server', () => {
     const args = ['-e', 'console.error("no space left"); process.exit(1)'];
     const starting = startServer({ command: node, args, port: await freePort(), timeoutMs: 10_000 });
     await expect(starting).rejects.toThrow(/ended with 1:\nno space left/);
+  });
+
+  it('shows what it printed when it ends by itself', async () => {
+    const port = await freePort();
+    const script = `console.error('crashed'); ${listen(port)}; setTimeout(() => process.exit(4), 500)`;
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      await startServer({ command: node, args: ['-e', script], port, timeoutMs: 10_000 });
+      await vi.waitFor(
+        () => expect(write).toHaveBeenCalledWith(`${node} ended by itself with 4:\ncrashed\n\n`),
+        10_000,
+      );
+    } finally {
+      write.mockRestore();
+    }
   });
 
   it('is named when it is not there', async () => {

@@ -46,7 +46,10 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-/** Starts a server and resolves when its port accepts connections. Its output is shown only if the start fails. */
+/**
+ * Starts a server and resolves when its port accepts connections. The end of its output is shown only if the start
+ * fails, or if the server ends without being stopped.
+ */
 export async function startServer(options: {
   command: string;
   args: string[];
@@ -73,8 +76,16 @@ export async function startServer(options: {
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
   const failure = await untilListening(child, options.port, options.timeoutMs);
-  const end = () => stop(child, options.stopSignal ?? 'SIGINT');
-  if (failure === undefined) return { stop: end };
+  const reportEnd = (code: number | null, signal: string | null) =>
+    process.stderr.write(`${options.command} ended by itself with ${code ?? signal}:\n${output}\n`);
+  const end = () => {
+    child.off('close', reportEnd);
+    return stop(child, options.stopSignal ?? 'SIGINT');
+  };
+  if (failure === undefined) {
+    child.on('close', reportEnd);
+    return { stop: end };
+  }
   await end();
   throw new Error(`${options.command} ${failure}:\n${output}`);
 }
