@@ -1,8 +1,9 @@
 /** Metrics for Prometheus, on a separate port so that they are never public. */
 
-import { createServer, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Closable } from '../closers.ts';
+import { createServer } from '../node-http.ts';
 import { cannotListen } from '../settings/start-failure.ts';
 import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
 import { createProcessRegistry } from './process-metrics.ts';

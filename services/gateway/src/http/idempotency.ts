@@ -4,13 +4,13 @@
  */
 
 import { createHmac, hash } from 'node:crypto';
-import { IncomingMessage } from 'node:http';
 import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
 import { validationError } from './request-error.ts';

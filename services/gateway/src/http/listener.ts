@@ -3,17 +3,11 @@
  * malformed, too slow or too large.
  */
 
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 import { countUnreadChunks, createCompactRequest, parseInSlices } from './small-chunks.ts';

@@ -1,7 +1,8 @@
 /** Reads bodies that arrive in chunks of any size, at a cost that depends on their bytes. */
 
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { IncomingMessage } from '@datahub/service-kit/node-http';
 
 /** The first chunks of a body, and chunks of this size, are passed on without a copy. */
 const uncopiedChunks = 16;

@@ -1,8 +1,8 @@
 /** Writes BSON as JSON, or single values as plain text, in the same form as the values of the other engines. */
 
 import { isUtf8 } from 'node:buffer';
+import { createRequire } from 'node:module';
 import { HubError } from '@datahub/service-kit/call/error';
-import { Decimal128 } from 'mongodb';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
 import {
   type ByteWriter,
@@ -19,6 +19,8 @@ import {
   writeText,
 } from './primitives.ts';
 
+const require = createRequire(import.meta.url);
+
 /** The deepest nesting of a document. MongoDB's own limit is lower. */
 const depthMax = 250;
 const quote = 0x22;
@@ -28,6 +30,7 @@ const colon = 0x3a;
 export class BsonWriter {
   readonly #numbers: Numbers;
   readonly #elementForm: TextForm;
+  #driver: typeof import('mongodb') | undefined;
   /** The form of the current value. */
   #form: TextForm = 'json';
   #depth = 0;
@@ -120,7 +123,7 @@ export class BsonWriter {
         this.#digits(String(source.readBigInt64LE(at)));
         break;
       case types.decimal:
-        this.#digits(new Decimal128(source.subarray(at, end)).toString());
+        this.#decimal(source.subarray(at, end));
         break;
       case types.binary:
         this.#binary(source, at, end);
@@ -152,6 +155,12 @@ export class BsonWriter {
     const text = Object.is(value, -0) ? '-0' : String(value);
     if (Number.isFinite(value)) writeAscii(this.#out, text);
     else this.#ascii(text);
+  }
+
+  #decimal(bytes: Buffer): void {
+    // The driver is loaded here, because engines without it share this file.
+    this.#driver ??= require('mongodb') as typeof import('mongodb');
+    this.#digits(new this.#driver.Decimal128(bytes).toString());
   }
 
   #digits(text: string): void {

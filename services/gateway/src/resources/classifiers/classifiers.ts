@@ -1,9 +1,9 @@
 /** Classifiers: create, list, rename, delete, train, predict and evaluate. */
 
 import { hash } from 'node:crypto';
-import { IncomingMessage } from 'node:http';
 import { classifierLimits, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
+import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
