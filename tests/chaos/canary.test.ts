@@ -184,9 +184,11 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
       return answer;
     };
     const told: Record<string, string> = {};
-    await Promise.all(
-      Object.entries(sources).map(async ([name, sourceId]) => {
-        const query = 'SELECT CAST(CURRENT_USER AS DECIMAL) + 1 / 0 AS x';
+    const query = 'SELECT CAST(CURRENT_USER AS DECIMAL) + 1 / 0 AS x';
+    // On a busy machine, log-ins to all of them at once can take longer than a source's time limit.
+    const askAll = async (engine: string) => {
+      for (const [name, sourceId] of Object.entries(sources)) {
+        if (!name.startsWith(`${engine} `)) continue;
         const stored = await send('POST', '/v1/queries', { body: { hubId, sourceId, label: 'q', query } });
         const { queryId } = stored.body.config.query;
         const executed = await send('POST', '/v1/queries/execute', { body: { queryId } });
@@ -205,8 +207,9 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
           moreVersions: [],
           connectionSettings: { host: 'x', port: 99_999, user: canary.user },
         });
-      }),
-    );
+      }
+    };
+    await Promise.all(Object.keys(urls).map(askAll));
     executor.close();
     catalog.close();
     const codes = (name: string) =>
@@ -218,7 +221,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     for (const name of ['a wrong password', 'a wrong user'])
       expect(new Set(codes(name))).toEqual(new Set(['SOURCE_AUTH']));
     expect([...hits]).toEqual([]);
-  }, 120_000);
+  }, 600_000);
 
   async function accountIdOf(): Promise<string> {
     const { body } = await api.get(`/v1/sources/${Object.values(sources)[0]}`);

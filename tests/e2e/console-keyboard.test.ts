@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
 import { bothEngines, ended, engineNames, makeKey, openTab } from '../support/browser/console.ts';
 import { keyboardOf } from '../support/browser/keyboard.ts';
 import { database } from '../support/hub.ts';
@@ -11,17 +11,15 @@ const sleep = engine === 'postgres' ? 'SELECT pg_sleep(20)' : 'SELECT SLEEP(20)'
 describe.skipIf(executablePath === undefined)(
   `the console by keyboard alone, on ${engine} (needs Chromium)`,
   () => {
-    let browser: Awaited<ReturnType<typeof openBrowser>>;
     let page: Page;
     let keys: ReturnType<typeof keyboardOf>;
     const unique = Math.random().toString(36).slice(2, 8);
     const title = (words: string) => page.locator('h1', { hasText: words }).waitFor();
     beforeAll(async () => {
-      browser = await openBrowser();
-      ({ page } = await openTab(browser, { viewport: { width: 1280, height: 900 } }));
+      ({ page } = await openTab(await sharedBrowser(), { viewport: { width: 1280, height: 900 } }));
       keys = keyboardOf(page);
     });
-    afterAll(() => browser?.close());
+    afterAll(() => page?.context().close());
 
     it('signs in, and leads from a new hub over a source to a query', async () => {
       const { press, type, use, write, tabTo } = keys;

@@ -1,6 +1,6 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { executablePath, openBrowser } from '../support/browser/chromium.ts';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
 import { ended, makeKey, openTab, signIn } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
 import { api } from '../support/hub.ts';
@@ -19,16 +19,14 @@ const outOfReach = `(() => {
 })()`;
 
 describe.skipIf(executablePath === undefined)('the console on a phone (needs Chromium)', () => {
-  let browser: Browser;
   let page: Page;
   let hubId = '';
   beforeAll(async () => {
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'narrow' })));
-    browser = await openBrowser();
     const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
-    ({ page } = await openTab(browser, phone));
+    ({ page } = await openTab(await sharedBrowser(), phone));
   });
-  afterAll(() => browser?.close());
+  afterAll(() => page?.context().close());
 
   it('has every view in 390 px, and all controls in reach', async () => {
     const ids = await prepareViews(hubId);

@@ -17,3 +17,11 @@ export const openBrowser = (): Promise<Browser> =>
     // A person has scrollbars, and they take space.
     ignoreDefaultArgs: ['--hide-scrollbars'],
   });
+
+let shared: Browser | undefined;
+
+/** The browser that the test files of this process share. It ends with the process. */
+export async function sharedBrowser(): Promise<Browser> {
+  if (shared?.isConnected() !== true) shared = await openBrowser();
+  return shared;
+}

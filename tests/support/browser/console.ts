@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vitest';
 import { api, database, engines } from '../hub.ts';
-import { openBrowser } from './chromium.ts';
+import { sharedBrowser } from './chromium.ts';
 import { type Diary, keepDiary } from './diary.ts';
 
 /** PostgreSQL, and MariaDB or MySQL, as far as there are servers. What the console does on these two differs. */
@@ -117,9 +117,8 @@ export function useFreshTabs() {
   const shared = { browser: undefined as unknown as Browser, page: undefined as unknown as Page };
   let tab: Tab;
   beforeAll(async () => {
-    shared.browser = await openBrowser();
+    shared.browser = await sharedBrowser();
   });
-  afterAll(() => shared.browser?.close());
   beforeEach(async () => {
     tab = await openTab(shared.browser);
     shared.page = tab.page;
@@ -147,17 +146,16 @@ const keepKey = (key: string) => {
  */
 export function useConsole() {
   const shared = { hubId: '', key: '', page: undefined as unknown as Page };
-  let browser: Browser;
   let context: BrowserContext;
   let tab: Tab;
   beforeAll(async () => {
     shared.hubId = (await api.ok(api.post('/v1/hubs', { label: 'console' }))).hubId;
     shared.key = await makeKey(['*'], {});
-    browser = await openBrowser();
+    const browser = await sharedBrowser();
     context = await browser.newContext({ colorScheme: 'light', viewport: { width: 1280, height: 900 } });
     await context.addInitScript(keepKey, shared.key);
   });
-  afterAll(() => browser?.close());
+  afterAll(() => context?.close());
   beforeEach(async () => {
     tab = watch(await context.newPage());
     shared.page = tab.page;
