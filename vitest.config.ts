@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { compileCache } from './packages/service-kit/compile-cache.mjs';
 import { SlowestFirst, workers } from './tests/support/schedule.ts';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
@@ -7,7 +7,7 @@ const exclude = ['**/node_modules/**'];
 const withTools = ['chart', 'openapi', 'workflows'].map((name) => `tests/architecture/${name}.test.ts`);
 
 // A start of the hub takes half the time if its code is compiled, as it is for `npm start`.
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('.cache/compile', import.meta.url));
+process.env.NODE_COMPILE_CACHE ??= compileCache;
 
 /**
  * What a run is for: `quick` is `npm test`, each behaviour once; `added` is what `npm run test:all` runs besides. Without

@@ -1,17 +1,14 @@
 /**
  * Starts a program of the hub with V8's flags: `node packages/service-kit/launch.mjs PROGRAM [ARGUMENT…]`. The program
  * replaces this process where the system allows it (not on Windows), so it keeps the process id and receives every signal.
- *
- * The compile cache keeps stripped and compiled code between starts. It is off in production: images are read-only.
  */
 
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { compileCache } from './compile-cache.mjs';
 import { v8Flags } from './v8-flags.mjs';
 
 const env = { ...process.env };
-if (env.NODE_ENV !== 'production')
-  env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../../.cache/compile', import.meta.url));
+if (compileCache !== undefined) env.NODE_COMPILE_CACHE ??= compileCache;
 const args = [...v8Flags, ...process.argv.slice(2)];
 if (process.platform === 'win32' || process.execve === undefined) {
   const child = spawn(process.execPath, args, { env, stdio: 'inherit' });

@@ -1,8 +1,10 @@
-/** Finds the hub of the data directory, and runs the operator's requests over its socket or in its store. */
+/**
+ * Finds the hub of the data directory, and runs the operator's requests over its socket or in its store. Every command
+ * loads this file, and few need the catalog, so that is loaded in the functions that use it.
+ */
 
-import { type CatalogConfig, readCatalogConfig } from '@datahub/catalog/config';
-import { type OperatorRequest, operate } from '@datahub/catalog/rpc/operator';
-import { openCatalogStore } from '@datahub/catalog/store';
+import type { CatalogConfig } from '@datahub/catalog/config';
+import type { OperatorRequest } from '@datahub/catalog/rpc/operator';
 import type { Environment } from '@datahub/cli/access';
 import { findAccess, type Known } from '@datahub/cli/access';
 import { CommandError } from '@datahub/cli/failure';
@@ -28,6 +30,7 @@ export interface LocatedHub {
 
 export async function locateHub(env: Environment): Promise<LocatedHub> {
   const dataDir = dataDirOf(env);
+  const { readCatalogConfig } = await import('@datahub/catalog/config');
   const config = readSettings(env, readCatalogConfig);
   const { url, key, keyPlace = '' } = await findAccess(env, findLocalHub);
   const { keyInShell } = await findKey(env, dataDir);
@@ -60,6 +63,8 @@ export async function runLocally(
 }
 
 async function runInStore(request: OperatorRequest, config: CatalogConfig): Promise<unknown> {
+  const { openCatalogStore } = await import('@datahub/catalog/store');
+  const { operate } = await import('@datahub/catalog/rpc/operator');
   const store = await openCatalogStore(config.storeUrl);
   try {
     const { namespace } = config;

@@ -1,0 +1,1 @@
+export const compileCache: string | undefined;
