@@ -40,7 +40,7 @@ describe('deploy/Dockerfile', () => {
     expect(scripts.start).toBe(`exec ${stageOf('hub')?.entrypoint.join(' ')}`);
     expect(stageOf('hub')?.env).toMatchObject({ DATAHUB_DATA_DIR: '/data', DATAHUB_DEMO: '0' });
     expect(text).toMatch(/^VOLUME \/data$/m);
-    expect(stageOf('hub')?.healthCheck).toEqual(['node', 'packages/hub/src/health-check.ts']);
+    expect(stageOf('hub')?.healthCheck).toEqual(['node', 'packages/hub/health-check.mjs']);
     expect(services.filter((service) => stageOf(service)?.healthCheck.length !== 0)).toEqual([]);
   });
 

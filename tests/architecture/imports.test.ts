@@ -72,7 +72,7 @@ describe('imports', () => {
 
   it('of the environment happen in settings alone', () => {
     const readers = production.filter((path) => /process\.env/.test(tree.get(path)?.text ?? ''));
-    const programs = ['cli', 'distributed', 'health-check', 'workers/owner', 'workers/worker'].map(
+    const programs = ['cli', 'distributed', 'workers/owner', 'workers/worker'].map(
       (name) => `packages/hub/src/${name}.ts`,
     );
     expect(readers.filter((path) => !path.endsWith('/main.ts') && !programs.includes(path))).toEqual([]);

@@ -19,7 +19,7 @@ const fileOf = (name: string) => tree.get(name.split('#')[0] ?? '');
 const programs = [
   ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
   'packages/cli/src/main.ts',
-  ...['main', 'cli', 'distributed', 'demo-database', 'health-check', 'workers/owner', 'workers/worker'].map(
+  ...['main', 'cli', 'distributed', 'demo-database', 'workers/owner', 'workers/worker'].map(
     (name) => `packages/hub/src/${name}.ts`,
   ),
 ];

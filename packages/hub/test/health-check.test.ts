@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const program = fileURLToPath(new URL('../health-check.mjs', import.meta.url));
+
+async function exitCode(port: number): Promise<number> {
+  const child = spawn(process.execPath, [program], { env: { PORT: String(port) }, stdio: 'inherit' });
+  return (await once(child, 'exit'))[0];
+}
+
+async function exitCodeWith(answer: RequestListener): Promise<number> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const code = await exitCode((server.address() as AddressInfo).port);
+  server.close().closeAllConnections();
+  return code;
+}
+
+it('says that the hub is ready, and that it is not, does not answer, or is not there', async () => {
+  const status = (code: number): RequestListener => {
+    return ({ url }, response) => response.writeHead(url === '/readyz' ? code : 404).end();
+  };
+  const codes = [status(200), status(503), () => {}].map(exitCodeWith);
+  expect(await Promise.all([...codes, exitCode(1)])).toEqual([0, 1, 1, 1]);
+});
