@@ -1,6 +1,6 @@
 /** Starts staged services as a user that owns no files, makes calls that the gateway, the catalog and ml answer, and finds the files they wrote. */
 
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -237,7 +237,7 @@ async function stop(child: ChildProcess): Promise<void> {
 
 /** The user id owns no other files on this machine, so every file it owns was written by the services. */
 function strayFiles(data: string): string[] {
-  // Other programs may delete files during the search.
+  // Other programs may delete directories during the search, which then exits with 1.
   const args = [
     '/',
     '-ignore_readdir_race',
@@ -250,8 +250,9 @@ function strayFiles(data: string): string[] {
     String(unknownUserId),
     '-print',
   ];
-  const found = execFileSync('find', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-  return found.split('\n').filter((path) => path !== '' && !path.startsWith(data));
+  const { stdout, error } = spawnSync('find', args, { encoding: 'utf8' });
+  if (error !== undefined) throw error;
+  return stdout.split('\n').filter((path) => path !== '' && !path.startsWith(data));
 }
 
 async function freePort(): Promise<number> {

@@ -63,7 +63,7 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
         DATAHUB_API_KEY: key,
         DATAHUB_EDGE: 'none',
         DATAHUB_LOG_LEVEL: 'fatal',
-        DATAHUB_REQUEST_TIMEOUT_MS: '10000',
+        DATAHUB_REQUEST_TIMEOUT_MS: '20000',
       },
       'ignore',
     );

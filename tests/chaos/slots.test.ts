@@ -94,7 +94,7 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
     const connectionSettings = { ...accessOf(url), database, pool: { max: poolMax } };
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
     const { sourceId } = await api.ok(api.post('/v1/sources', source));
-    const query = { hubId, sourceId, label: 'q', query: 'SELECT pg_sleep(0.02)' };
+    const query = { hubId, sourceId, label: 'q', query: 'SELECT pg_sleep(0.1)' };
     queryId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
     sessions = await watchSessions(url, database);
     running = Promise.all(Array.from({ length: callers }, call));
