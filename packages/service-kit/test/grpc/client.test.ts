@@ -69,13 +69,17 @@ it('does not tell callers of a gateway with another service token that they show
 });
 
 it('tells a call whose answer was lost from one that never went out', async () => {
-  const calls = await serve(() => new Promise(() => {}));
+  const arrived = Promise.withResolvers<void>();
+  const calls = await serve(() => {
+    arrived.resolve();
+    return new Promise(() => {});
+  });
   const ask = () =>
     calls
       .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 60_000 }))
       .catch((err) => err);
   const lost = ask();
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await arrived.promise;
   await server?.close(0);
   expect(await lost).toMatchObject({ code: 'UNAVAILABLE', lost: true });
   const unsent = await ask();
