@@ -1,6 +1,6 @@
 /**
  * Tests the images without a container engine: runs the steps of deploy/Dockerfile into directories, starts the four
- * services, and then the hub in one process, from them as a user that owns no files, and makes calls. The executor has no
+ * services as the image's user, and then the hub in one process as another, from them, and makes calls. Neither owns files. The executor has no
  * database here, so only its health is tested.
  *
  *     node deploy/stage-image.ts
@@ -38,6 +38,7 @@ export async function stageImages(out: string): Promise<StagedImage[]> {
         entrypoint: stage.entrypoint,
         healthCheck: stage.healthCheck,
         env: stage.env,
+        userId: Number.parseInt(stage.user, 10),
         packages: await countPackages(dir),
       };
     }),
@@ -52,16 +53,20 @@ async function buildStage(stage: Stage, out: string, kept: (path: string) => boo
   await cp(parent, dir, { recursive: true, verbatimSymlinks: true }).catch((err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw err;
   });
-  for (const step of stage.steps) await runStep(step, { dir, out, kept });
+  for (const step of stage.steps) await runStep(step, { dir, out, kept, env: stage.env });
 }
 
 async function runStep(
   step: Step,
-  { dir, out, kept }: { dir: string; out: string; kept: (path: string) => boolean },
+  { dir, out, kept, env }: { dir: string; out: string; kept: (path: string) => boolean; env: Stage['env'] },
 ): Promise<void> {
   if (step.kind === 'run') {
     const [command = '', ...args] = step.command;
-    execFileSync(command, args, { cwd: dir, stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync(command === 'node' ? process.execPath : command, args, {
+      cwd: dir,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     return;
   }
   // Outside of /app there is only the empty directory for the volume.

@@ -1,4 +1,4 @@
-/** Starts staged services as a user that owns no files, makes calls that the gateway, the catalog and ml answer, and finds the files they wrote. */
+/** Starts staged services as users that own no files, makes calls that the gateway, the catalog and ml answer, and finds the files they wrote. */
 
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -21,6 +21,8 @@ export interface StagedImage {
   entrypoint: string[];
   healthCheck: string[];
   env: Record<string, string>;
+  /** The user that containers run as. */
+  userId: number;
   /** How many third-party packages it contains, nested ones included. */
   packages: number;
 }
@@ -29,19 +31,20 @@ export async function tryServices(images: StagedImage[], log: (line: string) => 
   const data = await mkdtemp(join(tmpdir(), 'data-hub-data-'));
   const children: ChildProcess[] = [];
   try {
-    await chown(data, unknownUserId, unknownUserId);
+    const { userId } = imageOf(images, 'gateway');
+    await chown(data, userId, userId);
     const settings = await settingsOf(data);
     await refuseWithoutSecrets(images, log);
     for (const name of ['catalog', 'ml', 'executor', 'gateway']) {
       const image = imageOf(images, name);
       await mkdir(join(data, name));
-      await chown(join(data, name), unknownUserId, unknownUserId);
+      await chown(join(data, name), userId, userId);
       children.push(start(image, { ...settings.common, ...settings.own[name] }));
     }
     await callThrough(settings, log);
     await makeAccount(imageOf(images, 'catalog'), settings, log);
     for (const child of children.toReversed()) await stop(child);
-    const stray = strayFiles(data);
+    const stray = strayFiles(data, userId);
     if (stray.length > 0)
       throw new Error(`The services wrote outside of the data directory: ${stray.join(', ')}.`);
     log('nothing was written outside of the data directory');
@@ -51,8 +54,9 @@ export async function tryServices(images: StagedImage[], log: (line: string) => 
   }
 }
 
-/** Starts the hub as its image does, over a data directory that stands for the volume. */
-export async function tryHub(image: StagedImage, log: (line: string) => void): Promise<void> {
+/** Starts the hub as its image does, but as an unknown user, over a data directory that stands for the volume. */
+export async function tryHub(built: StagedImage, log: (line: string) => void): Promise<void> {
+  const image = { ...built, userId: unknownUserId };
   const data = await mkdtemp(join(tmpdir(), 'data-hub-volume-'));
   const port = await freePort();
   const own = { HOST: '127.0.0.1', PORT: String(port), DATAHUB_METRICS_PORT: '0', DATAHUB_DATA_DIR: data };
@@ -67,7 +71,7 @@ export async function tryHub(image: StagedImage, log: (line: string) => void): P
     await callThrough({ gatewayUrl, apiKey }, log);
     if ((await checkHealth(image, own)) !== 0) throw new Error('The health check failed.');
     await stop(hub);
-    const stray = strayFiles(data);
+    const stray = strayFiles(data, unknownUserId);
     if (stray.length > 0) throw new Error(`The hub wrote outside of its volume: ${stray.join(', ')}.`);
     log('the hub in one process answers, is healthy, and wrote to its volume only');
   } finally {
@@ -143,15 +147,15 @@ function start(image: StagedImage, env: Record<string, string>, stderr: 'inherit
   return spawn(process.execPath, args, {
     cwd: image.dir,
     env: { ...image.env, ...env },
-    uid: unknownUserId,
-    gid: unknownUserId,
+    uid: image.userId,
+    gid: image.userId,
     stdio: ['ignore', 'ignore', stderr],
   });
 }
 
 async function refuseWithoutSecrets(images: StagedImage[], log: (line: string) => void): Promise<void> {
   for (const image of images) {
-    const child = start(image, {}, 'pipe');
+    const child = start(image, { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }, 'pipe');
     let text = '';
     child.stderr?.on('data', (chunk) => {
       text += String(chunk);
@@ -160,7 +164,9 @@ async function refuseWithoutSecrets(images: StagedImage[], log: (line: string) =
     if (child.exitCode !== 1 || !text.includes('DATAHUB_SERVICE_TOKEN')) {
       throw new Error(`${image.service} without its secrets exited with ${child.exitCode}: ${text}`);
     }
-    log(`${image.service} refuses to start without its secrets`);
+    if (!/main\.ts was accepted/.test(text))
+      throw new Error(`${image.service} compiles its code at each start: ${text}`);
+    log(`${image.service} refuses to start without its secrets, and its code is compiled`);
   }
 }
 
@@ -202,8 +208,8 @@ async function makeAccount(
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: catalog.dir,
     env: { ...catalog.env, ...common, ...own.catalog, DATAHUB_URL: gatewayUrl },
-    uid: unknownUserId,
-    gid: unknownUserId,
+    uid: catalog.userId,
+    gid: catalog.userId,
   });
   const { key } = JSON.parse(stdout);
   const answer = await fetch(`${gatewayUrl}/v1/hubs`, { headers: { 'x-service-api-key': key } });
@@ -236,7 +242,7 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** The user id owns no other files on this machine, so every file it owns was written by the services. */
-function strayFiles(data: string): string[] {
+function strayFiles(data: string, userId: number): string[] {
   // Other programs may delete directories during the search, which then exits with 1.
   const args = [
     '/',
@@ -247,7 +253,7 @@ function strayFiles(data: string): string[] {
     '-prune',
     '-o',
     '-uid',
-    String(unknownUserId),
+    String(userId),
     '-print',
   ];
   const { stdout, error } = spawnSync('find', args, { encoding: 'utf8' });

@@ -1,1 +1,1 @@
-export const compileCache: string | undefined;
+export const compileCache: string;

@@ -7,8 +7,7 @@ import { spawn } from 'node:child_process';
 import { compileCache } from './compile-cache.mjs';
 import { v8Flags } from './v8-flags.mjs';
 
-const env = { ...process.env };
-if (compileCache !== undefined) env.NODE_COMPILE_CACHE ??= compileCache;
+const env = { NODE_COMPILE_CACHE: compileCache, ...process.env };
 const args = [...v8Flags, ...process.argv.slice(2)];
 if (process.platform === 'win32' || process.execve === undefined) {
   const child = spawn(process.execPath, args, { env, stdio: 'inherit' });

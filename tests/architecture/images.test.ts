@@ -61,6 +61,13 @@ describe('deploy/Dockerfile', () => {
     expect(command).toContain(`--workspace ${target === 'hub' ? 'packages' : 'services'}/${target}`);
   });
 
+  it.each(targets)('compiles the code of %s for the user and the program of its containers', (target) => {
+    const { steps = [], user, entrypoint } = stageOf(target) ?? {};
+    const step = steps.findLast(({ kind }) => kind === 'run');
+    const [userId, program] = step?.kind === 'run' ? step.command.slice(-2) : [];
+    expect([`${userId}:${userId}`, program]).toEqual([user, entrypoint?.at(-1)]);
+  });
+
   it('contains only instructions that deploy/stage-image.ts can run', () => {
     expect(() => parseDockerfile('FROM a\nADD b c')).toThrow('ADD is not supported');
   });

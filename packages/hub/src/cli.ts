@@ -4,5 +4,5 @@ import { enableCompileCache } from 'node:module';
 import { compileCache } from '../../service-kit/compile-cache.mjs';
 
 // Only what is loaded after this is cached: a command then takes a third of the CPU.
-if (compileCache !== undefined) enableCompileCache(compileCache);
+enableCompileCache(compileCache);
 await import('./command-line.ts');
