@@ -31,6 +31,9 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     DATAHUB_API_KEY: key,
     DATAHUB_LOG_LEVEL: 'fatal',
     DATAHUB_EDGE: 'none',
+    // A busy machine may need longer than the defaults to reach a database.
+    DATAHUB_CONNECT_TIMEOUT_MS: '50000',
+    DATAHUB_POOL_WAIT_MS: '60000',
   });
   const apiOf = ({ port }: { port: number }) => createApi({ url: `http://127.0.0.1:${port}`, key });
 
@@ -108,14 +111,16 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
 
     const second = await openHub(env());
     const told: Record<string, unknown> = {};
+    const reasons: string[] = [];
     for (const [name, { queryId, sourceId }] of made) {
       const executed = await apiOf(second).post('/v1/queries/execute', { queryId });
       const tested = await apiOf(second).post(`/v1/sources/${sourceId}/test`);
       told[name] = [executed.status, executed.body.code, executed.body.stage, tested.status];
+      reasons.push(`${name}: ${executed.body.message ?? 'executed'} ${tested.body.message ?? 'reached'}`);
     }
     await second.close();
     const refused = [503, 'UNAVAILABLE', 'connect', 503];
-    expect(told).toEqual({
+    expect(told, reasons.join('\n')).toEqual({
       ...Object.fromEntries(Object.keys(tampers).map((name) => [name, refused])),
       'another label': [200, undefined, undefined, 200],
     });
