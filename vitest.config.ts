@@ -17,13 +17,11 @@ const extent = process.env.TEST_EXTENT;
 
 /**
  * The deadlines end tests that hang. No test may depend on the machine's speed, so they are far above what any of them
- * takes. CI machines are shared: there, and only there, a test has a second try until three whole runs without one
- * have passed.
+ * takes, and no test has a second try.
  */
 const limits = {
   testTimeout: 180_000,
   hookTimeout: 180_000,
-  retry: process.env.CI ? 1 : 0,
   expect: { poll: { timeout: 60_000 } },
 };
 
