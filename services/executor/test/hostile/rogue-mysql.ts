@@ -46,6 +46,15 @@ export const switchTo = (sequence: number, plugin: string) =>
 const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
 const column = (type: number) =>
   packet(2, ...['def', '', '', '', 'c', 'c'].map(text), [12, 45, 0, 255, 0, 0, 0, type, 0, 0, 0, 0, 0]);
+/** The response to a statement with a row of one integer. */
+export const oneRow = (value: number) =>
+  Buffer.concat([
+    packet(1, [1]),
+    column(3),
+    eof,
+    packet(4, [0, 0], int32(value)),
+    packet(5, [0xfe, 0, 0, 3, 0]),
+  ]);
 
 type Step = (socket: Socket) => void;
 

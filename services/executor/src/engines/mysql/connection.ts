@@ -59,6 +59,8 @@ export class MysqlConnection implements Connection {
     return true;
   };
   readonly #cancellation = new Cancellation();
+  /** Of the running statement. */
+  #isRead = false;
 
   constructor(session: MysqlSession) {
     this.#session = session;
@@ -68,7 +70,8 @@ export class MysqlConnection implements Connection {
     this.#controls = new Controls(session.isMariadb);
     this.#host = {
       hasExtended: session.hasExtended,
-      discarding: () => this.#cancellation.dropsRows(),
+      // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
+      discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
     };
@@ -104,6 +107,7 @@ export class MysqlConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancellation.reset();
+    this.#isRead = statement.kind === 'read';
     const key = keyOf(statement, this.#session.isMariadb);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
@@ -124,10 +128,9 @@ export class MysqlConnection implements Connection {
       const outcome = await (inOpenTransaction
         ? this.#runInTransaction(prepared, statement, run)
         : this.#execute(prepared, statement, run));
+      if (this.#cancellation.isAsked && this.#isRead) throw stoppedError();
       const left = this.#cancellation.rowsLeft(statement.kind);
       if (left !== undefined) throw left;
-      // MySQL reports success for a SLEEP() that was killed.
-      if (this.#cancellation.isAsked && statement.kind === 'read') throw stoppedError();
       return outcome;
     } catch (err) {
       if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);

@@ -5,7 +5,7 @@ import { connectMysql } from '../../../src/engines/mysql/connect.ts';
 import type { MysqlConnection } from '../../../src/engines/mysql/connection.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
-import { answerCommand, ok, perform } from '../../hostile/rogue-mysql.ts';
+import { answerCommand, ok, oneRow, perform } from '../../hostile/rogue-mysql.ts';
 
 /** A server whose statements never end and which answers a KILL when the test asks it to. */
 describe('cancelling at a server that is slow to cancel', () => {
@@ -14,12 +14,13 @@ describe('cancelling at a server that is slow to cancel', () => {
   let connection: MysqlConnection;
   let connect: () => Promise<MysqlConnection>;
   let outcome: Promise<{ code: string }>;
+  const executed = vi.fn<(socket: Socket) => void>();
   const answer = () => kills.at(-1)?.socket.write(ok(1));
   const killed = () => kills.map(({ text }) => text);
 
   beforeEach(async () => {
     kills = [];
-    const executed = vi.fn();
+    executed.mockReset();
     const play = perform({
       execute: executed,
       command: (socket, text) => {
@@ -72,6 +73,29 @@ describe('cancelling at a server that is slow to cancel', () => {
     answer();
     await cancelled;
     await vi.waitFor(() => expect(server.connections()).toBe(0), 60_000);
+  });
+
+  test('a row that comes before the answer to the KILL, as of a killed SLEEP(), does not reach the caller', async () => {
+    const other = await connect();
+    const sink = {
+      ...{ takesDocuments: false, takesBinary: false, truncated: false, full: false, onDrain: () => {} },
+      ...{ begin: vi.fn(), row: vi.fn(), document: vi.fn() },
+    };
+    const statement = { key: 'k', text: 'SELECT hanging', params: [], kind: 'read' as const };
+    const run = other.run(statement, sink, { statementTimeoutMs: 60_000 });
+    await vi.waitFor(() => expect(executed).toHaveBeenCalledTimes(2), 60_000);
+    const cancelled = other.cancel(AbortSignal.timeout(60_000));
+    await vi.waitFor(() => expect(kills).toHaveLength(1), 60_000);
+    // The row, and what ROLLBACK and the clean-up of the session are answered with.
+    executed.mock.lastCall?.[0].write(Buffer.concat([oneRow(1), ok(1), ok(1)]));
+    await expect(run).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(sink.begin).toHaveBeenCalledOnce();
+    expect(sink.row).not.toHaveBeenCalled();
+    answer();
+    await cancelled;
+    other.close();
+    connection.close();
+    await outcome;
   });
 
   test('statements of one source are cancelled from one session', async () => {
