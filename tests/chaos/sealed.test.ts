@@ -31,9 +31,6 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     DATAHUB_API_KEY: key,
     DATAHUB_LOG_LEVEL: 'fatal',
     DATAHUB_EDGE: 'none',
-    // A busy machine may need longer than the defaults to reach a database.
-    DATAHUB_CONNECT_TIMEOUT_MS: '50000',
-    DATAHUB_POOL_WAIT_MS: '60000',
   });
   const apiOf = ({ port }: { port: number }) => createApi({ url: `http://127.0.0.1:${port}`, key });
 

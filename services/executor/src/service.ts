@@ -84,7 +84,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const dialFor = createDialFor(config, deps);
   const answers = new ResponseStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
-  const connect = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
+  const { connect, logins } = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
   const open = createOpen(connect, () => events);
   const pools = openPools(config, book, open);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
@@ -141,7 +141,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       // Closing the pools ends a description that is under way.
-      await Promise.all([drift?.close(), pools.close(graceMs)]);
+      await logins.stop(() => Promise.all([drift?.close(), pools.close(graceMs)]));
       // The executor says that it leaves, so that others have its slots at once.
       await Promise.all([lease.close(), watch.close()]);
       book.close();
@@ -203,7 +203,7 @@ function startDrift(
 
 /** Opens the connections of pools, and reports each attempt. */
 function createOpen(
-  connect: ReturnType<typeof createConnect>,
+  connect: ReturnType<typeof createConnect>['connect'],
   events: () => ExecutorEvents,
 ): (source: SourceDefinition, signal: AbortSignal) => Promise<Connection> {
   return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
@@ -261,7 +261,7 @@ function createConnect(
   const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
   const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
-  return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
+  const connect = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
     factsOf.set(source, facts);
     const { accountId } = source;
@@ -293,4 +293,5 @@ function createConnect(
       throw err;
     }
   };
+  return { connect, logins };
 }

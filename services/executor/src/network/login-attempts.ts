@@ -39,6 +39,9 @@ export class LoginAttempts {
   readonly #proven = new Set<string>();
   /** The attempts in progress by address. */
   readonly #running = new Map<string, Set<Promise<void>>>();
+  /** Settle when the attempts that have begun have ended. */
+  readonly #begun = new Set<Promise<void>>();
+  #isStopping = false;
 
   constructor(deps: LoginAttemptsDeps) {
     this.#deps = deps;
@@ -47,7 +50,25 @@ export class LoginAttempts {
 
   /** Starts one attempt to open a connection. */
   begin(source: Source, user: string): LoginAttempt {
-    return new LoginAttempt(this, source, user);
+    const attempt = new LoginAttempt(this, source, user);
+    this.#begun.add(attempt.ended);
+    void attempt.ended.then(() => this.#begun.delete(attempt.ended));
+    return attempt;
+  }
+
+  /** True once `stop` was called: attempts that are cut short then do not count, because the users did not cut them. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /**
+   * Calls `cut`, which cuts the attempts short because the process ends. Resolves when the catalog knows how they ended:
+   * that takes as long as its calls may take.
+   */
+  async stop(cut: () => Promise<unknown>): Promise<void> {
+    this.#isStopping = true;
+    await cut();
+    await Promise.all(this.#begun);
   }
 
   isProven(source: Source, { login }: LoginTarget): boolean {
@@ -132,6 +153,7 @@ export class LoginAttempt {
   readonly #granted = new Map<string, { target: LoginTarget; minute: number; counter?: LoginCounter }>();
   readonly #reached = new Map<string, LoginTarget>();
   readonly #ended = Promise.withResolvers<void>();
+  readonly ended = this.#ended.promise;
   #hasEnded = false;
 
   constructor(all: LoginAttempts, source: Source, user: string) {
@@ -167,8 +189,8 @@ export class LoginAttempt {
     const code = err instanceof HubError ? err.code : undefined;
     const isAccepted = err === undefined;
     // TLS fails before a password is sent.
-    const counts = ({ login }: LoginTarget) =>
-      !isAccepted && code !== 'SOURCE_TLS' && this.#reached.has(login);
+    const isExempt = isAccepted || code === 'SOURCE_TLS' || (code !== 'SOURCE_AUTH' && this.#all.isStopping);
+    const counts = ({ login }: LoginTarget) => !isExempt && this.#reached.has(login);
     try {
       for (const { target, minute, counter } of this.#granted.values()) {
         if (counter === undefined) continue;
@@ -206,7 +228,7 @@ export class LoginAttempt {
       this.#granted.set(target.login, { target, minute, counter });
       counted.push(target);
     }
-    if (!this.#hasEnded) this.#all.track(this.#source, counted, this.#ended.promise);
+    if (!this.#hasEnded) this.#all.track(this.#source, counted, this.ended);
     return { retryAfterMs, isWaiting: grants.includes(LoginGrant.LOGIN_GRANT_WAIT) };
   }
 

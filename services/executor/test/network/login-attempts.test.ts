@@ -56,6 +56,27 @@ it('counts an attempt that ended without an answer, since a wrong password may b
   expect(await attempt(all, {})).toMatchObject({ code: 'SOURCE_AUTH' });
 });
 
+it('does not count an attempt that the end of the process cuts short, but a wrong password', async () => {
+  const all = create();
+  await all.stop(async () => {});
+  const err = new HubError('UNAVAILABLE', 'The hub is stopping.');
+  for (let i = 0; i < 5; i++) expect(await attempt(all, { err })).toBeUndefined();
+  for (let i = 0; i < 5; i++) expect(await attempt(all, { err: wrong })).toBeUndefined();
+  expect(await attempt(all, {})).toMatchObject({ code: 'SOURCE_AUTH' });
+});
+
+it('has stopped when all attempts have ended', async () => {
+  const all = create();
+  const one = all.begin(sourceOf('s'), 'u');
+  const order: string[] = [];
+  const stopped = all.stop(async () => void order.push('cut')).then(() => order.push('stopped'));
+  await one.admit([at('192.0.2.1')], 5432, signal);
+  order.push('admitted');
+  await one.end();
+  await stopped;
+  expect(order).toEqual(['cut', 'admitted', 'stopped']);
+});
+
 it('does not count attempts that succeeded, that reached no server, or that failed before the password', async () => {
   const all = create();
   const unreachable = new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.');
