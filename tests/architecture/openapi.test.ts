@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import { canFuzz, fuzz } from '../../tools/schemathesis.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const isInstalled = canFuzz();
 if (!isInstalled) {
@@ -22,12 +23,8 @@ describe.skipIf(!isInstalled)('the OpenAPI document', () => {
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-fuzz-'));
     hub = await openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
+      ...hubSettings(dir, key),
       DATAHUB_DEMO: '0',
-      DATAHUB_LOG_LEVEL: 'fatal',
       DATAHUB_RATE_PER_MINUTE: '0',
       DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '1000000',
     });

@@ -15,6 +15,7 @@ import {
   privates,
 } from '../../services/executor/test/cases/addresses.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const key = `test-key-${randomBytes(24).toString('hex')}`;
 
@@ -42,11 +43,7 @@ describe('addresses that sources may not be at', () => {
   const open = async (env: Record<string, string>) => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-addresses-'));
     hub = await openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, key),
       ...env,
     });
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });

@@ -13,6 +13,7 @@ import { type Balancer, startBalancer } from '../support/balancer.ts';
 import { accessOf } from '../support/databases.ts';
 import { createRandom } from '../support/random.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { POSTGRES_URL } = process.env;
 const gatewayCount = scaled(2, 5);
@@ -43,10 +44,7 @@ describe.skipIf(!POSTGRES_URL)('agents behind a balancer (needs POSTGRES_URL)', 
     await db.connect();
     await db.query(`CREATE SCHEMA ${schema}`);
     await db.query(`CREATE TABLE ${schema}.notes (id int PRIMARY KEY, tenant text NOT NULL, body text)`);
-    const env = {
-      ...{ PORT: '0', DATAHUB_METRICS_PORT: '0', DATAHUB_DATA_DIR: dir, DATAHUB_API_KEY: adminKey },
-      ...{ DATAHUB_DEMO: '0', DATAHUB_LOG_LEVEL: 'fatal' },
-    };
+    const env = { ...hubSettings(dir, adminKey), DATAHUB_DEMO: '0' };
     hub = await startDistributed(env, 'inherit', { gateway: gatewayCount });
     balancer = await startBalancer(hub.gateways.map(({ port }) => port));
     url = `http://127.0.0.1:${balancer.port}`;

@@ -10,6 +10,7 @@ import { openHub } from '../../packages/hub/src/compose.ts';
 import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { inherited } from '../support/inherited.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
 
@@ -17,13 +18,9 @@ describe('a backup', () => {
   let dir: string;
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const env = (dataDir = join(dir, 'data')) => ({
-    PORT: '0',
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_DATA_DIR: dataDir,
-    DATAHUB_API_KEY: key,
+    ...hubSettings(dataDir, key),
     DATAHUB_EDGE: 'none',
     DATAHUB_DEMO: '0',
-    DATAHUB_LOG_LEVEL: 'fatal',
   });
 
   beforeEach(async () => {

@@ -8,6 +8,7 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 import { read } from '../support/streaming.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 import { type FaultyNetwork, startNetwork } from './support/network.ts';
@@ -39,11 +40,7 @@ describe.skipIf(POSTGRES_URL === undefined)('a long answer (needs POSTGRES_URL)'
     watcher = await watch('postgres', access);
     hub = await startDistributed(
       {
-        PORT: '0',
-        DATAHUB_METRICS_PORT: '0',
-        DATAHUB_DATA_DIR: dir,
-        DATAHUB_API_KEY: key,
-        DATAHUB_LOG_LEVEL: 'fatal',
+        ...hubSettings(dir, key),
         DATAHUB_STALL_TIMEOUT_MS: String(stallMs),
         // Long enough that only the bounds of this test decide, also on a busy machine.
         DATAHUB_POOL_WAIT_MS: '60000',

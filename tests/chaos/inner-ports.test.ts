@@ -13,6 +13,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
+import { hubSettings } from '../support/spawned.ts';
 import {
   examples,
   type Ids,
@@ -141,11 +142,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-inner-'));
     hub = await startDistributed({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: `test-key-${randomBytes(24).toString('hex')}`,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, `test-key-${randomBytes(24).toString('hex')}`),
       DATAHUB_EDGE: 'none',
       DATAHUB_SERVICE_TOKEN: serviceToken,
     });

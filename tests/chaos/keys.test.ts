@@ -16,6 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-';
 const characters = (count: number) =>
@@ -53,11 +54,7 @@ describe('keys, guessed', () => {
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-keys-'));
     hub = await openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: givenKey,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, givenKey),
       DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '1000000',
     });
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key: givenKey });

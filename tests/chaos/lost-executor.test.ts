@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { hubSettings } from '../support/spawned.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 import { type FaultyNetwork, startNetwork } from './support/network.ts';
 
@@ -57,12 +58,8 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
     const key = `test-key-${randomBytes(24).toString('hex')}`;
     hub = await startDistributed(
       {
-        PORT: '0',
-        DATAHUB_METRICS_PORT: '0',
-        DATAHUB_DATA_DIR: dir,
-        DATAHUB_API_KEY: key,
+        ...hubSettings(dir, key),
         DATAHUB_EDGE: 'none',
-        DATAHUB_LOG_LEVEL: 'fatal',
         DATAHUB_REQUEST_TIMEOUT_MS: '20000',
       },
       'ignore',

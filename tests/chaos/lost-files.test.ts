@@ -5,6 +5,7 @@ import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const key = 'a-key-of-the-operator-with-enough-characters';
 const connectionSettings = { host: 'db.example', port: 5432, user: 'u', password: 'p', database: 'd' };
@@ -13,11 +14,7 @@ describe('a hub whose files were lost in part', () => {
   let dir: string;
   const start = () =>
     openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, key),
     });
   const apiOf = ({ port }: Hub) => createApi({ url: `http://127.0.0.1:${port}`, key });
 

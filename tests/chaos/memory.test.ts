@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { POSTGRES_URL } = process.env;
 const isLinux = process.platform === 'linux';
@@ -68,11 +69,7 @@ describe.skipIf(POSTGRES_URL === undefined || !isLinux)(
       await operator(`CREATE ROLE ${user} LOGIN PASSWORD '${password}'`);
       hub = await startDistributed(
         {
-          PORT: '0',
-          DATAHUB_METRICS_PORT: '0',
-          DATAHUB_DATA_DIR: dir,
-          DATAHUB_API_KEY: key,
-          DATAHUB_LOG_LEVEL: 'fatal',
+          ...hubSettings(dir, key),
         },
         'ignore',
       );

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Answer, type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { hubSettings } from '../support/spawned.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 
 const { POSTGRES_URL } = process.env;
@@ -43,12 +44,8 @@ describe.skipIf(!POSTGRES_URL)(
       dir = await mkdtemp(join(tmpdir(), 'datahub-misses-'));
       const key = `test-key-${randomBytes(24).toString('hex')}`;
       const settings = {
-        PORT: '0',
-        DATAHUB_METRICS_PORT: '0',
-        DATAHUB_DATA_DIR: dir,
-        DATAHUB_API_KEY: key,
+        ...hubSettings(dir, key),
         DATAHUB_EDGE: 'none',
-        DATAHUB_LOG_LEVEL: 'fatal',
       };
       hub = await startDistributed(settings, 'ignore', { gateway: 3, executor: 2 });
       apis = hub.gateways.map(({ port }) =>

@@ -12,6 +12,7 @@ import { startDistributed } from '../../packages/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { inherited } from '../support/inherited.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
 
@@ -19,12 +20,8 @@ describe('the operator’s commands', () => {
   let dir: string;
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const env = () => ({
-    PORT: '0',
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_DATA_DIR: dir,
-    DATAHUB_API_KEY: key,
+    ...hubSettings(dir, key),
     DATAHUB_EDGE: 'none',
-    DATAHUB_LOG_LEVEL: 'fatal',
   });
 
   beforeEach(async () => {

@@ -10,6 +10,7 @@ import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import { createCertificates } from '../../tools/databases/certificates.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from '../../tools/databases/postgres.ts';
 import { type Api, createApi } from '../support/api.ts';
+import { hubSettings } from '../support/spawned.ts';
 import { faultOfToken, type LdapServer, startLdap, type TokenRules } from './support/rds-tokens.ts';
 
 const bin = await findPostgres();
@@ -37,12 +38,8 @@ describe.skipIf(bin === undefined)('a source that logs in by AWS RDS IAM (needs 
   const start = async (env: Record<string, string>) => {
     await hub?.close();
     hub = await openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: join(dir, 'hub'),
-      DATAHUB_API_KEY: key,
+      ...hubSettings(join(dir, 'hub'), key),
       DATAHUB_DEMO: '0',
-      DATAHUB_LOG_LEVEL: 'fatal',
       ...env,
     });
     api = createApi({ url: hub.url, key });

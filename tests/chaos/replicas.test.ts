@@ -8,6 +8,7 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf, losesUpdates } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { MONGODB_URL, POSTGRES_URL } = process.env;
 /** Of each service. */
@@ -67,11 +68,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       const store = new URL(MONGODB_URL as string);
       store.pathname = `/replicas_${randomBytes(6).toString('hex')}`;
       const env = {
-        PORT: '0',
-        DATAHUB_METRICS_PORT: '0',
-        DATAHUB_DATA_DIR: dir,
-        DATAHUB_API_KEY: key,
-        DATAHUB_LOG_LEVEL: 'fatal',
+        ...hubSettings(dir, key),
         DATAHUB_STORE_URL: store.href,
       };
       hub = await startDistributed(env, 'inherit', replicas);

@@ -15,6 +15,7 @@ import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';
 import { scaled } from '../support/scale.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { POSTGRES_URL } = process.env;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -25,11 +26,7 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
   let dir: string;
   const key = `test-key-${randomBytes(24).toString('hex')}`;
   const env = () => ({
-    PORT: '0',
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_DATA_DIR: dir,
-    DATAHUB_API_KEY: key,
-    DATAHUB_LOG_LEVEL: 'fatal',
+    ...hubSettings(dir, key),
     DATAHUB_EDGE: 'none',
   });
   const apiOf = ({ port }: { port: number }) => createApi({ url: `http://127.0.0.1:${port}`, key });

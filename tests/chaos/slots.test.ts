@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { POSTGRES_URL } = process.env;
 const executors = 3;
@@ -78,12 +79,8 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
     const key = `test-key-${randomBytes(24).toString('hex')}`;
     hub = await startDistributed(
       {
-        PORT: '0',
-        DATAHUB_METRICS_PORT: '0',
-        DATAHUB_DATA_DIR: dir,
-        DATAHUB_API_KEY: key,
+        ...hubSettings(dir, key),
         DATAHUB_EDGE: 'none',
-        DATAHUB_LOG_LEVEL: 'fatal',
         DATAHUB_SLOT_LEASE_MS: String(leaseMs),
       },
       'ignore',

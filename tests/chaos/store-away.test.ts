@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
 import { inherited } from '../support/inherited.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const serverUrl = process.env.MONGODB_URL;
 
@@ -142,11 +143,7 @@ describe.skipIf(serverUrl === undefined)('the start of the hub in one process wi
     const key = 'k'.repeat(32);
     let opened = false;
     const opening = openHub({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, key),
       DATAHUB_STORE_URL: `mongodb://127.0.0.1:${port}/${database()}`,
     });
     opening.then(() => {

@@ -7,6 +7,7 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
 import { accessOf } from '../support/databases.ts';
+import { hubSettings } from '../support/spawned.ts';
 
 const { POSTGRES_URL } = process.env;
 
@@ -24,11 +25,7 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-traces-'));
     collector = await startCollector();
     hub = await startDistributed({
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
-      DATAHUB_LOG_LEVEL: 'fatal',
+      ...hubSettings(dir, key),
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: '200',
     });

@@ -8,7 +8,7 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';
-import { spawnHub } from '../support/spawned.ts';
+import { hubSettings, spawnHub } from '../support/spawned.ts';
 
 const { POSTGRES_URL, MONGODB_URL } = process.env;
 const isPossible = POSTGRES_URL !== undefined && MONGODB_URL !== undefined;
@@ -89,13 +89,9 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
     );
     dir = await mkdtemp(join(tmpdir(), 'datahub-training-'));
     const settings = {
-      PORT: '0',
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
+      ...hubSettings(dir, key),
       DATAHUB_STORE_URL: storeUrl.href,
       DATAHUB_EDGE: 'none',
-      DATAHUB_LOG_LEVEL: 'fatal',
       DATAHUB_JOB_LEASE_MS: '1000',
     };
     hub = await startDistributed(settings, 'ignore', 2);

@@ -9,6 +9,7 @@ import { freePort } from '@datahub/service-kit/process/free-port';
 import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
 import { type Api, createApi } from './api.ts';
 import { accessOf } from './databases.ts';
+import { hubSettings } from './spawned.ts';
 
 export interface ObservedHub {
   api: Api;
@@ -33,12 +34,9 @@ export async function startObservedHub(
   const metricsPort = await freePort();
   const hub = await startDistributed(
     {
-      PORT: '0',
+      ...hubSettings(dir, key),
       DATAHUB_METRICS_PORT: String(metricsPort),
-      DATAHUB_DATA_DIR: dir,
-      DATAHUB_API_KEY: key,
       DATAHUB_EDGE: 'none',
-      DATAHUB_LOG_LEVEL: 'fatal',
       ...settings,
     },
     'inherit',

@@ -1,4 +1,4 @@
-/** A hub as `npm start` without the demo: a process of its own, or several. */
+/** Hubs that a test starts for itself: settings for any, and one as `npm start` without the demo, in one process or more. */
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,6 +20,15 @@ export interface SpawnedHub {
   close(): Promise<void>;
 }
 
+/** Free ports, a data directory and a first key of the test's own, and no log. */
+export const hubSettings = (dataDir: string, key: string) => ({
+  PORT: '0',
+  DATAHUB_METRICS_PORT: '0',
+  DATAHUB_DATA_DIR: dataDir,
+  DATAHUB_API_KEY: key,
+  DATAHUB_LOG_LEVEL: 'fatal',
+});
+
 const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 60_000;
 
@@ -34,11 +43,8 @@ export async function spawnHub(
     stdio: 'ignore',
     env: {
       ...process.env,
-      DATAHUB_METRICS_PORT: '0',
-      DATAHUB_DATA_DIR: dataDir,
-      DATAHUB_API_KEY: key,
+      ...hubSettings(dataDir, key),
       DATAHUB_DEMO: '0',
-      DATAHUB_LOG_LEVEL: 'fatal',
       ...settings,
       PORT: String(port),
     },

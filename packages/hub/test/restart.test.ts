@@ -5,11 +5,12 @@ import { join } from 'node:path';
 import { loginFailuresMax } from '@datahub/contract/limits';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createApi } from '../../../tests/support/api.ts';
+import { hubSettings } from '../../../tests/support/spawned.ts';
 import { openHub } from '../src/compose.ts';
 
 const key = 'test-key-of-restart-0123456789abcdef';
-/** A database that takes connections and does not answer. */
 const sockets: Socket[] = [];
+/** A database that accepts connections and does not answer. */
 const silent = createServer((socket) => {
   sockets.push(socket.on('error', () => {}));
 });
@@ -27,12 +28,8 @@ afterEach(async () => {
 
 async function open(connectTimeoutMs: number) {
   const hub = await openHub({
-    PORT: '0',
-    DATAHUB_METRICS_PORT: '0',
-    DATAHUB_DATA_DIR: dir,
-    DATAHUB_API_KEY: key,
+    ...hubSettings(dir, key),
     DATAHUB_DEMO: '0',
-    DATAHUB_LOG_LEVEL: 'fatal',
     DATAHUB_CONNECT_TIMEOUT_MS: String(connectTimeoutMs),
     DATAHUB_POOL_WAIT_MS: '60000',
   });
@@ -45,20 +42,20 @@ it('does not take log-ins that its end cut short for failed ones', async () => {
   const { port } = silent.address() as AddressInfo;
   const connectionSettings = { host: '127.0.0.1', port, user: 'u', password: 'p', database: 'd' };
   const body = { hubId, label: 's', engine: 'postgres', connectionSettings };
-  const ids: string[] = [];
-  // The hub describes a query that was saved, so it logs in.
-  for (let i = 0; i <= loginFailuresMax.login; i++) {
-    const { sourceId } = await first.api.ok(first.api.post('/v1/sources', body));
-    const query = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };
+  const addSource = async (): Promise<string> =>
+    (await first.api.ok(first.api.post('/v1/sources', body))).sourceId;
+  const lastId = await addSource();
+  // When a query is saved, the hub logs in to describe it.
+  for (let i = 0; i < loginFailuresMax.login; i++) {
+    const query = { hubId, sourceId: await addSource(), label: 'q', query: 'SELECT 1 AS one' };
     await first.api.ok(first.api.post('/v1/queries', query));
-    ids.push(sourceId);
   }
   await expect.poll(() => sockets.length).toBeGreaterThanOrEqual(loginFailuresMax.login);
   await first.close();
   const dialled = sockets.length;
 
   const second = await open(2_000);
-  const { body: tested } = await second.api.post(`/v1/sources/${ids[0]}/test`);
+  const { body: tested } = await second.api.post(`/v1/sources/${lastId}/test`);
   await second.close();
   expect(tested.code).toBe('SOURCE_UNREACHABLE');
   expect(sockets.length).toBeGreaterThan(dialled);
