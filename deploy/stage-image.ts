@@ -1,7 +1,7 @@
 /**
- * Tests the images without a container engine: runs the steps of deploy/Dockerfile into directories, starts the four
- * services as the image's user, and then the hub in one process as another, from them, and makes calls. Neither owns files. The executor has no
- * database here, so only its health is tested.
+ * Tests the images without a container engine: runs the steps of deploy/Dockerfile into directories, and starts from them
+ * first the four services as the user of the images, then the hub in one process as another user. Neither user owns a file
+ * there. Then it makes calls. The executor has no database here, so only its health is tested.
  *
  *     node deploy/stage-image.ts
  *

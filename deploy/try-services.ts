@@ -1,4 +1,7 @@
-/** Starts staged services as users that own no files, makes calls that the gateway, the catalog and ml answer, and finds the files they wrote. */
+/**
+ * Starts staged services as users that own no files, makes calls that the gateway, the catalog and ml answer, and looks for
+ * files that the services should not have written.
+ */
 
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -34,7 +37,7 @@ export async function tryServices(images: StagedImage[], log: (line: string) => 
     const { userId } = imageOf(images, 'gateway');
     await chown(data, userId, userId);
     const settings = await settingsOf(data);
-    await refuseWithoutSecrets(images, log);
+    await startWithoutSecrets(images, log);
     for (const name of ['catalog', 'ml', 'executor', 'gateway']) {
       const image = imageOf(images, name);
       await mkdir(join(data, name));
@@ -153,7 +156,8 @@ function start(image: StagedImage, env: Record<string, string>, stderr: 'inherit
   });
 }
 
-async function refuseWithoutSecrets(images: StagedImage[], log: (line: string) => void): Promise<void> {
+/** Tests that the services refuse that, and that Node took their code from the cache of the image. */
+async function startWithoutSecrets(images: StagedImage[], log: (line: string) => void): Promise<void> {
   for (const image of images) {
     const child = start(image, { NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }, 'pipe');
     let text = '';

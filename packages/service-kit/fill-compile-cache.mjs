@@ -40,18 +40,18 @@ async function startAndStop() {
   const closed = once(service, 'close');
   const late = setTimeout(() => service.kill('SIGKILL'), startTimeoutMs);
   let output = '';
-  const started = () => output.includes('listens on');
+  const hasStarted = () => output.includes('listens on');
+  const started = Promise.withResolvers();
   for (const stream of [service.stdout, service.stderr]) {
     stream.on('data', (chunk) => {
-      const before = started();
       output += chunk;
-      // A second signal would end it at once.
-      if (started() && !before) service.kill('SIGTERM');
+      if (hasStarted()) started.resolve();
     });
   }
+  void started.promise.then(() => service.kill('SIGTERM'));
   const [code] = await closed;
   clearTimeout(late);
-  if (code !== 0 || !started()) throw new Error(`${program} did not start and stop: ${output}`);
+  if (code !== 0 || !hasStarted()) throw new Error(`${program} did not start and stop: ${output}`);
 }
 
 /** Random keys that nothing else knows, and free ports. */

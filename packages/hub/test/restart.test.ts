@@ -44,7 +44,7 @@ it('does not take log-ins that its end cut short for failed ones', async () => {
   const body = { hubId, label: 's', engine: 'postgres', connectionSettings };
   const addSource = async (): Promise<string> =>
     (await first.api.ok(first.api.post('/v1/sources', body))).sourceId;
-  const lastId = await addSource();
+  const silentId = await addSource();
   // When a query is saved, the hub logs in to describe it.
   for (let i = 0; i < loginFailuresMax.login; i++) {
     const query = { hubId, sourceId: await addSource(), label: 'q', query: 'SELECT 1 AS one' };
@@ -55,7 +55,7 @@ it('does not take log-ins that its end cut short for failed ones', async () => {
   const dialled = sockets.length;
 
   const second = await open(2_000);
-  const { body: tested } = await second.api.post(`/v1/sources/${lastId}/test`);
+  const { body: tested } = await second.api.post(`/v1/sources/${silentId}/test`);
   await second.close();
   expect(tested.code).toBe('SOURCE_UNREACHABLE');
   expect(sockets.length).toBeGreaterThan(dialled);

@@ -39,7 +39,7 @@ export class LoginAttempts {
   readonly #proven = new Set<string>();
   /** The attempts in progress by address. */
   readonly #running = new Map<string, Set<Promise<void>>>();
-  /** Settle when the attempts that have begun have ended. */
+  /** One promise for each attempt that has begun and not ended. */
   readonly #begun = new Set<Promise<void>>();
   #isStopping = false;
 
@@ -56,14 +56,14 @@ export class LoginAttempts {
     return attempt;
   }
 
-  /** True once `stop` was called: attempts that are cut short then do not count, because the users did not cut them. */
+  /** True once `stop` was called. Attempts that fail then do not count unless the server refused the password. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
 
   /**
-   * Calls `cut`, which cuts the attempts short because the process ends. Resolves when the catalog knows how they ended:
-   * that takes as long as its calls may take.
+   * Ends the attempts in progress because the process stops: `cut` closes their connections. Resolves when the catalog
+   * has been told how each ended, or the time limits of those calls have passed.
    */
   async stop(cut: () => Promise<unknown>): Promise<void> {
     this.#isStopping = true;

@@ -26,7 +26,7 @@ const canary = { user: 'user-canary-5f2e', password: 'password-canary-91c7', fil
 const secrets = Object.values(canary);
 /** The time limits for a log-in, and for log-in and statement together, of servers that go on until they are left. */
 const short: Limits = { logInMs: 3_500, statementMs: 4_000 };
-/** Of servers that log a client in and go on with a statement: the log-in succeeds on a busy machine, too. */
+/** Of servers that accept the log-in and never end a statement. There is time for the log-in on a busy machine, too. */
 const statementOnly: Limits = { logInMs: 7_000, statementMs: 7_500 };
 /** Of servers that end by themselves, on a busy machine too. */
 const long: Limits = { logInMs: 40_000, statementMs: 45_000 };

@@ -75,7 +75,7 @@ describe('cancelling at a server that is slow to cancel', () => {
     await vi.waitFor(() => expect(server.connections()).toBe(0), 60_000);
   });
 
-  test('a row that comes before the answer to the KILL, as of a killed SLEEP(), does not reach the caller', async () => {
+  test('a row that MySQL sends before it answers the KILL, as for a killed SLEEP(), does not reach the caller', async () => {
     const other = await connect();
     const sink = {
       ...{ takesDocuments: false, takesBinary: false, truncated: false, full: false, onDrain: () => {} },
