@@ -184,10 +184,14 @@ describe('a key with limits.user', () => {
     await vi.waitFor(
       async () => {
         const usage = await api.ok(api.get(`/v1/queries/${used}/usage`));
-        expect(usage).toMatchObject({ count: 4, users: 3, keys: [{ count: 4, users: 3 }] });
+        const { users } = usage;
+        expect(usage).toMatchObject({ count: 4, keys: [{ count: 4, users }] });
+        // Two users count as one with a probability of 1 in 1,024.
+        expect([2, 3]).toContain(users);
         // One of them runs both queries.
         const ofKey = await api.ok(api.get(`/v1/keys/${keyId}/usage`));
-        expect(ofKey).toMatchObject({ keyId, count: 6, users: 4 });
+        expect(ofKey).toMatchObject({ keyId, count: 6 });
+        expect([3, 4]).toContain(ofKey.users);
       },
       { timeout: 60_000, interval: 250 },
     );
