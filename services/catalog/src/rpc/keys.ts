@@ -102,7 +102,7 @@ export function createKeyCalls(catalog: Catalog) {
       const isOwn = keyId === context.principal.keyId;
       if (isOwn) requireTimeToRepeat(overlapMs);
       const old = await loadKey(catalog, context.accountId, keyId);
-      const caller = await store.keys.get(context.accountId, context.principal.keyId);
+      const caller = await loadCaller(catalog, context.principal, old);
       requireNoMore(reachOf(context.principal, caller), old);
       requireUnexpired(old, context.nowMs);
       const { name, scopes, limits } = old;
@@ -123,7 +123,7 @@ export function createKeyCalls(catalog: Catalog) {
     revokeKey: async ({ keyId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const key = await loadKey(catalog, principal.accountId, keyId);
-      const caller = await store.keys.get(principal.accountId, principal.keyId);
+      const caller = await loadCaller(catalog, principal, key);
       requireNoStronger(reachOf(principal, caller), key);
       const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
@@ -146,6 +146,18 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
   const key = await store.keys.get(accountId, keyId);
   if (key === null) throw notFound('key');
   return key;
+}
+
+/**
+ * The caller's key; null for the operator. It is `key` itself if that is the caller's: a second read could see an expiry
+ * that another call has set in between, and a key would be refused as stronger than itself.
+ */
+async function loadCaller(
+  { store }: Catalog,
+  { accountId, keyId }: Principal,
+  key: KeyDoc,
+): Promise<KeyDoc | null> {
+  return keyId === key.id ? key : store.keys.get(accountId, keyId);
 }
 
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
@@ -185,7 +197,7 @@ async function changeKey(catalog: Catalog, ctx: CallContext, { keyId, patch }: K
   const entry = auditEntry(catalog, ctx, { rpc: 'updateKey', resourceId: keyId });
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const old = await loadKey(catalog, accountId, keyId);
-    const caller = await catalog.store.keys.get(accountId, principal.keyId);
+    const caller = await loadCaller(catalog, principal, old);
     const reach = reachOf(principal, caller);
     requireNoStronger(reach, old);
     requireUnexpired(old, nowMs);

@@ -90,6 +90,22 @@ describe('rotating a key', () => {
     expect((await rotate())?.expiresAt).toEqual(new Date(60_042));
   });
 
+  it('succeeds if another call replaces the same key while it is being read', async () => {
+    const keyId = await create();
+    const { get } = store.keys;
+    let isFirst = true;
+    store.keys.get = async (...of) => {
+      const key = await get.apply(store.keys, of);
+      if (!isFirst) return key;
+      isFirst = false;
+      await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId));
+      return key;
+    };
+    const { key } = await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId));
+    expect(key?.expiresAt).toBeUndefined();
+    expect((await stored(keyId)).successor?.keyId).toBe(key?.keyId);
+  });
+
   it('makes no key if the process ends after any one of its writes', async () => {
     const keyId = await create();
     const writes: string[] = [];
