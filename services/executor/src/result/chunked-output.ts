@@ -197,7 +197,8 @@ export class FairScheduler {
   readonly #waiting = new Set<Flow>();
   #rotation: NodeJS.Timeout | undefined;
   #isAdmitting = false;
-  #admittedAt = 0;
+  /** When the last turn began. */
+  #begunAt = 0;
   #smallAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: Partial<SchedulerOptions> = {}) {
@@ -217,6 +218,7 @@ export class FairScheduler {
   enter(flow: Flow): boolean {
     if (this.#flowing.has(flow)) return true;
     if (this.#waiting.size === 0 && this.#hasRoom()) {
+      this.#begunAt = performance.now();
       this.#flowing.add(flow);
       return true;
     }
@@ -229,7 +231,9 @@ export class FairScheduler {
   yieldTurn(flow: Flow): void {
     if (this.#waiting.size === 0) {
       setImmediate(() => {
-        if (this.#flowing.has(flow)) flow.resume();
+        if (!this.#flowing.has(flow)) return;
+        this.#begunAt = performance.now();
+        flow.resume();
       });
       return;
     }
@@ -251,7 +255,7 @@ export class FairScheduler {
   }
 
   #admit(): void {
-    this.#admittedAt = performance.now();
+    this.#begunAt = performance.now();
     for (const flow of this.#waiting) {
       if (!this.#hasRoom()) return;
       this.#waiting.delete(flow);
@@ -272,8 +276,11 @@ export class FairScheduler {
       setImmediate(begin);
       return;
     }
+    const { pauseMs, turnMs } = this.#options;
     const turns = Math.min(this.#waiting.size, pauseTurnsMax);
-    setTimeout(begin, Math.max(this.#options.pauseMs, turns * (performance.now() - this.#admittedAt)));
+    // A turn has no end while a flow waits for its source and no other flow waits for a turn.
+    const lastedMs = Math.min(performance.now() - this.#begunAt, turnMs);
+    setTimeout(begin, Math.max(pauseMs, turns * lastedMs));
   }
 
   #rotate(): void {

@@ -70,14 +70,14 @@ it('queues a flow once, however often it enters', () => {
 });
 
 /** Flows that send a chunk `chunkMs` after their turn has begun; counts the turns. */
-function send(count: number, chunkMs: number) {
+function send(count: number, chunkMs: number, firstChunkMs = chunkMs) {
   const scheduler = new FairScheduler({ ...options, pauseMs: 2, smallFirstMs: 100 });
   const seen = Array.from({ length: count }, () => 0);
   const flows = seen.map((_, i) => {
     const flow: Flow = {
       resume: () => {
         seen[i] = (seen[i] as number) + 1;
-        setTimeout(() => scheduler.yieldTurn(flow), chunkMs);
+        setTimeout(() => scheduler.yieldTurn(flow), seen[i] === 1 ? firstChunkMs : chunkMs);
       },
       pause: () => {},
     };
@@ -119,4 +119,22 @@ it('pauses between turns in small-first mode, however often turns were yielded',
   const before = total();
   vi.advanceTimersByTime(100);
   expect(total() - before).toBeGreaterThan(80);
+});
+
+it.each([
+  ['in a process that has run for an hour', { idleMs: 3_600_000, firstChunkMs: 1 }],
+  ['after a source needed an hour for the first rows', { idleMs: 0, firstChunkMs: 3_600_000 }],
+])('pauses by the turn before it, %s', (_, { idleMs, firstChunkMs }) => {
+  vi.advanceTimersByTime(idleMs);
+  const { scheduler, seen } = send(1, 1, firstChunkMs);
+  vi.advanceTimersByTime(firstChunkMs - 1);
+  scheduler.noteSmall();
+  const other: Flow = { resume: () => setTimeout(() => scheduler.yieldTurn(other), 1), pause: () => {} };
+  expect(scheduler.enter(other)).toBe(false);
+  for (let i = 0; i < 300; i++) {
+    scheduler.noteSmall();
+    vi.advanceTimersByTime(1);
+  }
+  // A turn of one millisecond and a pause of two; the rotation timer alone would give 15.
+  expect(seen[0]).toBeGreaterThan(40);
 });
