@@ -120,7 +120,7 @@ export async function startDistributed(
 /** Chooses the ports, and the environment of each replica. */
 async function planDistributed(env: Environment, countOf: (name: Service) => number) {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
   const forEach = <T>(name: Service, make: (i: number) => Promise<T>) =>

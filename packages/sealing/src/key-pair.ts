@@ -69,7 +69,7 @@ export async function loadKeyFile(path: string, mayCreate = async () => true): P
 async function createKeyFile(path: string): Promise<void> {
   const { privateKey } = await generateKeyPair();
   const draft = `${path}.${randomUUID()}`;
-  await mkdir(dirname(path), { recursive: true });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   try {
     await writeFile(draft, `${privateKey}\n`, { mode: 0o600, flag: 'wx', flush: true });
     await link(draft, path).catch((err) => {

@@ -316,6 +316,7 @@ describe('keys', () => {
       expect(made[0]).toEqual(made[1]);
       expect(await loadKeyFile(path)).toEqual(made[0]);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
+      expect((await stat(join(dir, 'data'))).mode & 0o777).toBe(0o700);
       expect(await readFile(path, 'utf8')).toBe(`${made[0]?.[0]}\n`);
       expect(await readdir(join(dir, 'data'))).toEqual(['sealing-keys']);
       await writeFile(path, ` ${pair.privateKey} \r\n\n${made[0]?.[0]}`);
