@@ -4,7 +4,15 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
+import { isDouble, scaledOf, toInt64, toPlainDigits } from '../exact-number.ts';
+import {
+  type BoundValue,
+  contextInvalid,
+  type Declaration,
+  ExactNumber,
+  toScalar,
+  type Value,
+} from '../values.ts';
 import { placeholdersMax, type Source } from './source.ts';
 
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
@@ -28,10 +36,10 @@ export function mysqlParams({ placeholders, declarations }: Source, values: Valu
   const params: BoundValue[] = [];
   for (const { variable, list } of placeholders) {
     const value = values[variable] ?? null;
-    const { type, elementType } = declarations[variable] as Declaration;
-    if (list === undefined || !Array.isArray(value)) params.push(toTyped(toScalar(value, type), elementType));
+    const declaration = declarations[variable] as Declaration;
+    if (list === undefined || !Array.isArray(value)) params.push(toTyped(value, declaration));
     else {
-      const elements = value.map((element) => toTyped(toScalar(element, type), elementType));
+      const elements = value.map((element) => toTyped(element, declaration));
       params.push(...elements);
       const last = elements.at(-1) ?? null;
       for (let i = value.length; i < paddedLength(value.length); i++) params.push(last);
@@ -61,36 +69,67 @@ export function requireFewPlaceholders({ placeholders }: Source, values: Value[]
 }
 
 const whole = /^-?\d{1,19}$/;
-const decimal = /^-?(?:\d+(?:\.(\d*))?|\.(\d+))$/;
 /** The most digits of a DECIMAL, in total and after the point. A longer value would be truncated without an error. */
-const digitsMax = 65;
-const scaleMax = 30;
+const decimalBounds = { digitsMax: 65, scaleMax: 30 };
 
-/** As a string, a number would be compared and added as a double, with 15 significant digits. */
-function toTyped(value: BoundValue, type: string | undefined): BoundValue {
-  switch (type) {
+/** As a string, a number would be compared with others as text, and added as a double, with 15 significant digits. */
+function toTyped(value: Value, { name, type, elementType }: Declaration): BoundValue {
+  const isTyped = elementType !== undefined && typesWithDigits.has(elementType);
+  if (value instanceof ExactNumber && !isTyped) return toNumber(value.text, name, elementType);
+  const scalar = toScalar(value, type);
+  switch (elementType) {
     case 'bigint':
-      return typeof value === 'string' && whole.test(value) ? toInteger(value) : value;
+      return typeof scalar === 'string' && whole.test(scalar) ? toInteger(scalar) : scalar;
     case 'decimal':
-      return typeof value === 'string' || typeof value === 'number' ? toDecimal(value) : value;
+      return typeof scalar === 'string' || typeof scalar === 'number' ? toDecimal(String(scalar)) : scalar;
     case 'timestamp':
-      return typeof value === 'string' ? toUtcText(value) : value;
+      return typeof scalar === 'string' ? toUtcText(scalar) : scalar;
     default:
-      return value;
+      return scalar;
   }
 }
 
+/** Types that say by themselves how the digits of a number are bound. */
+const typesWithDigits: ReadonlySet<string> = new Set(['integer', 'bigint', 'decimal', 'json']);
+
 function toInteger(text: string): BoundValue {
   const integer = BigInt(text);
-  return integer === BigInt.asIntN(64, integer) ? integer : text;
+  return integer === BigInt.asIntN(64, integer) ? integer : { decimal: text };
 }
 
-function toDecimal(value: string | number): BoundValue {
-  const text = String(value);
-  const parts = decimal.exec(text);
-  if (parts === null) return value;
-  const scale = (parts[1] ?? parts[2] ?? '').length;
-  return text.replace(/\D/g, '').length <= digitsMax && scale <= scaleMax ? { decimal: text } : value;
+/** Without a DECIMAL that can hold it, a value is a double if no digit is lost, else text, for the database to judge. */
+function toDecimal(text: string): BoundValue {
+  return decimalOf(text) ?? (isDouble(text) ? Number(text) : text);
+}
+
+const plain = /^-?(?:\d+(?:\.(\d*))?|\.(\d+))$/;
+
+function decimalOf(text: string): BoundValue | undefined {
+  const parts = plain.exec(text);
+  const scale = (parts?.[1] ?? parts?.[2] ?? '').length;
+  const { digitsMax, scaleMax } = decimalBounds;
+  const fits = parts !== null && text.replace(/\D/g, '').length <= digitsMax && scale <= scaleMax;
+  if (fits) return { decimal: text };
+  const scaled = scaledOf(text);
+  const decimal = scaled && toPlainDigits(scaled, decimalBounds);
+  return decimal === undefined ? undefined : { decimal };
+}
+
+/**
+ * A number that is no JavaScript number. A whole one is bound as an integer, because MariaDB finds no DECIMAL of a list
+ * in the index of an integer column. `number` and numbers with an exponent are doubles where no digit is lost.
+ */
+function toNumber(text: string, name: string, type: string | undefined): BoundValue {
+  const scaled = scaledOf(text);
+  const integer = scaled && toInt64(scaled);
+  if (integer !== undefined) return integer;
+  if ((type === 'number' || /e/i.test(text)) && isDouble(text)) return Number(text);
+  const decimal = decimalOf(text);
+  if (decimal !== undefined) return decimal;
+  const double = Number(text);
+  if (double !== 0 && Number.isFinite(double)) return double;
+  const detail = 'must be 0, a number from 5e-324 to 1.7e308, or the negative of one';
+  throw contextInvalid([{ path: ['context', name], detail }]);
 }
 
 const zoned =

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { compileStatement, type Dialect } from '../../src/compile.ts';
 
-const bind = (text: string, json: string, dialect: Dialect, type: string) =>
-  compileStatement(text, { dialect, command: 'SELECT', variables: [{ key: 'x', type }] }).bind({
+const bind = (text: string, json: string, dialect: Dialect, type: string | undefined) =>
+  compileStatement(text, {
+    dialect,
+    command: 'SELECT',
+    variables: type === undefined ? [] : [{ key: 'x', type }],
+  }).bind({
     pinnedJson: '',
     contextJson: `{"x":${json}}`,
   }).params;
@@ -24,7 +28,7 @@ describe('a variable declared as', () => {
     for (const [type, json, bound] of [
       ['bigint', '"9223372036854775807"', 9_223_372_036_854_775_807n],
       ['bigint', '-9223372036854775808', -9_223_372_036_854_775_808n],
-      ['bigint', '"9223372036854775808"', '9223372036854775808'],
+      ['bigint', '"9223372036854775808"', { decimal: '9223372036854775808' }],
       ['bigint', '5', 5],
       ['decimal', '0.1', { decimal: '0.1' }],
       ['decimal', '"-.50"', { decimal: '-.50' }],
@@ -32,7 +36,12 @@ describe('a variable declared as', () => {
       ['decimal', `"${long}.12345"`, { decimal: `${long}.12345` }],
       ['decimal', `"${long}.123456"`, `${long}.123456`],
       ['decimal', `"0.${'1'.repeat(31)}"`, `0.${'1'.repeat(31)}`],
-      ['decimal', '"1e3"', '1e3'],
+      ['decimal', '"1e3"', { decimal: '1000' }],
+      ['decimal', '-1.50E-10', { decimal: '-0.00000000015' }],
+      ['decimal', '1e64', { decimal: `1${'0'.repeat(64)}` }],
+      ['decimal', '1e65', 1e65],
+      ['decimal', '1e-31', 1e-31],
+      ['decimal', '"1e400"', '1e400'],
       ['decimal', 'null', null],
     ]) {
       expect(params('SELECT :x', String(json), String(type))).toEqual([bound]);
@@ -40,6 +49,36 @@ describe('a variable declared as', () => {
       const list = params('SELECT 1 WHERE a IN (:x)', `[${json},${json},null]`, `${type}[]`);
       expect(list).toEqual([bound, bound, null, null]);
     }
-    expect(params('SELECT :x', '9223372036854775807', 'number')).toEqual(['9223372036854775807']);
+  });
+
+  it.each(['mysql', 'mariadb'] as const)('number, or not declared, is bound as a number on %s', (dialect) => {
+    const decimal = (digits: string) => ({ decimal: digits });
+    for (const [json, asNumber, undeclared = asNumber] of [
+      ['10.0', 10],
+      ['1e3', 1000],
+      ['-0.0', 0],
+      ['9223372036854775807', 9_223_372_036_854_775_807n],
+      ['-9.223372036854775808e18', -9_223_372_036_854_775_808n],
+      ['12345678901234567890', decimal('12345678901234567890')],
+      ['1.10', 1.1, decimal('1.10')],
+      ['0.30000000000000004', 0.30000000000000004, decimal('0.30000000000000004')],
+      ['0.1234567890123456789', decimal('0.1234567890123456789')],
+      ['1.5e-07', 1.5e-7],
+      ['1e22', 1e22],
+      ['1.2345678901234567890e25', decimal('12345678901234567890000000')],
+      ['1.5', 1.5],
+      [`1.${'3'.repeat(70)}`, 4 / 3],
+    ] as const) {
+      for (const [type, bound] of [
+        ['number', asNumber],
+        [undefined, undeclared],
+      ] as const) {
+        expect(bind('SELECT :x', json, dialect, type)).toEqual([bound]);
+        const list = bind('SELECT 1 WHERE a IN (:x)', `[${json},null]`, dialect, type && `${type}[]`);
+        expect(list).toEqual([bound, null]);
+      }
+    }
+    for (const json of ['1e400', '-1e400', '1e-400', `1e${'9'.repeat(400)}`])
+      expect(() => bind('SELECT :x', json, dialect, 'number')).toThrow('context.x must be 0, a number from');
   });
 });

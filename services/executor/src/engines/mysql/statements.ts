@@ -84,12 +84,17 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
 
 /**
  * Identifies the prepared statement on a connection. If the statement does not imply the type of a parameter, MySQL
- * uses the type of its first value, and then converts a later text to the number 0. So texts and other values need
- * separate statements.
+ * uses the type of its first value: it then converts a later text to the number 0, and after a double, the digits of
+ * later integers and decimals are lost. So texts, doubles and other values need separate statements.
  */
 export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
-  if (isMariadb || !params.some((param) => typeof param === 'string')) return key;
-  return `${key} ${params.map((param) => (typeof param === 'string' ? 't' : 'o')).join('')}`;
+  if (isMariadb || params.every((param) => formOf(param) === 'o')) return key;
+  return `${key} ${params.map(formOf).join('')}`;
+}
+
+function formOf(param: Param): string {
+  if (typeof param === 'string') return 't';
+  return typeof param === 'number' && !isInteger(param) ? 'd' : 'o';
 }
 
 /** Packet header, command, statement, flags, and the number of iterations. */
