@@ -44,6 +44,28 @@ describe.each(engines)('a declared variable on %s', (engine) => {
     ]);
   });
 
+  it('takes the values of its enum however they are written, in a body and in a URL', async () => {
+    const context = [
+      { key: 'big', type: 'bigint', enum: ['9007199254740993', 7] },
+      { key: 'one', type: 'decimal', enum: [1.5, 2] },
+    ];
+    const queryId = await store('SELECT CASE WHEN :big > :one THEN 1 END AS x', { context });
+    const post = async (values: string) => {
+      const raw = `{"queryId":"${queryId}","context":${values}}`;
+      return (await api.post('/v1/queries/execute', undefined, { raw })).status;
+    };
+    for (const values of [
+      '{"big":9007199254740993,"one":1.50}',
+      '{"big":"9007199254740993","one":"2.0"}',
+      '{"big":"7","one":2}',
+    ])
+      expect([values, await post(values)]).toEqual([values, 200]);
+    expect(await post('{"big":9007199254740992,"one":2}')).toBe(422);
+    const get = (big: string) => api.get(`/v1/queries/${queryId}/data?big=${big}&one=1.50`);
+    for (const big of ['9007199254740993', '7']) expect((await get(big)).body).toEqual({ data: [{ x: 1 }] });
+    expect((await get('9007199254740992')).status).toBe(422);
+  });
+
   it('keeps its digits where it is compared and counted with', async () => {
     const context = [
       { key: 'one', type: 'decimal' },

@@ -4,6 +4,8 @@ import { mayLoseDigits } from '@datahub/contract/exact-json';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
+import { canonicalNumber } from './exact-number.ts';
+import { canonicalTimestamp } from './timestamps.ts';
 
 /** A number that a double cannot hold exactly. */
 export class ExactNumber {
@@ -73,6 +75,7 @@ export interface Declaration {
   fallback: Value | undefined;
   /** False: null if no value is given. True: null is rejected. */
   required: boolean | undefined;
+  /** The allowed values, as `valueKey` writes them. */
   allowed: Set<string> | undefined;
 }
 
@@ -80,15 +83,49 @@ export function declare(name: string, variable: Variable | undefined): Declarati
   const allowed = variable?.enumJson === undefined ? undefined : (parseValue(variable.enumJson) as Value[]);
   const type = variable?.type;
   const isList = type?.endsWith('[]') === true;
+  const elementType = isList ? type.slice(0, -2) : type;
   return {
     name,
     type,
-    elementType: isList ? type.slice(0, -2) : type,
+    elementType,
     isList,
     fallback: variable?.valueJson === undefined ? undefined : parseValue(variable.valueJson),
     required: variable?.required,
-    allowed: allowed && new Set(allowed.map(toJsonText)),
+    allowed: allowed && new Set(allowed.map((value) => valueKey(value, elementType))),
   };
+}
+
+/** The same text for values that are equal in the type of their variable. Without a type, each digit counts. */
+export function valueKey(value: Value, type: string | undefined): string {
+  const isText = typeof value === 'string';
+  switch (type) {
+    case 'json':
+      return documentKey(value);
+    case 'bigint':
+    case 'decimal':
+      return (isText || isNumeric(value) ? numberKey(value) : undefined) ?? toJsonText(value);
+    case 'integer':
+    case 'number':
+      return (isNumeric(value) ? numberKey(value) : undefined) ?? toJsonText(value);
+    case 'uuid':
+      return isText ? value.toLowerCase() : toJsonText(value);
+    case 'timestamp':
+      return isText ? canonicalTimestamp(value) : toJsonText(value);
+    default:
+      return toJsonText(value);
+  }
+}
+
+const numberKey = (value: Value) =>
+  canonicalNumber(value instanceof ExactNumber ? value.text : String(value));
+
+/** The order of the members does not count. */
+function documentKey(value: Value): string {
+  if (isNumeric(value)) return numberKey(value) ?? toJsonText(value);
+  if (Array.isArray(value)) return `[${value.map(documentKey).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${documentKey(member)}`).join(',')}}`;
 }
 
 export interface Given {
@@ -196,7 +233,7 @@ function faultOf({ elementType, isList, required, allowed }: Declaration, value:
   if (Array.isArray(value) ? value.some(hasNul) : hasNul(value)) return 'must not contain a NUL character';
   if (allowed === undefined) return undefined;
   const members = Array.isArray(value) ? value : [value];
-  if (members.every((member) => allowed.has(toJsonText(member)))) return undefined;
+  if (members.every((member) => allowed.has(valueKey(member, elementType)))) return undefined;
   return 'must be one of the values that the query allows';
 }
 

@@ -217,7 +217,43 @@ describe('a value', () => {
     expect(() => resolveValues([declaration], { pinnedJson: '', contextJson: '' })).toThrow('is missing');
   });
 
-  it('is one of those that are allowed, digit by digit', () => {
+  it.each([
+    ['bigint', '["9007199254740993",7]', ['"9007199254740993"', '9007199254740993', '"007"'], ['8', '"-7"']],
+    ['bigint', '[1,2]', ['1', '"1"', '"02"'], ['3', '"12"']],
+    ['number', '[1e-7,1.0,2]', ['1', '1.0', '1e0', '0.0000001', '2.00'], ['1.1', '-1', '20']],
+    ['decimal', '[1.5,2,"-0.0"]', ['"1.5"', '1.50', '2.0', '"2."', '"15e-1"', '0'], ['"1.51"', '"-2"']],
+    ['integer', '[1,2,"3"]', ['1.0', '2', '1e0'], ['3', '-1']],
+    [
+      'uuid',
+      '["0E37DF36-f698-11e6-8dd4-cb9ced3df976"]',
+      ['"0e37df36-F698-11e6-8dd4-cb9ced3df976"'],
+      ['"1e37df36-f698-11e6-8dd4-cb9ced3df976"'],
+    ],
+    [
+      'timestamp',
+      '["2026-01-02T03:04:05Z","2026-01-02"]',
+      ['"2026-01-02 03:04:05"', '"2026-01-02T04:04:05.00+01:00"', '"2026-01-02T00:00"'],
+      ['"2026-01-02T03:04:05.1Z"', '"2026-01-02T03:04:05-01"'],
+    ],
+    ['json', '[{"a":1,"b":[1.0]},"1"]', ['{"b":[1],"a":1.0}', '"1"'], ['{"a":1}', '1', '"1.0"']],
+    ['string', '["a","1.0"]', ['"a"', '"1.0"'], ['"A"', '"1"']],
+    ['boolean', '[true]', ['true'], ['false']],
+    ['date', '["2026-01-02"]', ['"2026-01-02"'], ['"2026-01-03"']],
+  ])('of type %s is allowed by its value: %s', (type, enumJson, good, bad) => {
+    const fault = 'must be one of the values that the query allows';
+    for (const json of good) {
+      expect(take(json, { type, enumJson }), json).toEqual({ value: parseValue(json) });
+      expect(take(`[${json}]`, { type: `${type}[]`, enumJson }), json).toEqual({
+        value: parseValue(`[${json}]`),
+      });
+    }
+    for (const json of bad) {
+      expect(take(json, { type, enumJson }), json).toEqual({ fault });
+      expect(take(`[${good[0]},${json}]`, { type: `${type}[]`, enumJson }), json).toEqual({ fault });
+    }
+  });
+
+  it('without a type is one of those that are allowed, digit by digit', () => {
     const variable = { enumJson: '["a",1.10,null,{"b":1}]' };
     for (const json of ['"a"', '1.10', 'null', '{"b":1}', '["a",1.10]', '[]']) {
       expect(take(json, variable)).toEqual({ value: parseValue(json) });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toUtcText } from '../../src/sql/mysql.ts';
+import { toUtcText } from '../src/timestamps.ts';
 
 describe('a moment with a zone', () => {
   it.each([
