@@ -154,6 +154,25 @@ describe.each(engines)('a check of a query on %s', (engine) => {
     expect((await check('SELECT 1', { compareTo: 'dh.q.unknown' })).status).toBe(404);
   });
 
+  it('lists a narrower enum and a new secret as breaking changes', async () => {
+    const query = 'SELECT id FROM sales WHERE region = :region';
+    const region = { key: 'region', type: 'string', enum: ['north', 'south'] };
+    const compareTo = await store(query, [region]);
+    const changesTo = async (change: object) =>
+      (await api.ok(check(query, { compareTo, context: [{ ...region, ...change }] }))).changes;
+    const changed = { kind: 'variable', name: 'region', change: 'changed' };
+    const from = '["north","south"]';
+    expect(await changesTo({ enum: ['north'] })).toEqual([
+      { ...changed, breaking: true, member: 'enum', from, to: '["north"]' },
+    ]);
+    expect(await changesTo({ enum: ['west', 'south', 'north'] })).toEqual([
+      { ...changed, breaking: false, member: 'enum', from, to: '["west","south","north"]' },
+    ]);
+    expect(await changesTo({ secret: true })).toEqual([
+      { ...changed, breaking: true, member: 'secret', from: 'false', to: 'true' },
+    ]);
+  });
+
   it('writes nothing', async () => {
     await execute({ hubId, sourceId, query: 'DELETE FROM scratch', command: 'DELETE' });
     const insert = "INSERT INTO scratch (id, label) VALUES (1, 'x')";

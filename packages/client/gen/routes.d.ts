@@ -1116,7 +1116,7 @@ export interface Routes {
         name: string;
         change: "added" | "removed" | "changed";
         breaking: boolean;
-        member?: "type" | "jsonType" | "nullable" | "list" | "required" | undefined;
+        member?: "type" | "jsonType" | "nullable" | "list" | "required" | "enum" | "secret" | undefined;
         from?: string | undefined;
         to?: string | undefined;
       })[] | undefined;

@@ -5,7 +5,7 @@
 import type { CheckQueryResponse, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../definitions/definition.ts';
-import { contractChanges } from './contract-changes.ts';
+import { type Contract, contractChanges } from './contract-changes.ts';
 import type { CompileQuery } from './prepare.ts';
 
 interface CheckDeps {
@@ -30,8 +30,8 @@ export async function checkQuery(
     stored === undefined || compared?.signature === undefined || found.signature === undefined
       ? undefined
       : contractChanges(
-          { variables: stored.variables, signature: compared.signature },
-          { variables: draft.variables, signature: found.signature },
+          contractOf(stored, compared.signature, compile),
+          contractOf(draft, found.signature, compile),
         );
   const faults = [
     ...(found.fault === undefined ? [] : [found.fault]),
@@ -43,6 +43,12 @@ export async function checkQuery(
     changes: changes && { changes },
   };
 }
+
+const contractOf = (
+  query: QueryDefinition,
+  signature: DescribeQueryResponse,
+  compile: CompileQuery,
+): Contract => ({ variables: query.variables, isRead: compile(query).kind === 'read', signature });
 
 interface Attempt {
   signature?: DescribeQueryResponse;

@@ -10,9 +10,12 @@ import type {
   DescribedVariable,
   DescribeQueryResponse,
 } from '@datahub/proto/executor/v1/executor';
+import { declare } from '@datahub/statement/values';
 
 export interface Contract {
   variables: readonly Variable[];
+  /** True if the query can be called over GET. */
+  isRead: boolean;
   signature: DescribeQueryResponse;
 }
 
@@ -20,6 +23,7 @@ type Change = Omit<ContractChange, 'kind' | 'name'>;
 
 export function contractChanges(from: Contract, to: Contract): ContractChange[] {
   const needed = { from: neededIn(from), to: neededIn(to) };
+  const declared = { from: declaredIn(from), to: declaredIn(to) };
   return [
     ...compareAll('column', [from.signature.columns, to.signature.columns], {
       keyOf: ({ name }) => name,
@@ -33,8 +37,17 @@ export function contractChanges(from: Contract, to: Contract): ContractChange[] 
       // Removing a variable breaks nothing, because names that a query does not know are accepted.
       isRemovedBreaking: false,
       compare: (old, next) => [
-        ...compareVariables(old, next, { old: typeIn(from, old.key), next: typeIn(to, old.key) }),
+        ...compareVariables(old, next, {
+          old: declared.from(old.key)?.type,
+          next: declared.to(old.key)?.type,
+        }),
         ...changed('required', [needed.from(old.key), needed.to(old.key)], (_, isNeeded) => isNeeded),
+        ...compareEnums(declared.from(old.key), declared.to(old.key)),
+        ...changed(
+          'secret',
+          [declared.from(old.key)?.secret === true, declared.to(old.key)?.secret === true],
+          (_, isSecret) => isSecret && from.isRead,
+        ),
       ],
     }),
   ];
@@ -48,7 +61,10 @@ const neededIn = ({ variables }: Contract) => {
   return (key: string) => !optional.has(key);
 };
 
-const typeIn = ({ variables }: Contract, key: string) => variables.find((one) => one.key === key)?.type;
+const declaredIn = ({ variables }: Contract) => {
+  const byKey = new Map(variables.map((variable) => [variable.key, variable]));
+  return (key: string) => byKey.get(key);
+};
 
 interface ComparisonRules<T> {
   keyOf(one: T): string;
@@ -80,12 +96,13 @@ function changed<V extends string | boolean | undefined>(
   isBreaking: (from: V, to: V) => boolean,
 ): Change[] {
   if (from === to) return [];
-  const sides = {
-    ...(from === undefined ? {} : { from: String(from) }),
-    ...(to === undefined ? {} : { to: String(to) }),
-  };
-  return [{ change: 'changed', breaking: isBreaking(from, to), member, ...sides }];
+  return [{ change: 'changed', breaking: isBreaking(from, to), member, ...sidesOf(from, to) }];
 }
+
+const sidesOf = (from: unknown, to: unknown): Pick<Change, 'from' | 'to'> => ({
+  ...(from === undefined ? {} : { from: String(from) }),
+  ...(to === undefined ? {} : { to: String(to) }),
+});
 
 const compareColumns = (from: Column, to: Column): Change[] => [
   ...changed('type', [from.type, to.type], () => false),
@@ -120,3 +137,30 @@ function compareVariables(
     ...changed('nullable', [from.nullable, to.nullable], (_, isNullable) => !isNullable),
   ];
 }
+
+/** The most characters of an enum in `from` and `to`. */
+const enumCharactersMax = 200;
+
+/** Enums are the same if they have the same values of the new type. */
+function compareEnums(from: Variable | undefined, to: Variable | undefined): Change[] {
+  const old = from && allowedOf(from, to?.type);
+  const next = to && allowedOf(to, to.type);
+  const takesAllOfOld = accepts(next, old);
+  if (takesAllOfOld && accepts(old, next)) return [];
+  const sides = sidesOf(shortened(from?.enumJson), shortened(to?.enumJson));
+  return [{ change: 'changed', breaking: !takesAllOfOld, member: 'enum', ...sides }];
+}
+
+type Allowed = ReadonlySet<string> | undefined;
+
+/** Without an enum, all values are allowed. */
+const accepts = (allowed: Allowed, values: Allowed): boolean =>
+  allowed === undefined || (values !== undefined && [...values].every((value) => allowed.has(value)));
+
+const allowedOf = ({ key, enumJson }: Variable, type: string | undefined) =>
+  declare(key, { key, type, enumJson }).allowed;
+
+const shortened = (text: string | undefined): string | undefined =>
+  text === undefined || text.length <= enumCharactersMax
+    ? text
+    : `${text.slice(0, enumCharactersMax).toWellFormed()}…`;

@@ -20,7 +20,12 @@ const contract = (
   columns: Column[],
   variables: DescribedVariable[] = [],
   declared: Variable[] = [],
-): Contract => ({ variables: declared, signature: { columns, variables, checkedAt: '', version: 1 } });
+  isRead = true,
+): Contract => ({
+  variables: declared,
+  isRead,
+  signature: { columns, variables, checkedAt: '', version: 1 },
+});
 
 const shown = (from: Contract, to: Contract) =>
   contractChanges(from, to).map(({ name, change, member, breaking }) =>
@@ -77,4 +82,36 @@ test('variables: a declared type may become wider', () => {
     'x changed type breaking',
     'x changed list breaking',
   ]);
+});
+
+test('variables: an enum breaks callers if it lacks a value that was accepted', () => {
+  const listed = (enumJson?: string, type?: string) =>
+    contract([], [variable('x')], [{ key: 'x', type, enumJson } as Variable]);
+  const values = (from: string | undefined, to: string | undefined, type?: string) =>
+    shown(listed(from, type), listed(to, type));
+  expect(values('["a","b"]', '["a","b"]')).toEqual([]);
+  expect(values('["a","b"]', '["b", "a", "a"]')).toEqual([]);
+  expect(values('[1.5,2]', '["1.50","2.0"]', 'decimal')).toEqual([]);
+  expect(values('[1,2]', '["2",1]', 'bigint[]')).toEqual([]);
+  expect(values('["a","b"]', '["a"]')).toEqual(['x changed enum breaking']);
+  expect(values('["a","b"]', '["a","c","d"]')).toEqual(['x changed enum breaking']);
+  expect(values(undefined, '["a"]')).toEqual(['x changed enum breaking']);
+  expect(values('["a"]', '["a","b"]')).toEqual(['x changed enum']);
+  expect(values('["a"]', undefined)).toEqual(['x changed enum']);
+  // It was not declared before.
+  expect(shown(contract([], [variable('x')]), listed('["a"]'))).toEqual(['x changed enum breaking']);
+  expect(contractChanges(listed('["a"]'), listed('["b"]'))).toMatchObject([{ from: '["a"]', to: '["b"]' }]);
+  const many = JSON.stringify(Array.from({ length: 1_000 }, (_, i) => `value ${i}`));
+  const [change] = contractChanges(listed(), listed(many));
+  expect(change?.to).toBe(`${many.slice(0, 200)}…`);
+  expect(values(many, many.replace('value 999', 'other'))).toEqual(['x changed enum breaking']);
+});
+
+test('variables: a secret breaks callers over GET', () => {
+  const withSecret = (secret: boolean, isRead = true) =>
+    contract([], [variable('x')], [{ key: 'x', secret }], isRead);
+  expect(shown(withSecret(false), withSecret(true))).toEqual(['x changed secret breaking']);
+  expect(shown(withSecret(true), withSecret(false))).toEqual(['x changed secret']);
+  expect(shown(withSecret(false, false), withSecret(true, false))).toEqual(['x changed secret']);
+  expect(shown(contract([], [variable('x')]), withSecret(false))).toEqual([]);
 });

@@ -457,8 +457,11 @@ export interface ContractChange {
   change: string;
   /** True if a caller of the stored query can fail with the draft. */
   breaking: boolean;
-  /** The changed member: type, jsonType, nullable, list or required. */
-  member?: string | undefined;
+  /** The changed member: type, jsonType, nullable, list, required, enum or secret. */
+  member?:
+    | string
+    | undefined;
+  /** An enum is cut to 200 characters. */
   from?: string | undefined;
   to?: string | undefined;
 }

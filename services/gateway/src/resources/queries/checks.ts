@@ -42,7 +42,10 @@ const change = record(
     name: text,
     change: { type: 'string', enum: ['added', 'removed', 'changed'] },
     breaking: { type: 'boolean' },
-    member: { type: 'string', enum: ['type', 'jsonType', 'nullable', 'list', 'required'] },
+    member: {
+      type: 'string',
+      enum: ['type', 'jsonType', 'nullable', 'list', 'required', 'enum', 'secret'],
+    },
     from: text,
     to: text,
   },
