@@ -1,6 +1,6 @@
 /**
- * Compares the rows of two queries in one snapshot, as multisets of their JSON texts. Order does not matter; a row that
- * occurs twice is compared twice, as EXCEPT ALL does.
+ * Compares the rows of two queries in one snapshot, as multisets of their JSON values. Order does not matter; a row that
+ * occurs twice is compared twice, as EXCEPT ALL does. It pauses between rows, so that other calls do not wait for it.
  */
 
 import type { RowDiff, RowSample } from '@datahub/proto/executor/v1/executor';
@@ -12,6 +12,7 @@ import type { RowSink, SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from '../result/column-names.ts';
 import { toFailure, withoutValues } from './execution-error.ts';
 import { type CompileQuery, leastOf, type PreparedQuery, refusedOption } from './prepare.ts';
+import { createRowKeys, type KeyedRow, type Pause } from './row-key.ts';
 import type { RunDeps } from './run-statement.ts';
 
 export interface DiffOptions {
@@ -22,6 +23,7 @@ export interface DiffOptions {
   /** The limits of the hub and the key. */
   rowsMax: number | undefined;
   signal: { readonly aborted: boolean };
+  pause: Pause;
   /** Runs work on a connection to the source of both queries. */
   withConnection<T>(use: (connection: Connection) => Promise<T>): Promise<T>;
 }
@@ -42,10 +44,9 @@ export async function diffQueries(
     throw refusedOption('diff compares rows of one source, and the stored query has another source.');
   if (after.source.engine === 'mongodb') throw refusedOption('The hub cannot compare rows of MongoDB.');
   const reads = [toRead(before, 'before', options), toRead(after, 'after', options)] as const;
-  return options.withConnection(async (connection) => {
-    const [old, next] = await readBoth(connection, reads, options);
-    return compareRows(old.rows, next.rows, new Set([...old.decimals, ...next.decimals]));
-  });
+  const [old, next] = await options.withConnection((connection) => readBoth(connection, reads, options));
+  const decimals = new Set([...old.decimals, ...next.decimals]);
+  return compareRows({ before: old.rows, after: next.rows, decimals, pause: options.pause });
 }
 
 interface Read {
@@ -174,19 +175,27 @@ const tooMuch = (limit: string) =>
     { retryable: false },
   );
 
-/** Rows are JSON texts. `decimals` are the members whose long numbers are strings. */
-export function compareRows(
-  before: readonly string[],
-  after: readonly string[],
-  decimals: ReadonlySet<string> = new Set(),
-): RowDiff {
-  const plainNumbers = createPlainNumbers(decimals);
-  const differing = withoutCommon({ removed: before, added: after }, (row) => row);
-  const { removed, added } = withoutCommon(differing, plainNumbers);
-  const changed = pair({ removed, added }, plainNumbers);
-  const changedRows = new Set(changed.flat());
-  const onlyAdded = added.filter((row) => !changedRows.has(row));
-  const onlyRemoved = removed.filter((row) => !changedRows.has(row));
+interface RowsToCompare {
+  before: readonly string[];
+  after: readonly string[];
+  /** The columns whose long numbers are strings. */
+  decimals?: ReadonlySet<string>;
+  pause: Pause;
+}
+
+/** Rows are JSON texts. */
+export async function compareRows({ before, after, decimals, pause }: RowsToCompare): Promise<RowDiff> {
+  const differing = await withoutCommon({ removed: before, added: after }, (row) => row, pause);
+  const keyOf = createRowKeys(decimals ?? new Set(), pause);
+  const keyed = {
+    removed: await mapAll(differing.removed, keyOf),
+    added: await mapAll(differing.added, keyOf),
+  };
+  const { removed, added } = await withoutCommon(keyed, ({ key }) => key, pause);
+  const changed = await pair({ removed, added }, pause);
+  const paired = new Set(changed.flat());
+  const onlyAdded = added.filter((row) => !paired.has(row));
+  const onlyRemoved = removed.filter((row) => !paired.has(row));
   return {
     added: onlyAdded.length,
     removed: onlyRemoved.length,
@@ -196,101 +205,73 @@ export function compareRows(
   };
 }
 
-interface Differing {
-  removed: readonly string[];
-  added: readonly string[];
+async function mapAll<T, R>(items: readonly T[], map: (item: T) => Promise<R>): Promise<R[]> {
+  const mapped: R[] = [];
+  for (const item of items) mapped.push(await map(item));
+  return mapped;
+}
+
+interface Differing<Row> {
+  removed: readonly Row[];
+  added: readonly Row[];
 }
 
 /** Leaves out each removed row for which there is an added row with the same key, and that row. */
-function withoutCommon({ removed, added }: Differing, keyOf: (row: string) => string): Differing {
-  const left = new Map<string, string[]>();
+async function withoutCommon<Row>(
+  { removed, added }: Differing<Row>,
+  keyOf: (row: Row) => string,
+  pause: Pause,
+): Promise<Differing<Row>> {
+  const left = new Map<string, Row[]>();
   for (const row of removed) {
     const key = keyOf(row);
     const rows = left.get(key);
     if (rows === undefined) left.set(key, [row]);
     else rows.push(row);
+    await pause();
   }
-  const more = added.filter((row) => left.get(keyOf(row))?.pop() === undefined);
+  const more: Row[] = [];
+  for (const row of added) {
+    if (left.get(keyOf(row))?.pop() === undefined) more.push(row);
+    await pause();
+  }
   return { removed: [...left.values()].flat(), added: more };
 }
 
-const stringOrNumber = /("(?:[^"\\]|\\.)*")(:?)|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
-const isPlain = /^-?[1-9]\d*$/;
-const quotedNumber = /^"-?\d+(?:\.\d+)?"$/;
-
-/**
- * Returns a function that writes equal numbers of a row alike, such as 1, 1.0 and 10e-1, because a database writes them
- * with the scale of the column.
- */
-function createPlainNumbers(decimals: ReadonlySet<string>): (row: string) => string {
-  return (row) => {
-    let name = '';
-    return row.replace(stringOrNumber, (token, text?: string, colon?: string) => {
-      if (text === undefined) return isPlain.test(token) ? `${token}.` : plainNumber(token);
-      if (colon === ':') name = text;
-      else if (quotedNumber.test(text) && decimals.has(JSON.parse(name)))
-        return plainNumber(text.slice(1, -1));
-      return token;
-    });
-  };
-}
-
-/** Numbers with larger exponents stay as they are. */
-const exponentMax = 400;
-
-function plainNumber(token: string): string {
-  const [, sign = '', whole = '', decimals = '', exponent = '0'] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(token) ?? [];
-  const shift = Number(exponent);
-  if (Math.abs(shift) > exponentMax) return token;
-  const digits =
-    '0'.repeat(Math.max(0, -shift)) + whole + decimals + '0'.repeat(Math.max(0, shift - decimals.length));
-  const point = Math.max(0, -shift) + whole.length + shift;
-  const [before, after] = [digits.slice(0, point).replace(/^0+/, ''), digits.slice(point).replace(/0+$/, '')];
-  if (before === '' && after === '') return '0';
-  return `${sign}${before}.${after}`;
-}
+type Changed = [before: KeyedRow, after: KeyedRow];
 
 /** Pairs a removed and an added row that alone have the same first member, if it is not null. */
-function pair(
-  { removed, added }: Differing,
-  plainNumbers: (row: string) => string,
-): [before: string, after: string][] {
-  const [old, next] = [removed, added].map((rows) => uniqueByFirst(rows, plainNumbers));
-  return [...(old ?? [])].flatMap(([first, row]): [string, string][] => {
-    const other = next?.get(first);
+async function pair({ removed, added }: Differing<KeyedRow>, pause: Pause): Promise<Changed[]> {
+  const [old, next] = [await uniqueByFirst(removed, pause), await uniqueByFirst(added, pause)];
+  return [...old].flatMap(([first, row]): Changed[] => {
+    const other = next.get(first);
     return row === undefined || other === undefined ? [] : [[row, other]];
   });
 }
 
-/** Rows by the text of their first member; undefined if several rows have it. */
-function uniqueByFirst(
-  rows: readonly string[],
-  plainNumbers: (row: string) => string,
-): Map<string, string | undefined> {
-  const found = new Map<string, string | undefined>();
+/** Rows by their first member; undefined if several rows have it. */
+async function uniqueByFirst(
+  rows: readonly KeyedRow[],
+  pause: Pause,
+): Promise<Map<string, KeyedRow | undefined>> {
+  const found = new Map<string, KeyedRow | undefined>();
   for (const row of rows) {
-    const member = firstMember.exec(row)?.[0];
-    if (member === undefined) continue;
-    const first = plainNumbers(member);
-    found.set(first, found.has(first) ? undefined : row);
+    if (row.first !== undefined) found.set(row.first, found.has(row.first) ? undefined : row);
+    await pause();
   }
   return found;
 }
 
-/** A name, and a value that is neither null nor an object or an array. */
-const firstMember = /^\{"(?:[^"\\]|\\.)*":(?!null)(?:"(?:[^"\\]|\\.)*"|[^,"{}[\]]+)(?=[,}])/;
-
 /** Takes turns between the kinds of change. */
 function toSamples(
-  changed: readonly [string, string][],
-  removed: readonly string[],
-  added: readonly string[],
+  changed: readonly Changed[],
+  removed: readonly KeyedRow[],
+  added: readonly KeyedRow[],
 ): RowSample[] {
   const kinds: RowSample[][] = [
-    changed.map(([beforeJson, afterJson]) => ({ kind: 'changed', beforeJson, afterJson })),
-    removed.map((beforeJson) => ({ kind: 'removed', beforeJson })),
-    added.map((afterJson) => ({ kind: 'added', afterJson })),
+    changed.map(([before, after]) => ({ kind: 'changed', beforeJson: before.row, afterJson: after.row })),
+    removed.map(({ row }) => ({ kind: 'removed', beforeJson: row })),
+    added.map(({ row }) => ({ kind: 'added', afterJson: row })),
   ].map((samples: RowSample[]) => samples.filter(isShort).slice(0, samplesMax));
   return Array.from({ length: samplesMax }, (_, i) => kinds.flatMap((samples) => samples[i] ?? []))
     .flat()

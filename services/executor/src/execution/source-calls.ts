@@ -7,6 +7,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import {
   type Catalog,
   type QueryDefinition,
@@ -24,6 +25,7 @@ import { cancelReason, identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
 import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
 import { diffQueries } from './row-diff.ts';
+import type { Pause } from './row-key.ts';
 import { type RunDeps, withCancellation } from './run-statement.ts';
 
 export interface SourceDeps {
@@ -150,11 +152,21 @@ async function diffRows(
       timeoutMs,
       rowsMax: leastOf(keyLimits.maxRows(limits), rowsMax || undefined),
       signal: ctx.signal,
+      pause: createPause(ctx, now),
       withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, use }),
     });
   } finally {
     release();
   }
+}
+
+function createPause({ signal, deadlineAt }: CallContext, now: () => number): Pause {
+  const endOfTurn = createLoopYield();
+  return () =>
+    endOfTurn()?.then(() => {
+      const isLate = now() >= deadlineAt;
+      if (isLate || signal.aborted) throw cancelReason(signal, isLate);
+    });
 }
 
 /** Each keeps two results in memory. */

@@ -6,8 +6,8 @@
 import { parseExact } from '@datahub/contract/exact-json';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/call';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type RawRecord, RecordSplitter } from './records.ts';
-import { createLoopYield } from './yield-to-loop.ts';
 
 export interface Row {
   /** The first row has the number 1. */

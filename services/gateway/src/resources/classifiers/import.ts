@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { count, type FromSchema, list, record, text } from '../../http/json-schema.ts';
 import { readText } from '../../http/query-params.ts';
@@ -12,7 +13,6 @@ import { preferredFormat } from '../../response/format.ts';
 import { respondWithProgress } from '../../response/progress-response.ts';
 import type { ResponseSettings } from '../../response/streamed-response.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
-import { createLoopYield } from '../../rows/yield-to-loop.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { faultsOfExample } from './examples.ts';
 

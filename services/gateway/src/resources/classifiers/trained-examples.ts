@@ -5,6 +5,7 @@ import { classifierLimits } from '@datahub/contract/limits';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { ListExamplesResponse, TrainedExample } from '@datahub/proto/ml/v1/ml';
 import { toHubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
@@ -25,7 +26,6 @@ import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, type Route, required } from '../../http/route.ts';
 import { chooseTextFormat } from '../../response/format.ts';
-import { createLoopYield } from '../../rows/yield-to-loop.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 
 export function trainedExampleRoutes(deps: ResourceDeps): Route[] {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLoopYield } from '../../src/rows/yield-to-loop.ts';
+import { createLoopYield } from '../src/yield-to-loop.ts';
 
 it('lets timers fire during long work, and costs short work no wait', async () => {
   const endOfTurn = createLoopYield();
