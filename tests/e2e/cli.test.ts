@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createDatahub, type Given } from '../support/datahub.ts';
-import { api, createSource } from '../support/hub.ts';
+import { api, createSource, engines } from '../support/hub.ts';
 import { inherited } from '../support/inherited.ts';
 
 const { url, key } = inject('hub');
@@ -36,6 +36,8 @@ beforeAll(async () => {
   await store('ids', 'SELECT id FROM sales WHERE id IN (:ids) ORDER BY id', {
     context: [{ key: 'ids', type: 'bigint[]' }],
   });
+  const flag = engines[0] === 'postgres' ? 'true' : "JSON_EXTRACT('[true]', '$[0]')";
+  await store('flags', `SELECT ${flag} AS truncated UNION ALL SELECT ${flag}`);
   await store('gone', 'SELECT id FROM a_table_that_is_not_there');
 });
 afterAll(() => program.close());
@@ -78,6 +80,15 @@ describe('datahub run', () => {
     const table = await ok([...exact, '--format', 'table']);
     expect(table.split('\n')[0]).toMatch(/^n +text/);
     expect(table).toContain(digits);
+  });
+
+  it('tells a row of a table from the line that says that rows are missing', async () => {
+    const flags = ['run', `${hubPath}/flags`, '--format', 'table'];
+    expect(await datahub(flags)).toMatchObject({ stdout: 'truncated\n─────────\ntrue\ntrue\n', stderr: '' });
+    expect(await datahub([...flags, '--max-rows', '1'])).toMatchObject({
+      stdout: 'truncated\n─────────\ntrue\n',
+      stderr: 'There are more rows.\n',
+    });
   });
 
   it('takes lists, JSON and standard input', async () => {

@@ -204,6 +204,23 @@ describe.each(engines)('executing on %s', (engine) => {
     }
   });
 
+  it('writes no row of NDJSON in the bytes of the line that says that rows are missing', async () => {
+    const row = '{"truncated": true}\n';
+    const value = engine === 'postgres' ? 'true' : "JSON_EXTRACT('[true]', '$[0]')";
+    const query = `SELECT ${value} AS truncated UNION ALL SELECT ${value}`;
+    const cached = await store(query, { cache: { maxAgeS: 60 } });
+    for (const queryId of [await store(query), cached, cached]) {
+      const as = (options: object) =>
+        api.post(
+          '/v1/queries/execute',
+          { queryId, options },
+          { headers: { accept: 'application/x-ndjson' } },
+        );
+      expect((await as({})).text).toBe(row + row);
+      expect((await as({ maxRows: 1 })).text).toBe(`${row}{"truncated":true}\n`);
+    }
+  });
+
   /** A CSV over HTTP/1.0, whose answers end with their connection. */
   async function overOldHttp(body: object): Promise<string> {
     const { url, key } = inject('hub');

@@ -145,6 +145,13 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     });
   });
 
+  it('writes no document of NDJSON in the bytes of the line that says that rows are missing', async () => {
+    await client.db(database).collection('flags').insertOne({ truncated: true });
+    const queryId = await stored({ find: 'flags', projection: { _id: 0, truncated: 1 } });
+    const { text } = await execute(queryId, {}, { accept: 'application/x-ndjson' });
+    expect(text).toBe('{"truncated": true}\n');
+  });
+
   it('has a signature if the command names the fields', async () => {
     const signature = async (command: object) =>
       (await api.ok(api.get(`/v1/queries/${await stored(command)}?signature=1`))).signature;

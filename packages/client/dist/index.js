@@ -138,16 +138,13 @@ function createRows(open2) {
       rows.truncated = false;
       const opened = await open2();
       opened.hasBegun();
-      let isLast = false;
       try {
         for await (const lines of readLines(opened)) {
           for (const line of lines) {
-            if (isLast) yield { truncated: true };
-            isLast = line === lastLine;
-            if (!isLast) yield parse(line);
+            if (line === lastLine) rows.truncated = true;
+            else yield parse(line);
           }
         }
-        rows.truncated = isLast;
       } finally {
         opened.close();
       }

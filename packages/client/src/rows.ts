@@ -9,6 +9,7 @@ export interface Rows<Row> extends AsyncIterable<Row> {
   readonly truncated: boolean;
 }
 
+/** No row has these bytes; a row with this value has others. */
 const lastLine = '{"truncated":true}';
 
 export function createRows<Row>(open: () => Promise<Opened>): Rows<Row> {
@@ -18,17 +19,13 @@ export function createRows<Row>(open: () => Promise<Opened>): Rows<Row> {
       rows.truncated = false;
       const opened = await open();
       opened.hasBegun();
-      let isLast = false;
       try {
         for await (const lines of readLines(opened)) {
           for (const line of lines) {
-            // It was a row, since another one follows.
-            if (isLast) yield { truncated: true } as Row;
-            isLast = line === lastLine;
-            if (!isLast) yield parse<Row>(line);
+            if (line === lastLine) rows.truncated = true;
+            else yield parse<Row>(line);
           }
         }
-        rows.truncated = isLast;
       } finally {
         opened.close();
       }

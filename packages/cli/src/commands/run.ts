@@ -104,12 +104,11 @@ function writeTable(
 ): string {
   const end = text.lastIndexOf('\n');
   if (end === -1) return text;
-  const rows = text
-    .slice(0, end)
-    .split('\n')
-    .map((line) => parseExact(line) as Record<string, unknown>);
-  const isCut = rows.at(-1)?.truncated === true && Object.keys(rows.at(-1) ?? {}).length === 1;
-  context.stdout.write(table(isCut ? rows.slice(0, -1) : rows));
+  const lines = text.slice(0, end).split('\n');
+  // No row has these bytes, but one can have the same value.
+  const isCut = lines.at(-1) === '{"truncated":true}';
+  if (isCut) lines.pop();
+  context.stdout.write(table(lines.map((line) => parseExact(line) as Record<string, unknown>)));
   if (isCut) note(context, 'There are more rows.');
   return text.slice(end + 1);
 }

@@ -43,20 +43,20 @@ class Hub:
     def rows(self, query_id: str, values: Mapping[str, object]) -> Iterator[Any]:
         """Each row as it arrives. Raises http.client.IncompleteRead or an OSError if the result breaks off."""
         with self._send(query_id, values, "application/x-ndjson") as answer:
-            is_last = False
+            is_cut = False
             rest = b""
             # Not `for line in answer`: it takes a chunked body that breaks off for a complete one.
             while part := answer.read1(65536):
                 *lines, rest = (rest + part).split(b"\n")
                 for line in lines:
-                    if is_last:
-                        yield {"truncated": True}
-                    is_last = line == b'{"truncated":true}'
-                    if not is_last:
+                    # No row has these bytes; a row with this value has others.
+                    if line == b'{"truncated":true}':
+                        is_cut = True
+                    else:
                         yield json.loads(line, parse_float=Decimal)
             if rest or answer.length:
                 raise IncompleteRead(rest, answer.length)
-        if is_last:
+        if is_cut:
             raise TruncatedError(f"{query_id} has more rows.")
 
     def frame(self, query_id: str, values: Mapping[str, object], *, allow_truncated: bool = False) -> Any:

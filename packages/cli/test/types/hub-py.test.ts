@@ -20,6 +20,8 @@ const answers: Record<string, (response: ServerResponse) => void> = {
   chunked: (response) => response.write('{"id":1}\n', () => response.destroy()),
   counted: (response) =>
     response.writeHead(200, { 'content-length': 100 }).write('{"id":1}\n', () => response.destroy()),
+  row: (response) => response.end('{"truncated": true}\n'),
+  cut: (response) => response.end('{"truncated": true}\n{"truncated":true}\n'),
   proxy: (response) => response.writeHead(502).end('<html>'),
 };
 
@@ -55,6 +57,8 @@ try:
     seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("q", {}))
 except Exception as err:
     print(seen, type(err).__name__, getattr(err, "status", None))
+else:
+    print(seen)
 `;
     await writeFile(join(dir, 'main.py'), code);
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', no_proxy: '*' };
@@ -65,6 +69,11 @@ except Exception as err:
     expect(await call('chunked', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     expect(await call('counted', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     expect(await call('counted', 'execute')).toBe('[] IncompleteRead None');
+  });
+
+  it('tells a row from the line that says that rows are missing', async () => {
+    expect(await call('row', 'rows')).toBe("[{'truncated': True}]");
+    expect(await call('cut', 'rows')).toBe("[{'truncated': True}] TruncatedError None");
   });
 
   it('follows no redirect, which would send the key elsewhere', async () => {

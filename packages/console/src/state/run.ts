@@ -148,7 +148,7 @@ export class Runner {
     if (databaseMs > 0) set({ databaseMs });
     let drawnAt = 0;
     const readWithin = readLines(response, (lines) => {
-      const cut = takeCut(lines, store, request);
+      const cut = takeCut(lines);
       store.add(lines);
       const now = performance.now();
       // Drawing each chunk would cost more than reading it.
@@ -190,22 +190,11 @@ export class Runner {
   }
 }
 
-/**
- * Removes the last line `{"truncated":true}`, which says that a limit cut the rows. The signature shows if it is a row
- * instead.
- */
-function takeCut(lines: string[], store: RowStore, { columns }: RunRequest): boolean {
-  if (lines.at(-1) !== '{"truncated":true}') return false;
-  if (columns.length === 1 && columns[0]?.name === 'truncated') return false;
-  if (
-    store.columns.some(({ name }) => name !== 'truncated') ||
-    columns.length > 0 ||
-    store.lines.length + lines.length > 1
-  ) {
-    lines.pop();
-    return true;
-  }
-  return false;
+/** Removes the last line if it says that a limit cut the rows. No row has these bytes. */
+function takeCut(lines: string[]): boolean {
+  const isCut = lines.at(-1) === '{"truncated":true}';
+  if (isCut) lines.pop();
+  return isCut;
 }
 
 function affectedIn(store: RowStore): string | undefined {
