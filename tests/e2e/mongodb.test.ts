@@ -163,8 +163,23 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
       variables: [{ key: 'region', list: false, nullable: true }],
     });
     expect(await signature({ count: 'sales' })).toMatchObject({ columns: [{ name: 'count' }] });
+    const constants = { $project: { _id: false, none: null, blank: '', list: [], amount: 1 } };
+    expect(await signature({ aggregate: 'sales', pipeline: [constants] })).toMatchObject({
+      columns: [{ name: 'none' }, { name: 'blank' }, { name: 'list' }, { name: 'amount' }],
+    });
     expect(await signature({ find: 'sales' })).toBeNull();
     expect(await signature({ find: 'sales', projection: { amount: { $slice: 1 } } })).toBeNull();
+  });
+
+  it('keeps the _id of a group without a key, in CSV and in the signature', async () => {
+    for (const _id of [null, '', 0]) {
+      const $group = { _id, n: { $sum: 1 } };
+      const queryId = await stored({ aggregate: 'sales', pipeline: [{ $group }] });
+      const { text } = await execute(queryId, {}, { accept: 'text/csv' });
+      expect(text).toBe(`_id,n\r\n${_id === '' ? '""' : (_id ?? '')},3\r\n`);
+      const { signature } = await api.ok(api.get(`/v1/queries/${queryId}?signature=1`));
+      expect(signature.columns).toMatchObject([{ name: '_id' }, { name: 'n' }]);
+    }
   });
 
   it('stores its settings, including authSource', async () => {

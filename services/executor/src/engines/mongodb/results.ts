@@ -154,17 +154,26 @@ function columnsOf(reply: Buffer, at: number, named: Field[] | undefined): Field
  */
 function namedFields({ projection, pipeline }: Document): Field[] | undefined {
   const last = Array.isArray(pipeline) ? pipeline.at(-1) : undefined;
-  const fields: Document | undefined = projection ?? last?.$project ?? last?.$group;
+  if (last?.$group !== undefined) return toFields(Object.keys(last.$group));
+  const fields: Document | undefined = projection ?? last?.$project;
   if (fields === undefined) return undefined;
   const entries = Object.entries(fields);
-  const leavesOut = (value: unknown) => Number(value) === 0;
   if (!entries.some(([name, value]) => name !== '_id' && !leavesOut(value))) return undefined;
   const named = entries
     .filter(([, value]) => !leavesOut(value))
     .map(([name]) => name.split('.', 1)[0] as string);
-  const names = Object.hasOwn(fields, '_id') ? named : ['_id', ...named];
-  return [...new Set(names)].map((name) => ({ name, type: '' }));
+  return toFields(Object.hasOwn(fields, '_id') ? named : ['_id', ...named]);
 }
+
+const toFields = (names: string[]): Field[] => [...new Set(names)].map((name) => ({ name, type: '' }));
+
+/** True for the numbers and truth values of a projection. Other values compute a field. */
+const isFlag = (value: unknown): boolean =>
+  typeof value === 'boolean' ||
+  typeof value === 'number' ||
+  ['Int32', 'Long', 'Double', 'Decimal128'].includes((value as Document | null)?._bsontype);
+
+const leavesOut = (value: unknown) => isFlag(value) && Number(value) === 0;
 
 const count: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'little-endian' };
 
@@ -173,7 +182,7 @@ export function describedFields(command: Document): DescribedColumn[] | undefine
   const [name] = Object.keys(command);
   if (name === 'count') return [{ name, type: 'int', nullable: true, kind: count }];
   // An operator in the projection of a find, such as $slice, can keep all other fields.
-  const isOpen = Object.values(command.projection ?? {}).some((value) => Number.isNaN(Number(value)));
+  const isOpen = Object.values(command.projection ?? {}).some((value) => !isFlag(value));
   const fields = name === 'distinct' ? [{ name: 'value' }] : isOpen ? undefined : namedFields(command);
   return fields?.map((field) => ({ name: field.name, type: 'unknown', nullable: true, kind: bson }));
 }
