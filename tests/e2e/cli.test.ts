@@ -38,6 +38,16 @@ beforeAll(async () => {
   });
   const flag = engines[0] === 'postgres' ? 'true' : "JSON_EXTRACT('[true]', '$[0]')";
   await store('flags', `SELECT ${flag} AS truncated UNION ALL SELECT ${flag}`);
+  await store(
+    'long',
+    'SELECT a.id FROM sales a, sales b, sales c, sales d, sales e, sales f, sales g, sales h, sales i',
+  );
+  await store(
+    'broken',
+    engines[0] === 'postgres'
+      ? 'SELECT n, 1 / (n - 30000) AS x, repeat($$x$$, 100) AS t FROM generate_series(1, 40000) n'
+      : "WITH RECURSIVE s AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM s WHERE n < 900) SELECT n, IF(n = 800, (SELECT 1 UNION SELECT 2), 1) AS x, repeat('x', 2000) AS t FROM s",
+  );
   await store('gone', 'SELECT id FROM a_table_that_is_not_there');
 });
 afterAll(() => program.close());
@@ -89,6 +99,40 @@ describe('datahub run', () => {
       stdout: 'truncated\n─────────\ntrue\n',
       stderr: 'There are more rows.\n',
     });
+  });
+
+  it('says that a limit cut the rows of a CSV', async () => {
+    const ids = ['run', `${hubPath}/ids`, 'ids:=[1,2,3]', '--format', 'csv'];
+    expect(await datahub(ids)).toEqual({ code: 0, stdout: 'id\r\n1\r\n2\r\n3\r\n', stderr: '' });
+    const cut = { code: 0, stdout: 'id\r\n1\r\n2\r\n', stderr: 'There are more rows.\n' };
+    expect(await datahub([...ids, '--max-rows', '2'])).toEqual(cut);
+    // A long answer is compressed.
+    const long = await datahub(['run', `${hubPath}/long`, '--format', 'csv', '--max-rows', '15000']);
+    expect([long.stdout.split('\r\n').length, long.stderr]).toEqual([15_002, cut.stderr]);
+    const limited = await api.ok(api.post('/v1/keys', { name: 'limited', limits: { maxRows: 2 } }));
+    const env = { ...hubEnv, DATAHUB_API_KEY: limited.key };
+    expect(await datahub(ids, { env })).toEqual(cut);
+    await api.ok(api.delete(`/v1/keys/${limited.keyId}`));
+  });
+
+  it.each(['json', 'ndjson', 'csv', 'table'])('fails if its %s breaks off', async (format) => {
+    const { code, stdout, stderr } = await datahub(['run', `${hubPath}/broken`, '--format', format]);
+    expect([code, stdout.length > 0, stderr]).toEqual([6, true, expect.stringContaining('broke off')]);
+  });
+
+  it('warns of values for variables that the query does not have', async () => {
+    const { code, stdout, stderr } = await datahub([...exact, 'txt=x', 'é=1', '--format', 'csv']);
+    expect([code, stdout]).toEqual([0, 'n,text\r\n12345678901234567890.10,é\r\n']);
+    expect(stderr).toBe('Warning: the query has no variables with these names: txt, %C3%A9\n');
+  });
+
+  it('refuses --json beside another format', async () => {
+    expect((await datahub([...exact, '--json', '--format', 'json'])).code).toBe(0);
+    for (const format of ['csv', 'ndjson', 'table'])
+      expect(await datahub([...exact, '--json', '--format', format])).toMatchObject({
+        ...{ code: 1, stdout: '' },
+        stderr: `--json and --format ${format} exclude each other.\n`,
+      });
   });
 
   it('takes lists, JSON and standard input', async () => {

@@ -1,5 +1,10 @@
 /** The API of a hub, through the client, with all digits of numbers. */
 
+import { type IncomingHttpHeaders, type IncomingMessage, request as overHttp } from 'node:http';
+import { request as overHttps } from 'node:https';
+import { pipeline } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import { type Client, createClient, ProblemError, type Routes } from '@datahub/client';
 import type { Access } from './access.ts';
 import { parseExact, restoreDigits } from './exact-numbers.ts';
@@ -34,9 +39,7 @@ export interface StreamedRequest {
 /** A call whose body or answer is streamed. Rejects with a `ProblemError`. */
 export async function stream({ access: { url, key } }: Hub, request: StreamedRequest): Promise<Response> {
   const { path, headers, ...init } = request;
-  const base = new URL(url);
-  base.pathname = base.pathname.replace(/\/*$/, '/');
-  const response = await fetch(new URL(path, base), {
+  const response = await fetch(addressOf(url, path), {
     ...init,
     ...(typeof init.body === 'object' ? { duplex: 'half' } : {}),
     headers: { ...headers, 'x-service-api-key': key },
@@ -47,11 +50,68 @@ export async function stream({ access: { url, key } }: Hub, request: StreamedReq
     throw noAnswer(cause);
   });
   if (response.ok) return response;
-  const problem: unknown = await response.json().catch(() => undefined);
-  throw new ProblemError({
-    ...(typeof problem === 'object' ? problem : {}),
-    status: response.status,
+  throw toProblemError(response.status, await response.text().catch(() => ''));
+}
+
+/** An answer whose body is still to be read. It breaks off with an error. */
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: AsyncIterable<Uint8Array>;
+  /** Complete when the body is read. `fetch` hides them. */
+  trailers(): NodeJS.Dict<string>;
+}
+
+/** As long as `fetch` waits for the head of an answer, and for more of it. */
+const idleMsMax = 300_000;
+
+/** Posts JSON. Rejects with a `ProblemError`. */
+export async function receive(
+  { access: { url, key } }: Hub,
+  { path, accept, body }: { path: string; accept: string; body: string },
+): Promise<Received> {
+  const address = addressOf(url, path);
+  const headers = {
+    'content-type': 'application/json',
+    'x-service-api-key': key,
+    'accept-encoding': 'gzip',
+    accept,
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request = address.protocol === 'https:' ? overHttps : overHttp;
+    let received: IncomingMessage | undefined;
+    const sent = request(address, { method: 'POST', headers, timeout: idleMsMax }, (answer) => {
+      received = answer;
+      resolve(answer);
+    });
+    sent.on('error', (cause) => reject(noAnswer(cause)));
+    sent.on('timeout', () => {
+      // The hub waits, too, for a reader that is behind.
+      if (!received?.readableLength) sent.destroy(new Error('The hub sent nothing for too long.'));
+    });
+    sent.end(body);
   });
+  const isCompressed = response.headers['content-encoding'] === 'gzip';
+  // Who iterates gets the error.
+  const plain = isCompressed ? pipeline(response, createGunzip(), () => {}) : response;
+  const { statusCode = 0 } = response;
+  if (statusCode < 200 || statusCode > 299)
+    throw toProblemError(statusCode, await text(plain).catch(() => ''));
+  return { headers: response.headers, body: plain, trailers: () => response.trailers };
+}
+
+function addressOf(url: string, path: string): URL {
+  const base = new URL(url);
+  base.pathname = base.pathname.replace(/\/*$/, '/');
+  return new URL(path, base);
+}
+
+/** A body that is no problem document leaves the status alone. */
+function toProblemError(status: number, body: string): ProblemError {
+  let problem: unknown;
+  try {
+    problem = JSON.parse(body);
+  } catch {}
+  return new ProblemError({ ...(typeof problem === 'object' ? problem : {}), status });
 }
 
 export const noAnswer = (cause: unknown): ProblemError =>

@@ -1,8 +1,7 @@
-import { ProblemError } from '@datahub/client';
 import { type Command, type Context, isSet, textOf } from '../command.ts';
 import { parseExact, writeExact } from '../exact-numbers.ts';
 import { CommandError } from '../failure.ts';
-import { type Hub, noAnswer, stream } from '../hub.ts';
+import { type Hub, noAnswer, type Received, receive } from '../hub.ts';
 import { createProgress, createTable, note } from '../output.ts';
 import { parseObject, readAll, readValues } from '../read-input.ts';
 
@@ -25,7 +24,7 @@ export const run: Command = {
       type: 'string',
       value: 'FORMAT',
       choices: formats,
-      help: 'table (the default on a terminal), json (the default elsewhere), ndjson or csv.',
+      help: 'table (the default on a terminal), json (the default elsewhere, and with --json), ndjson or csv.',
     },
     values: {
       type: 'string',
@@ -53,7 +52,10 @@ export const run: Command = {
     };
     const body = writeExact({ ...toNames(query), context: values, options });
     const atTerminal = context.stdout.isTTY === true && !context.json;
-    const format = (textOf(input, 'format') as Format | undefined) ?? (atTerminal ? 'table' : 'json');
+    const named = textOf(input, 'format') as Format | undefined;
+    if (context.json && named !== undefined && named !== 'json')
+      throw new CommandError(`--json and --format ${named} exclude each other.`);
+    const format = named ?? (atTerminal ? 'table' : 'json');
     await write(await context.hub(), { body, format, context });
   },
 };
@@ -73,12 +75,8 @@ interface Execution {
 }
 
 async function write(hub: Hub, { body, format, context }: Execution): Promise<void> {
-  const response = await stream(hub, {
-    method: 'POST',
-    path: 'v1/queries/execute',
-    headers: { 'content-type': 'application/json', accept: mediaTypes[format] },
-    body,
-  });
+  const response = await receive(hub, { path: 'v1/queries/execute', accept: mediaTypes[format], body });
+  warnOfUnknown(context, response);
   const isTable = format === 'table';
   const table = createTable(context.stdout.columns);
   const progress = createProgress(context, Date.now);
@@ -95,6 +93,17 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
     progress.end();
   }
   if (isTable && lines === 0) note(context, 'no rows');
+  // JSON and NDJSON say it in their bytes.
+  if (response.trailers()['x-truncated'] === 'true') note(context, moreRows);
+}
+
+const moreRows = 'There are more rows.';
+
+/** The query runs without these values, perhaps with its defaults instead. */
+function warnOfUnknown(context: Context, { headers }: Received): void {
+  const names = headers['x-datahub-unknown-context'];
+  if (typeof names !== 'string') return;
+  note(context, `Warning: the query has no variables with these names: ${names.replaceAll(',', ', ')}`);
 }
 
 /** Writes the rows of complete lines, and returns the rest. */
@@ -109,18 +118,16 @@ function writeTable(
   const isCut = lines.at(-1) === '{"truncated":true}';
   if (isCut) lines.pop();
   context.stdout.write(table(lines.map((line) => parseExact(line) as Record<string, unknown>)));
-  if (isCut) note(context, 'There are more rows.');
+  if (isCut) note(context, moreRows);
   return text.slice(end + 1);
 }
 
 /** Fails if the answer breaks off, so that nobody takes a part for the whole. */
-async function* readText(response: Response): AsyncGenerator<string, void, void> {
-  if (response.body === null) return;
+async function* readText({ body }: Received): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
   try {
-    for await (const chunk of response.body) yield decoder.decode(chunk, { stream: true });
+    for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
   } catch (err) {
-    if (err instanceof ProblemError) throw err;
     throw noAnswer(err);
   }
 }
