@@ -71,7 +71,8 @@ describe('the position of a fault', () => {
 
   it('is found in linear time', async () => {
     for (const rest of ["'".repeat(2_000), 'x', '', '\ufffd'.repeat(2_000)])
-      await expectLinear((size) => place(1064, near(rest, 7), 'x'.repeat(size)), 262_144);
+      for (const piece of ['x', ' ', '; ', '\n'])
+        await expectLinear((size) => place(1064, near(rest, 7), `x${piece.repeat(size)}x`), 262_144);
     const message = `Unknown column '${'a.'.repeat(900)}' in 'WHERE'`;
     await expectLinear((size) => place(1054, message, 'a.'.repeat(size)), 131_072);
   });
