@@ -303,6 +303,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     [{ cache: { maxAgeS: 86_401 } }, '/cache/maxAgeS'],
     [{ cache: { staleS: 1 } }, '/cache/maxAgeS'],
     [{ cache: { maxAgeS: 1, validate: 'DELETE FROM t' } }, '/cache/validate'],
+    [{ cache: { maxAgeS: 1, validate: 'SELECT max(id) FROM t WHERE :w IS NULL' } }, '/cache/validate'],
     [{ cache: { maxAgeS: 1 }, command: 'DELETE', query: 'DELETE FROM t' }, '/cache'],
   ])('refuses %j', async (body, pointer) => {
     const sent = { hubId, sourceId, label: 'q', query: 'SELECT 1', ...body };
@@ -318,6 +319,23 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
       },
     });
     expect([changed.status, changed.body.errors?.[0]?.pointer]).toEqual([400, `/config${pointer}`]);
+  });
+
+  it('refuses a validation with a variable that the query only declares, and names it', async () => {
+    const { status, body } = await api.post('/v1/queries', {
+      ...{ hubId, sourceId, label: 'q', query: 'SELECT :a AS a' },
+      context: ['a', 'w'].map((key) => ({ key, type: 'integer', value: 1 })),
+      cache: { maxAgeS: 1, validate: 'SELECT 1 WHERE :a = :w' },
+    });
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        {
+          pointer: '/cache/validate',
+          detail: 'must use only variables that the query uses, but uses :w',
+        },
+      ],
+    ]);
   });
 
   it('can be set when a query is created', async () => {

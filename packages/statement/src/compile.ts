@@ -24,3 +24,15 @@ export function compileStatement(text: string, options: CompileOptions): Compile
   const { dialect } = options;
   return dialect === 'mongodb' ? compileCommand(text, options) : compileSql(text, { ...options, dialect });
 }
+
+/**
+ * The variables of a cache's `validate` that its query lacks. Answers are cached by the values of the query, so a caller
+ * could renew another's answer with such a variable.
+ */
+export function unknownVariables(
+  validate: Pick<CompiledStatement, 'variables'>,
+  query: Pick<CompiledStatement, 'variables'>,
+): string[] {
+  const known = new Set(query.variables);
+  return validate.variables.filter((name) => !known.has(name));
+}

@@ -1,7 +1,7 @@
 /** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
-import { type CompiledStatement, compileStatement } from '@datahub/statement/compile';
+import { type CompiledStatement, compileStatement, unknownVariables } from '@datahub/statement/compile';
 import type { CheckStatement } from './query.ts';
 
 export const checkStatement: CheckStatement = ({ engine, command, query, context, cache }, pooling) => {
@@ -17,7 +17,7 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
       { path, detail: 'must be left out, because MongoDB cannot read both in one snapshot' },
     ]);
   const { validate } = cache;
-  const fault = faultOf(() => compileStatement(validate, { ...options, command: 'SELECT' }));
+  const fault = faultOf(() => compileStatement(validate, { ...options, command: 'SELECT' }), compiled);
   if (fault !== undefined) throw fieldError([{ path, detail: fault }]);
   return compiled.warnings();
 };
@@ -25,12 +25,19 @@ export const checkStatement: CheckStatement = ({ engine, command, query, context
 /** The warnings of statements that fail each time they run. */
 const failing = new Set(['LOCKING_READ', 'WRITING_WITH']);
 
-function faultOf(compile: () => CompiledStatement): string | undefined {
+/** The most variables that a fault names. */
+const namedMax = 5;
+
+function faultOf(compile: () => CompiledStatement, query: CompiledStatement): string | undefined {
   try {
-    const found = compile()
-      .warnings()
-      .find(({ code }) => failing.has(code));
-    return found && `must only read, but locks rows or writes in line ${found.line}, column ${found.column}`;
+    const validate = compile();
+    const found = validate.warnings().find(({ code }) => failing.has(code));
+    if (found !== undefined)
+      return `must only read, but locks rows or writes in line ${found.line}, column ${found.column}`;
+    const others = unknownVariables(validate, query);
+    if (others.length === 0) return undefined;
+    const named = others.slice(0, namedMax).map((name) => `:${name}`);
+    return `must use only variables that the query uses, but uses ${named.join(', ')}`;
   } catch (err) {
     if (!(err instanceof HubError)) throw err;
     return `must be a valid SELECT: ${err.message.replace(/\.$/, '')}`;

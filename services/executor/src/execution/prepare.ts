@@ -15,6 +15,7 @@ import {
   compileStatement,
   type DescribableStatement,
   type StatementWarning,
+  unknownVariables,
 } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../ports/engine.ts';
@@ -56,7 +57,7 @@ export interface PreparedQuery {
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
   bind(values: CallValues): Statement;
-  /** The compiled `validate` of the query's cache. */
+  /** The compiled `validate` of the query's cache. Undefined if it uses variables that the query lacks. */
   readonly validation?: PreparedQuery | undefined;
   /** The forms in which the statement can run, the most likely one first. */
   describable(): DescribableForm[];
@@ -91,10 +92,13 @@ export function compileOnce(compile: CompileQuery): CompileQuery {
 export const compileQuery: CompileQuery = (definition) => {
   const { text, command, source, variables, cache } = definition;
   const options = { dialect: source.engine, variables, pooling: source.servers?.pooling };
-  const query = new CompiledQuery(compileStatement(text, { ...options, command }), definition);
+  const compiled = compileStatement(text, { ...options, command });
+  const query = new CompiledQuery(compiled, definition);
   if (cache?.validate === undefined) return query;
-  const compiled = compileStatement(cache.validate, { ...options, command: 'SELECT' });
-  query.validation = new CompiledQuery(compiled, {
+  const validate = compileStatement(cache.validate, { ...options, command: 'SELECT' });
+  // Saving refuses them now, but older releases stored them.
+  if (unknownVariables(validate, compiled).length > 0) return query;
+  query.validation = new CompiledQuery(validate, {
     ...definition,
     queryId: `${definition.queryId}.validate`,
   });

@@ -43,6 +43,16 @@ test('positions are mapped from the text of the run, also after another text was
   }
 });
 
+test('a stored validation with a variable that the query lacks is not used', () => {
+  const validationOf = (validate: string) => {
+    const cache = { maxAgeS: 1, staleS: 0, ageMsMax: 1_000, validate };
+    return compileQuery({ ...define('select :id as id', 'postgres'), cache }).validation;
+  };
+  expect(validationOf('select max(a) from t where a < :id')?.names).toEqual(['id']);
+  expect(validationOf('select max(a) from t')?.names).toEqual([]);
+  expect(validationOf('select max(a) from t where a < :id and :w is null')).toBeUndefined();
+});
+
 test('types are the declared ones, else those that the source reported', () => {
   const prepared = compileQuery(define('select * from t where id = :id and name = :name', 'postgres'));
   const [form] = prepared.describable();
