@@ -173,7 +173,7 @@ describe('the text', () => {
       'SELECT a$ $1, 1 $1, _ $1, é $1, ($1)',
     );
     expect(bind('SELECT {{b}}a, {{b}}1, {{b}}_, {{b}}é, {{b}}$$x$$', { b: 1 }).text).toBe(
-      'SELECT $1 a, $1 1, $1 _, $1 é, $1$$x$$',
+      'SELECT $1 a, $1 1, $1 _, $1 é, $1 $$x$$',
     );
   });
 

@@ -48,6 +48,7 @@ describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
   it.each([
     ['line breaks after a string', (characters: number) => `SELECT E'a'${repeat(() => '\n', characters)}1`],
     ['comments after a string', (characters: number) => `SELECT E'a'${repeat(() => '\n--x', characters)}`],
+    ['dashes after a string', (characters: number) => `SELECT E'a'${repeat(() => '--', characters)}`],
     ['braces in a string', (characters: number) => `SELECT '${repeat(() => '{{ ', characters)}'`],
     ['openings of comments', (characters: number) => `SELECT ${repeat(() => '/*', characters)}`],
     ['dollar tags', (characters: number) => `SELECT ${repeat((i) => `$a${i}$ `, characters)}`],

@@ -21,8 +21,8 @@ const variableName = /[A-Za-z_][A-Za-z0-9_]{0,63}/y;
 const bracedVariable = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}/y;
 const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
 const dollarTag = /\$([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)?\$/uy;
-/** What can separate two strings that PostgreSQL joins: a line break, with comments after it. */
-const continuation = /[ \t\f\v]*[\n\r](?:\s|--[^\n\r]*[\n\r])*'/y;
+/** What can separate two strings that PostgreSQL joins: a line break, with comments around it. Blanks are ASCII. */
+const continuation = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y;
 const numberText = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 
 /** SQL_REJECTED at a position of the text. Line and column count from 1. */

@@ -16,7 +16,8 @@ const casts: Record<string, string> = {
   json: 'jsonb',
 };
 
-const beginsWord = /^[\w\u0080-\uffff]/;
+/** What would continue a word, such as the type of a cast. A dollar sign may begin a quote. */
+const continuesWord = /^[\w$\u0080-\uffff]/;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
 /** Writes `= ANY` or `<> ALL` for a list, and for the NULL of a variable that is declared as a list. */
@@ -34,7 +35,7 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
     else if (endsInWord.test(before === '' ? (pieces.at(-2) ?? '') : before)) pieces.push(' ');
     pieces.push(placeholder);
     at = end;
-    if (beginsWord.test(text.charAt(at))) pieces.push(' ');
+    if (continuesWord.test(text.charAt(at))) pieces.push(' ');
   }
   return pieces.join('') + text.slice(at);
 }

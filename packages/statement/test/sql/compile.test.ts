@@ -76,6 +76,16 @@ describe('variables', () => {
   it('stay apart from the words beside them', () => {
     expect(bind('SELECT 1 LIMIT:n', { n: 1 }).text).toBe('SELECT 1 LIMIT $1');
     expect(bind('SELECT {{n}}5, é{{n}}a', { n: 1 }).text).toBe('SELECT $1 5, é $1 a');
+    const declared = [{ key: 'n', type: 'string' }];
+    for (const quoted of ['$$ INTO t --$$', '$x$ INTO t --$x$'])
+      expect(bind(`SELECT :n${quoted}`, { n: 'a' }, 'postgres', declared).text).toBe(
+        `SELECT $1::text ${quoted}`,
+      );
+  });
+
+  it('cannot hide what the database reads as SQL', () => {
+    const hidden = "SELECT E'a' --x\n'b\\', , ' AS s INTO stolen --'";
+    expect(() => compile(hidden)).toThrow('INTO');
   });
 
   it('become casts where they are declared', () => {

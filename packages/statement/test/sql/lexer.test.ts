@@ -153,6 +153,13 @@ describe('quotes', () => {
     ["E'x' \t\r\n  '\\',:b',:a", ['postgres'], ["quoted E'x' \t\r\n  '\\',:b'", ...rest]],
     ["E'x'\n-- c'\n '\\',:b',:a", ['postgres'], ["quoted E'x'\n-- c'\n '\\',:b'", ...rest]],
     ["E'x'\n'y'\n'\\',:b',:a", ['postgres'], ["quoted E'x'\n'y'\n'\\',:b'", ...rest]],
+    ["E'x' -- c'\n '\\',:b',:a", ['postgres'], ["quoted E'x' -- c'\n '\\',:b'", ...rest]],
+    ["E'x'--\r--\n\t'\\',:b',:a", ['postgres'], ["quoted E'x'--\r--\n\t'\\',:b'", ...rest]],
+    ["E'x' -- '\\',:b',:a", ['postgres'], ["quoted E'x'"]],
+    // Not a blank, but a word.
+    ["E'x'\n\u00a0'\\',:a", ['postgres'], ["quoted E'x'", 'word \u00a0', "quoted '\\'", ...rest]],
+    ["E'x'\u00a0\n'\\',:a", ['postgres'], ["quoted E'x'", 'word \u00a0', "quoted '\\'", ...rest]],
+    ["E'x'\n\ufeff'\\',:a", ['postgres'], ["quoted E'x'", 'word \ufeff', "quoted '\\'", ...rest]],
     ["E'x' '\\',:a", ['postgres'], ["quoted E'x'", "quoted '\\'", ...rest]],
     ["E'x'\n,:a", ['postgres'], ["quoted E'x'", ...rest]],
     ["E'x'\n-- '\n,:a", ['postgres'], ["quoted E'x'", ...rest]],

@@ -104,7 +104,11 @@ const ofPostgres = [
   content.map((text) => column(`E'${escaped(text, "'")}'`, text)),
   content.map((text) => column(`e'${doubled(text.replaceAll('\\', '\\\\'), "'")}'`, text)),
   fc
-    .tuple(content, content, fc.constantFrom('\n', ' \n\t', '\r', '\n-- :x\n '))
+    .tuple(
+      content,
+      content,
+      fc.constantFrom('\n', ' \n\t', '\r', '\n-- :x\n ', " -- it's\n", '--\r', '\t-- :x\r\n--\n--\r\t'),
+    )
     .map(([one, other, gap]) => column(`E'${escaped(one, "'")}'${gap}'${escaped(other, "'")}'`, one + other)),
   fc
     .tuple(content, content)
@@ -204,6 +208,17 @@ describe.each(servers)('the lexer of $dialect', ({ dialect, url }) => {
       await fc.assert(property, { numRuns: scaled(1_000, 20_000) });
       expect(compared).toBeGreaterThan(scaled(100, 2_000));
     }, 300_000);
+
+    if (dialect === 'postgres')
+      it.each(['$$', '$q$'])('finds a quote in %s after a declared variable, not a type', async (quote) => {
+        const variables = [{ key: 'v', type: 'string' }];
+        const text = `SELECT :v${quote} :x ${quote}`;
+        const compiled = compileStatement(text, { dialect, command: 'SELECT', variables });
+        expect(compiled.variables).toEqual(['v']);
+        const statement = compiled.bind({ pinnedJson: '', contextJson: '{"v":"a"}' });
+        const rejected = ask(connection, statement.text, { params: statement.params });
+        await expect(rejected).rejects.toThrow(`syntax error at or near "${quote} :x ${quote}"`);
+      });
 
     const described = (text: string) => {
       try {
