@@ -108,7 +108,7 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
   const takesNull = nullable ?? declared?.required !== true;
   const fallback = declared?.valueJson;
   const withDefault = fallback === undefined ? {} : { default: parseExact(fallback) };
-  const body = isList ? { type: 'array', maxItems: listMax, items: orNull(single) } : single;
+  const body = isList ? { type: 'array', maxItems: listMax, items: itemsOf(single) } : single;
   return {
     key,
     schema: { ...(takesNull ? orNull(body) : body), ...withDefault },
@@ -121,6 +121,10 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
     example: isList ? [exampleOf(single)] : exampleOf(single),
   };
 }
+
+/** An enum holds for the elements of a list, null included. */
+const itemsOf = (single: Schema): Schema =>
+  Array.isArray(single.enum) && !single.enum.includes(null) ? single : orNull(single);
 
 const examplesByFormat: Record<string, unknown> = {
   date: '2026-11-20',
@@ -168,6 +172,6 @@ function orNull(schema: Schema): Schema {
   return {
     ...schema,
     ...(type === undefined ? {} : { type: [...(Array.isArray(type) ? type : [type]), 'null'] }),
-    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+    ...(Array.isArray(values) ? { enum: [...values.filter((value) => value !== null), null] } : {}),
   };
 }

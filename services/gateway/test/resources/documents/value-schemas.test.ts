@@ -87,6 +87,13 @@ describe('values', () => {
     expect(shapes[3]?.schema).toMatchObject({ type: ['string', 'null'], enum: ['x', null] });
   });
 
+  it('have null in a list with an enum only if the enum has it', () => {
+    const itemsOf = (enumJson: string) =>
+      only([{ key: 'a', type: 'string[]', enumJson }], undefined, none)?.schema.items;
+    expect(itemsOf('["x"]')).toMatchObject({ type: 'string', enum: ['x'] });
+    expect(itemsOf('[null,"x"]')).toMatchObject({ type: ['string', 'null'], enum: ['x', null] });
+  });
+
   it('are optional if the text does not use them, and pinned ones are left out', () => {
     const shapes = toValueShapes(
       [{ key: 'unused' }, { key: 'tenant' }],
