@@ -126,6 +126,17 @@ describe.each(engines)('executing on %s', (engine) => {
       { command: 'INSERT' },
     );
     expect(insert.data).toMatchObject([{ affectedRows: 2 }]);
+    const again = await store("INSERT INTO scratch (id, label) VALUES (:a, 'x')", { command: 'INSERT' });
+    // PostgreSQL has no insertId; MySQL sends none, because the id is given.
+    expect((await run(again, { a: 3 }, { numbers: 'string', meta: true })).body).toMatchObject({
+      data: [{ affectedRows: '1' }],
+      // The object is not a row of the database.
+      meta: { columns: [{ name: 'affectedRows', type: 'bigint' }], rowCount: 0 },
+    });
+    expect((await run(again, { a: 4 }, { numbers: 'number' })).body.data).toMatchObject([
+      { affectedRows: 1 },
+    ]);
+    await execute('DELETE FROM scratch WHERE id > 2', undefined, { command: 'DELETE' });
     const update = await execute("UPDATE scratch SET label = 'z' WHERE id = 1", undefined, {
       command: 'UPDATE',
     });

@@ -6,8 +6,8 @@
 export type ColumnKind =
   /** `letter`: `t` or `f`. `bit`: the lowest bit of the last byte, so that the digits `0` and `1` fit, too. */
   | { is: 'boolean'; bytes: 'letter' | 'bit' }
-  /** `little-endian` has four bytes for 32 bits, eight for 64. 53 bits: digits of a number that a double represents. */
-  | { is: 'integer'; bits: 8 | 16 | 32 | 53 | 64; isUnsigned: boolean; bytes: 'digits' | 'little-endian' }
+  /** `little-endian` has four bytes for 32 bits, eight for 64. */
+  | { is: 'integer'; bits: 8 | 16 | 32 | 64; isUnsigned: boolean; bytes: 'digits' | 'little-endian' }
   /** `digits` can also be `NaN`, `Infinity` or `-Infinity`; `little-endian` is IEEE 754 and always finite. */
   | { is: 'float'; bits: 32 | 64; bytes: 'digits' | 'little-endian' }
   /**

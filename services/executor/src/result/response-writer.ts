@@ -108,11 +108,10 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
 
   /** The response to a statement without a row set is one object, which is no row of a limit. */
   #writeChanges({ affectedRows = 0, insertId }: Outcome): void {
-    const values = [String(affectedRows)];
-    if (insertId !== undefined) values.push(insertId);
-    this.begin(
-      insertId === undefined ? changes : insertId.length > shortDigitsMax ? longInsert : shortInsert,
-    );
+    const values = [toWords(affectedRows)];
+    const columns = columnsOfChanges(insertId);
+    if (insertId !== undefined) values.push(columns === insert ? toWords(insertId) : Buffer.from(insertId));
+    this.begin(columns);
     const offsets = new Int32Array(values.length * 2);
     let at = 0;
     for (const [i, value] of values.entries()) {
@@ -120,16 +119,34 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
       at += value.length;
       offsets[2 * i + 1] = at;
     }
-    this.#write(Buffer.from(values.join('')), offsets);
+    this.#write(Buffer.concat(values), offsets);
   }
 }
 
-const shortDigitsMax = 15;
-const shortNumber: ColumnKind = { is: 'integer', bits: 53, isUnsigned: true, bytes: 'digits' };
-/** Digits that a double may not represent, or the id of a MongoDB document. */
-const longId: ColumnKind = { is: 'ascii' };
+const integer = (isUnsigned: boolean): ColumnKind => ({
+  is: 'integer',
+  bits: 64,
+  isUnsigned,
+  bytes: 'little-endian',
+});
+
+function toWords(value: number | string): Buffer {
+  const words = Buffer.alloc(8);
+  words.writeBigUInt64LE(BigInt(value));
+  return words;
+}
 
 /** The columns of a response without a row set. Formats keep what they derive from an array of columns. */
-const changes: readonly SinkColumn[] = [{ name: 'affectedRows', type: 'bigint', kind: shortNumber }];
-const shortInsert = [...changes, { name: 'insertId', type: 'bigint', kind: shortNumber }];
-const longInsert = [...changes, { name: 'insertId', type: 'bigint', kind: longId }];
+const changes: readonly SinkColumn[] = [{ name: 'affectedRows', type: 'bigint', kind: integer(false) }];
+const insert = [...changes, { name: 'insertId', type: 'bigint', kind: integer(true) }];
+/** MongoDB's id has hexadecimal digits, more than an integer of 64 bits has decimal ones. */
+const insertOfDocument: readonly SinkColumn[] = [
+  ...changes,
+  { name: 'insertId', type: 'objectId', kind: { is: 'ascii' } },
+];
+const decimalDigitsMax = 20;
+
+function columnsOfChanges(insertId: string | undefined): readonly SinkColumn[] {
+  if (insertId === undefined) return changes;
+  return insertId.length > decimalDigitsMax ? insertOfDocument : insert;
+}

@@ -240,7 +240,6 @@ const wordsColumn = (type: ArrowType, put: Put<Int32Array>) =>
 
 function integerColumn({ bits, isUnsigned, bytes }: Kind<'integer'>): ArrowColumn {
   if (bytes === 'big-endian') return bigEndianColumn(types.int(bits, !isUnsigned), bits);
-  if (bits === 53) return wordsColumn(types.int(64, true), putInteger);
   if (bits === 64)
     return wordsColumn(types.int(64, !isUnsigned), bytes === 'digits' ? putInteger : copyWords);
   const put = bytes === 'digits' ? putShort : littleEndianPut(bits, isUnsigned);

@@ -76,7 +76,7 @@ export function csvEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
     case 'boolean':
       return kind.bytes === 'letter' ? writeLetter : writeBit;
     case 'integer':
-      if (kind.bytes === 'digits' || kind.bits === 53) return writeRaw;
+      if (kind.bytes === 'digits') return writeRaw;
       if (kind.bits === 64) return bigintEncoder(kind.isUnsigned, 'none');
       return integerEncoder(kind.bits, kind.isUnsigned);
     case 'float':

@@ -36,7 +36,6 @@ export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
     case 'boolean':
       return kind.bytes === 'letter' ? writeLetter : writeBit;
     case 'integer':
-      if (kind.bits === 53) return writeRaw;
       if (kind.bits !== 64)
         return kind.bytes === 'digits' ? writeRaw : integerEncoder(kind.bits, kind.isUnsigned);
       if (kind.bytes === 'digits') return writeDigits[numbers];

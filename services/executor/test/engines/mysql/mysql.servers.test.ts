@@ -1,7 +1,8 @@
+import { tableFromIPC } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMysqlEngine } from '../../../src/engines/mysql/index.ts';
 import type { Connection } from '../../../src/ports/engine.ts';
-import { ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
+import { type AskOptions, ask, dial, operateMysql, settingsOf } from '../../fixture.ts';
 
 const servers = [
   ['mariadb', process.env.MARIADB_URL],
@@ -155,6 +156,38 @@ describe.each(servers)('%s', (name, url) => {
       await expect(insert()).rejects.toMatchObject({ code: 'CONSTRAINT', sql: { state: '23000' } });
       expect((await ask(connection, 'SELECT COUNT(*) AS n FROM hub_auto')).data).toEqual([{ n: 2 }]);
       await ask(connection, 'DROP TABLE hub_auto', { kind: 'standalone' });
+    });
+
+    it('writes the numbers of a write as it was asked to', async () => {
+      await ask(connection, 'DROP TABLE IF EXISTS hub_ids', { kind: 'standalone' });
+      await ask(
+        connection,
+        'CREATE TABLE hub_ids (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, v INT) AUTO_INCREMENT = 7',
+        { kind: 'standalone' },
+      );
+      const insert = async (options: AskOptions) =>
+        (await ask(connection, 'INSERT INTO hub_ids (v) VALUES (1)', { kind: 'write', ...options })).text;
+      const answer = (count: string, id: string) => `{"data":[{"affectedRows":${count},"insertId":${id}}]}`;
+      expect(await insert({ numbers: 'auto' })).toBe(answer('1', '7'));
+      expect(await insert({ numbers: 'string' })).toBe(answer('"1"', '"8"'));
+      expect(await insert({ numbers: 'number' })).toBe(answer('1', '9'));
+      // MariaDB cannot continue after the last id, so the first one is far from it.
+      await ask(connection, 'ALTER TABLE hub_ids AUTO_INCREMENT = 18446744073709551001', {
+        kind: 'standalone',
+      });
+      expect(await insert({ numbers: 'auto' })).toBe(answer('1', '"18446744073709551001"'));
+      expect(await insert({ numbers: 'string' })).toBe(answer('"1"', '"18446744073709551002"'));
+      expect(await insert({ numbers: 'number' })).toBe(answer('1', '18446744073709551003'));
+      expect(await insert({ format: 'csv' })).toBe('affectedRows,insertId\r\n1,18446744073709551004\r\n');
+      const arrow = await ask(connection, 'INSERT INTO hub_ids (v) VALUES (1)', {
+        ...{ kind: 'write', format: 'arrow' },
+      });
+      expect(
+        tableFromIPC(arrow.bytes)
+          .toArray()
+          .map((row) => row.toJSON()),
+      ).toEqual([{ affectedRows: 1n, insertId: 18446744073709551005n }]);
+      await ask(connection, 'DROP TABLE hub_ids', { kind: 'standalone' });
     });
 
     it('keeps its connection after failing statements', async () => {
