@@ -139,7 +139,7 @@ const codings: readonly Coding[] = ['zstd', 'br', 'gzip'];
 export function chooseCoding(accepted: string): Coding | undefined {
   const weights = new Map<string, number>();
   for (const part of accepted.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const [name = '', ...parameters] = part.split(';').map((one) => one.trim());
     const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
     if (!weights.has(name)) weights.set(name, Number(weight ?? 1));
   }

@@ -52,7 +52,7 @@ export function preferredFormat(accept: string | undefined): OutputFormat | unde
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
   const wishes = new Map<string, Wish>();
   for (const [place, part] of accept.toLowerCase().split(',').entries()) {
-    const [range = '', ...parameters] = part.trim().split(/\s*;\s*/);
+    const [range = '', ...parameters] = part.split(';').map((one) => one.trim());
     const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
     if (!wishes.has(range)) wishes.set(range, { weight: Number(weight ?? 1), place });
   }

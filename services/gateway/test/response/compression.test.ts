@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
+import { expectLinear } from '../../../../tests/support/growth.ts';
 import { chooseCoding, compressorsMax, createCompression } from '../../src/response/compression.ts';
 
 const request = { method: 'GET', headers: { 'accept-encoding': 'zstd' } } as never;
@@ -41,3 +42,6 @@ it.each([
 ])('chooses a coding for "%s"', (accepted, coding) => {
   expect(chooseCoding(accepted)).toBe(coding);
 });
+
+it('reads a long list of codings in linear time', () =>
+  expectLinear((size) => chooseCoding(`gzip${' '.repeat(size)}x`), 160_000));
