@@ -214,8 +214,12 @@ function checkTls(
   };
 }
 
-/** PEM files that MySQL generates end with a NUL. */
-const pemOf = (text: string) => text.replace(/\0+$/, '');
+/** PEM files that MySQL generates end with a NUL. A regular expression would look for the end from each NUL. */
+function pemOf(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '\0') end--;
+  return text.slice(0, end);
+}
 
 /** An empty string removes the certificate. */
 function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {
