@@ -129,11 +129,23 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
       invalid: 3,
       faults: [
         { row: 2, detail: 'id is null' },
-        { row: 3, detail: 'topic is missing' },
+        { row: 3, detail: 'topic is null' },
         { row: 4, detail: 'body must not be blank' },
         { row: 5, detail: 'id must have 1 to 512 characters' },
       ],
     });
+  });
+
+  it.each([
+    [{ text: 'nope' }, 'No row has a column nope.'],
+    [{ label: 'Topic', id: 'ID' }, 'No row has a column ID and Topic.'],
+  ])('fails if no row has its column: %j', async (wrong, detail) => {
+    const classifier = await newClassifier();
+    expect(await train(classifier, wrong)).toMatchObject({
+      ...{ state: 'failed', rows: 600, trained: 0 },
+      error: { code: 'VALIDATION', detail },
+    });
+    expect(await observations(classifier)).toEqual({});
   });
 
   it('uses the context, and applies the row limit of the key', async () => {

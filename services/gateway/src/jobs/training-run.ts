@@ -3,6 +3,7 @@
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Digest } from '@datahub/service-kit/digest-table';
 import { faultsOfExample } from '../resources/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';
@@ -31,14 +32,19 @@ export class TrainingRun {
   counts: RowCounts = { rows: 0, nullIds: 0, invalid: 0, faults: [], truncated: false };
   readonly #read: RowCounts = { ...this.counts, faults: [] };
   readonly #options: TrainingRunOptions;
+  /** The columns of the job that no row has had. Documents can lack members, so one row does not tell. */
+  readonly #missing: Set<string>;
+  #hasRead = false;
   #batch: { row: TrainRow; digest: Digest }[] = [];
   #characters = 0;
 
   constructor(options: TrainingRunOptions) {
     this.#options = options;
+    const { id = '', label = '', text = '' } = options.job.columns ?? {};
+    this.#missing = new Set([id, label, text]);
   }
 
-  /** Resolves when all rows are trained. */
+  /** Resolves when all rows are trained. Throws VALIDATION if no row has one of the columns. */
   async run(): Promise<void> {
     const { job, upstreams, ctx, stop } = this.#options;
     const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
@@ -55,6 +61,8 @@ export class TrainingRun {
     }
     this.#read.truncated = reader.isTruncated;
     await this.#train();
+    const names = [...this.#missing].join(' and ');
+    if (this.#hasRead && names !== '') throw new HubError('VALIDATION', `No row has a column ${names}.`);
   }
 
   async #use(rows: Row[]): Promise<void> {
@@ -93,11 +101,14 @@ export class TrainingRun {
   #toExample({ number, values }: Row): TrainRow | undefined {
     if (typeof values === 'string') return this.#refuse(number, values);
     const { columns = { id: '', label: '', text: '' } } = this.#options.job;
+    this.#hasRead = true;
+    for (const name of this.#missing) if (Object.hasOwn(values, name)) this.#missing.delete(name);
     const textOf = (name: string) => toText(Object.hasOwn(values, name) ? values[name] : undefined);
+    const isNull = (name: string) => Object.hasOwn(values, name) && values[name] === null;
     const id = textOf(columns.id);
     if (id === undefined) {
       this.#read.nullIds += 1;
-      this.#note(number, `${columns.id} is null`);
+      this.#note(number, `${columns.id} is ${isNull(columns.id) ? 'null' : 'missing'}`);
       return undefined;
     }
     if (id === '' || id.length > idCharactersMax)
@@ -110,7 +121,12 @@ export class TrainingRun {
     const nameOf = (pointer: string) => (pointer === '/label' ? columns.label : columns.text);
     return this.#refuse(
       number,
-      faults.map(({ pointer, detail }) => `${nameOf(pointer)} ${detail}`).join('; '),
+      faults
+        .map(({ pointer, detail }) => {
+          const name = nameOf(pointer);
+          return `${name} ${isNull(name) ? 'is null' : detail}`;
+        })
+        .join('; '),
     );
   }
 

@@ -25,11 +25,12 @@ const job: TakenJob = {
 };
 const timedOut = new HubError('STATEMENT_TIMEOUT', 'The statement took longer than allowed.');
 
+type RowOf = (n: number) => object;
+const example: RowOf = (n) => ({ id: n, label: `l${n % 3}`, text: `text ${n}` });
+
 /** Each run of the query answers as many rows more than the one before as `rowsOfRun` says, and then times out. */
-async function run({ rows, rowsOfRun }: { rows: number; rowsOfRun: number }) {
-  const lines = Array.from({ length: rows }, (_, n) =>
-    Buffer.from(`${JSON.stringify({ id: n, label: `l${n % 3}`, text: `text ${n}` })}\n`),
-  );
+async function run({ rows, rowsOfRun, rowOf = example }: { rows: number; rowsOfRun: number; rowOf?: RowOf }) {
+  const lines = Array.from({ length: rows }, (_, n) => Buffer.from(`${JSON.stringify(rowOf(n))}\n`));
   const trained: Row[] = [];
   const ended: Partial<EndJobRequest>[] = [];
   let runs = 0;
@@ -69,6 +70,26 @@ it('fails if a statement times out before its first row', async () => {
   const { ended, runs } = await run({ rows: 10, rowsOfRun: 0 });
   expect(runs).toBe(1);
   expect(ended).toMatchObject([{ state: 'failed', errorCode: 'STATEMENT_TIMEOUT' }]);
+});
+
+it('takes a member that only some documents lack for a fault of their rows', async () => {
+  const odd = [
+    { label: 'a', text: 'b' },
+    { id: 1, label: 'a' },
+    { id: 2, text: 'b', label: null },
+  ];
+  const rowOf: RowOf = (n) => odd[n] ?? example(n);
+  const { ended } = await run({ rows: 4, rowsOfRun: 4, rowOf });
+  const faults = ['id is missing', 'text is missing', 'label is null'];
+  expect(ended).toMatchObject([
+    {
+      state: 'done',
+      counts: { nullIds: 1, invalid: 2, faults: faults.map((detail, i) => ({ row: i + 1, detail })) },
+    },
+  ]);
+  expect((await run({ rows: 3, rowsOfRun: 3, rowOf: () => ({ id: 1, label: 'a' }) })).ended).toMatchObject([
+    { state: 'failed', errorCode: 'VALIDATION', errorDetail: 'No row has a column text.' },
+  ]);
 });
 
 it('recognises rows by id, label and text', () => {
