@@ -18,6 +18,8 @@ const casts: Record<string, string> = {
 
 /** What would continue a word, such as the type of a cast. A dollar sign may begin a quote. */
 const continuesWord = /^[\w$\u0080-\uffff]/;
+/** A subscript, or a comment before one, would become part of the type of a cast. */
+const mayBeSubscript = /\s*(?:\[|--|\/\*)/y;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
 /** Writes `= ANY` or `<> ALL` for a list, and for the NULL of a variable that is declared as a list. */
@@ -27,7 +29,10 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
   for (const { variable, start, end, list } of placeholders) {
     const declaration = declarations[variable] as Declaration;
     const isList = list !== undefined && (Array.isArray(values[variable]) || declaration.isList);
-    const placeholder = `$${variable + 1}${castOf(declaration, values[variable])}`;
+    const cast = castOf(declaration, values[variable]);
+    mayBeSubscript.lastIndex = end;
+    const inParentheses = cast !== '' && mayBeSubscript.test(text);
+    const placeholder = inParentheses ? `($${variable + 1}${cast})` : `$${variable + 1}${cast}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
     if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);

@@ -23,7 +23,7 @@ function offsetOf(text: string, line: number, column: number): number {
   return start + [...text.slice(start)].slice(0, column - 1).join('').length;
 }
 
-const placeholderAt = / ?\$(\d+)|= ANY \(|<> ALL \(|\?(?:,\?)*/y;
+const placeholderAt = / ?\(?\$(\d+)|= ANY \(|<> ALL \(|\?(?:,\?)*/y;
 const castAt = /::(?:double precision|[a-z]+)(?:\[\])?/y;
 const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
 
@@ -49,6 +49,7 @@ function storedOffset(
     let end = r + placeholder[0].length;
     if (placeholder[1] !== undefined && isCast(Number(placeholder[1])))
       end += matchAt(castAt, run, end)?.[0].length ?? 0;
+    if (placeholder[0].includes('($')) end += ')'.length;
     if (end > target) return s;
     r = end;
     s += variable[0].length;

@@ -88,6 +88,16 @@ describe('variables', () => {
     expect(() => compile(hidden)).toThrow('INTO');
   });
 
+  it('take subscripts, also after a cast and a comment', () => {
+    const variables = [{ key: 'v', type: 'integer[]' }];
+    const textOf = (sql: string) => bind(sql, { v: [5, 6] }, 'postgres', variables).text;
+    expect(textOf('SELECT :v[1], :v [1:2], :v /* x */ [2], :v')).toBe(
+      'SELECT ($1::integer[])[1], ($1::integer[]) [1:2], ($1::integer[]) /* x */ [2], $1::integer[]',
+    );
+    expect(textOf('SELECT 5 IN (:v -- x\n)')).toBe('SELECT 5 = ANY (($1::integer[]) -- x\n)');
+    expect(bind('SELECT :v[1]', { v: [5] }).text).toBe('SELECT $1[1]');
+  });
+
   it('become casts where they are declared', () => {
     const variables = [
       { key: 'n', type: 'bigint' },
