@@ -33,6 +33,7 @@ import { allowsSignIn, registerSignIn, type SignIn } from './open/sign-in.ts';
 import { importMediaTypes } from './resources/classifiers/import.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
+import { type Answers, createAnswers } from './response/answers.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, sendProblem } from './response/error-handler.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
@@ -82,8 +83,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     keyBytesMax: config.keyBodiesBytesMax,
     streaming,
   });
+  const answers = createAnswers({
+    bytesMax: config.answersBytesMax,
+    keyBytesMax: config.keyAnswersBytesMax,
+    stallTimeoutMs: config.stallTimeoutMs,
+  });
   const drain = createBodyDrain();
-  addRequestContext(app, { config, deps, bodies, drain });
+  addRequestContext(app, { config, deps, bodies, answers, drain });
   app.setValidatorCompiler(createBodyValidators());
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
@@ -107,6 +113,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     stallTimeoutMs: config.stallTimeoutMs,
     idempotency: createIdempotency(deps.upstreams.catalog),
     compression: createCompression({ enabled: config.compresses }),
+    answers,
     failMidway: (err, request) => {
       drain(request.raw);
       return reportFailure(err, request, deps.events).problem;
@@ -127,14 +134,19 @@ interface RequestOptions {
   config: GatewayConfig;
   deps: AppDeps;
   bodies: Bodies;
+  answers: Answers;
   drain: ReturnType<typeof createBodyDrain>;
 }
 
 /** Adds the members of each request, and the hooks that run for every path. */
-function addRequestContext(app: FastifyInstance, { config, deps, bodies, drain }: RequestOptions): void {
+function addRequestContext(
+  app: FastifyInstance,
+  { config, deps, bodies, answers, drain }: RequestOptions,
+): void {
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
+  app.decorateRequest('answerBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('overheadMs', undefined);
@@ -159,15 +171,22 @@ function addRequestContext(app: FastifyInstance, { config, deps, bodies, drain }
     reply.raw.on('close', () => {
       request.context.closed();
       bodies.release(request);
+      answers.release(request);
       if (reply.sent) answered(request, reply);
       else request.disconnected = true;
     });
     done();
   });
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     if (request.disconnected) answered(request, reply);
     request.disconnected = false;
-    done();
+    let held: unknown;
+    try {
+      held = answers.hold(reply, payload);
+    } catch (err) {
+      return done(err as Error);
+    }
+    done(null, held);
   });
 }
 

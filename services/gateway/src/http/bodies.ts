@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { ByteBudget } from './byte-budget.ts';
 import { JsonBody } from './json-body.ts';
 import { requireScope } from './route.ts';
 
@@ -38,39 +39,30 @@ export interface Bodies {
   release(request: FastifyRequest): void;
 }
 
-/** The last quarter of the budget is for small bodies only, so that large ones that arrive slowly do not block them. */
 const smallBytesMax = 65_536;
-const largeShare = 0.75;
 /** The memory for reading a stream: an incomplete record, a batch of records, and their copies in the call. */
 const streamBytes = 4_194_304;
 
 export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: BodiesOptions): Bodies {
-  const bytesByKey = new Map<string, number>();
-  let bytesInUse = 0;
+  const budget = new ByteBudget({
+    bytesMax,
+    keyBytesMax,
+    smallBytesMax,
+    exceeded: {
+      key: `The bodies that this key is sending would exceed ${keyBytesMax} bytes, the most that it may send at once.`,
+      all: 'The hub is busy with other large bodies.',
+    },
+  });
 
   const reserve = (request: FastifyRequest, bytes: number): void => {
-    const key = budgetOf(request);
-    const keyBytes = (bytesByKey.get(key) ?? 0) + bytes;
-    if (keyBytes > keyBytesMax)
-      throw busy(
-        'RATE_LIMITED',
-        `The bodies that this key is sending would exceed ${keyBytesMax} bytes, the most that it may send at once.`,
-      );
-    const available = request.bodyBytes + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
-    if (bytesInUse + bytes > available) throw busy('UNAVAILABLE', 'The hub is busy with other large bodies.');
-    bytesByKey.set(key, keyBytes);
-    bytesInUse += bytes;
+    budget.reserve(request, request.bodyBytes, bytes);
     request.bodyBytes += bytes;
   };
 
   const release = (request: FastifyRequest): void => {
     if (request.bodyBytes === 0) return;
     streaming.delete(request.raw.socket);
-    const key = budgetOf(request);
-    const left = (bytesByKey.get(key) ?? 0) - request.bodyBytes;
-    if (left > 0) bytesByKey.set(key, left);
-    else bytesByKey.delete(key);
-    bytesInUse -= request.bodyBytes;
+    budget.release(request, request.bodyBytes);
     request.bodyBytes = 0;
   };
 
@@ -160,16 +152,8 @@ function requireUncompressed({ headers }: FastifyRequest): void {
   throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
 }
 
-/** Keys made with a key that has a rate share its budget. */
-function budgetOf({ context: { principal } }: FastifyRequest): string {
-  return principal?.budgets?.budgets[0]?.id ?? principal?.keyId ?? '';
-}
-
 const tooLarge = (bytesMax: number) =>
   new HubError('TOO_LARGE', `The body is larger than ${bytesMax} bytes, the most that this path accepts.`);
-
-const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
-  new HubError(code, `${message} Try again later.`, { retryable: true, retryAfterMs: 1_000 });
 
 /** The hub drops about this many bytes of all refused bodies together in each interval. */
 const drainedBytes = 65_536;

@@ -21,7 +21,8 @@ export function registerHealth(
   readiness: Readiness,
   { openApi, compression }: { openApi: () => object; compression: Compression },
 ): void {
-  let document: { text: string; etag: string } | undefined;
+  /** In bytes, which all answers share. */
+  let document: { bytes: Buffer; etag: string } | undefined;
   let wasReady = false;
   const unstored = {
     onRequest: (_request: unknown, reply: FastifyReply, done: () => void) => {
@@ -44,10 +45,10 @@ export function registerHealth(
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });
   });
   app.get('/openapi.json', { onSend: compression.onSend }, async (request, reply) => {
-    document ??= withETag(JSON.stringify(openApi()));
-    const { text, etag } = document;
+    document ??= withETag(Buffer.from(JSON.stringify(openApi())));
+    const { bytes, etag } = document;
     reply.headers({ etag, 'cache-control': 'no-cache' });
     if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-    return reply.header('content-type', 'application/json; charset=utf-8').send(text);
+    return reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
   });
 }

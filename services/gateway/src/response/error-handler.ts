@@ -32,6 +32,8 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
   // RFC 9110 requires `Allow`. It is empty if the resource allows no method, such as `/data` of a query that writes.
   const isEmpty = allow === undefined && hubError.code === 'METHOD_NOT_ALLOWED';
   if (reply.hasHeader('connection')) keepConnection(reply);
+  // An answer that is refused when it is about to be sent has its headers already.
+  for (const name of ofResources) reply.removeHeader(name);
   return reply
     .code(problem.status)
     .headers({
@@ -41,6 +43,8 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
     })
     .send(JSON.stringify(problem));
 }
+
+const ofResources = ['etag', 'link', 'x-total-count'];
 
 /** True if the answer of a service was lost, or if the gateway failed unexpectedly after it may have made a change. */
 function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {

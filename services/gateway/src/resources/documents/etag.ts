@@ -2,9 +2,9 @@
 
 import { hash } from 'node:crypto';
 
-export const withETag = (text: string) => ({
-  text,
-  etag: `"${hash('sha256', text, 'base64url').slice(0, 22)}"`,
+export const withETag = (bytes: Buffer) => ({
+  bytes,
+  etag: `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`,
 });
 
 /** True if the client has the document, in any coding. Compares weakly (RFC 9110, 13.1.2). */

@@ -52,12 +52,14 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures }: Resour
     }));
     const left = total - page.offset - queries.length;
     const pinned = pinnedNames(request);
-    const { text, etag } = withETag(JSON.stringify(build(hub?.label ?? '', documented, { pinned, left })));
+    const { bytes, etag } = withETag(
+      Buffer.from(JSON.stringify(build(hub?.label ?? '', documented, { pinned, left }))),
+    );
     setPageHeaders(reply, page, total);
     addVary(reply, 'x-service-api-key');
     reply.headers({ etag, 'cache-control': 'private, no-cache' });
     if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-    return reply.header('content-type', 'application/json; charset=utf-8').send(text);
+    return reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
   };
 }
 

@@ -1,0 +1,93 @@
+/**
+ * Bounds the memory of answers that are sent in one piece, which the process holds until their clients have read them:
+ * a budget of bytes for each key and for the process, and a time limit for a client that reads nothing.
+ */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ByteBudget } from '../http/byte-budget.ts';
+import { isReading } from '../http/route.ts';
+
+export interface AnswersOptions {
+  /** The most bytes of all answers together. An answer counts from its first reservation until it is sent. */
+  bytesMax: number;
+  /** The most bytes of the answers of one key. */
+  keyBytesMax: number;
+  /** How long an answer stays open if its client reads nothing. */
+  stallTimeoutMs: number;
+}
+
+export interface Answers {
+  /**
+   * For an answer that is being built and has this many bytes so far. Throws RATE_LIMITED or UNAVAILABLE, and TOO_LARGE if
+   * one key can never have an answer of this size.
+   */
+  reserve(request: FastifyRequest, bytes: number): void;
+  /**
+   * For each answer that is about to be sent: counts it, limits its time, and returns the payload to send. Throws like
+   * `reserve`, but not for a change, which was made.
+   */
+  hold(reply: FastifyReply, payload: unknown): unknown;
+  /** Returns the bytes of a request to the budgets, once its answer is sent. */
+  release(request: FastifyRequest): void;
+}
+
+/** Smaller answers do not count. They fit into the buffers of the connection. */
+const uncountedBytesMax = 65_536;
+const smallBytesMax = 1_048_576;
+
+export function createAnswers({ bytesMax, keyBytesMax, stallTimeoutMs }: AnswersOptions): Answers {
+  const budget = new ByteBudget({
+    bytesMax,
+    keyBytesMax,
+    smallBytesMax,
+    exceeded: {
+      key: `The answers that this key is reading would exceed ${keyBytesMax} bytes, the most that it may read at once.`,
+      all: 'The hub is busy with other large answers.',
+    },
+  });
+
+  const reserve = (request: FastifyRequest, bytes: number): void => {
+    const held = request.answerBytes;
+    if (bytes <= uncountedBytesMax || bytes <= held) return;
+    if (bytes > keyBytesMax)
+      throw new HubError(
+        'TOO_LARGE',
+        `The answer is larger than ${keyBytesMax} bytes, the most that a key may read at once. Request a part of it.`,
+      );
+    budget.reserve(request, held, bytes - held);
+    request.answerBytes = bytes;
+  };
+
+  return {
+    reserve,
+
+    hold: (reply, payload) => {
+      const bytes = bytesOf(payload);
+      if (bytes <= uncountedBytesMax) return payload;
+      const { request, raw } = reply;
+      const { route } = request.context;
+      // The answer to a change is about as large as its body, which counts until then.
+      if (route !== undefined && isReading(route)) reserve(request, bytes);
+      raw.setTimeout(stallTimeoutMs, () => {
+        if (!raw.writableFinished) raw.destroy();
+      });
+      // Before Node's own listener, which starts the timer of idle connections.
+      raw.prependListener('finish', () => raw.setTimeout(0, () => {}));
+      // Node would copy a string of this length twice.
+      return typeof payload === 'string' ? Buffer.from(payload) : payload;
+    },
+
+    release: (request) => {
+      if (request.answerBytes === 0) return;
+      budget.release(request, request.answerBytes);
+      request.answerBytes = 0;
+    },
+  };
+}
+
+function bytesOf(payload: unknown): number {
+  if (typeof payload === 'string')
+    return payload.length <= uncountedBytesMax / 3 ? 0 : Buffer.byteLength(payload);
+  return payload instanceof Buffer ? payload.length : 0;
+}
