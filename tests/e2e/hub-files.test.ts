@@ -144,6 +144,27 @@ describe('hubs as files', () => {
     expect(await run('plan')).toMatchObject({ code: 1, stderr: expect.stringMatching(place) });
   });
 
+  it('keeps the bytes of settings that say the defaults', async () => {
+    const { dir, table, run, change } = await copyExample('defaults', engine);
+    await withTable(engine, table);
+    const defaults = ['# The defaults.', 'tls: {mode: prefer}', 'hosts: []', 'pool: {}', 'srv: false'];
+    await change('hub.yaml', (text) =>
+      text.replace(/( +)password: .*\n/, (line, indent) =>
+        [line, ...defaults.map((one) => `${indent}${one}\n`)].join(''),
+      ),
+    );
+    expect(await run('apply')).toMatchObject({ code: 0, stderr: '' });
+    expect(await run('plan')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+    const before = await bytesOf(dir);
+    expect(await run('export')).toMatchObject({ code: 0, stderr: '' });
+    expect(await bytesOf(dir)).toEqual(before);
+    // Another setting is a change, for plan and for export.
+    await change('hub.yaml', (text) => text.replace('mode: prefer', 'mode: disable'));
+    expect((await run('plan')).stdout).toContain('tls');
+    expect((await run('export')).code).toBe(0);
+    expect(JSON.stringify(await bytesOf(dir))).not.toContain('disable');
+  });
+
   it('leads a new user from nothing to a query that CI checks', async () => {
     const name = `first-${suffix}`;
     const { host, port, user, password, database: db } = database(engine);

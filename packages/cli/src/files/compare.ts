@@ -27,3 +27,25 @@ export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =
       !(name === 'command' && mine.command === undefined) &&
       writeCanonical(mine[name]) !== writeCanonical(theirs[name]),
   );
+
+/** The settings of a source without those that the hub uses, too, where a file leaves them out. */
+export function withoutDefaults(settings: Record<string, unknown>): Record<string, unknown> {
+  const { tls } = settings;
+  const isUsual = isObject(tls) && tls.mode === 'prefer';
+  return withoutEmpty(isUsual ? { ...settings, tls: { ...tls, mode: null } } : settings);
+}
+
+const withoutEmpty = (members: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(members)
+      .map(([name, value]) => [name, isObject(value) ? withoutEmpty(value) : value] as const)
+      .filter(([, value]) => !isEmpty(value)),
+  );
+
+const isEmpty = (value: unknown): boolean =>
+  value === null ||
+  value === '' ||
+  value === false ||
+  value === 0 ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0);

@@ -3,7 +3,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
-import { changedMembers } from './compare.ts';
+import { changedMembers, withoutDefaults } from './compare.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
 import { type Fault, folderKey, type HubModel, type QueryModel, toLine } from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
@@ -155,8 +155,17 @@ export async function writeDirectory(
 function saysHub(text: string, hub: HubModel): boolean {
   const faults: Fault[] = [];
   const file = readHubFile(text, { file: hubFileName, faults });
-  return file !== undefined && faults.length === 0 && writeHubFile(file.model) === writeHubFile(hub);
+  return file !== undefined && faults.length === 0 && written(file.model) === written(hub);
 }
+
+const written = (hub: Omit<HubModel, 'queries'>): string =>
+  writeHubFile({
+    ...hub,
+    sources: hub.sources.map((source) => ({
+      ...source,
+      connectionSettings: withoutDefaults(source.connectionSettings),
+    })),
+  });
 
 function saysQuery(text: string, { query, isSql }: { query: QueryModel; isSql: boolean }): boolean {
   const faults: Fault[] = [];

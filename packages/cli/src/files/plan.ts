@@ -3,7 +3,7 @@
 import { ProblemError, type Routes } from '@datahub/client';
 import type { Environment } from '../access.ts';
 import type { Hub } from '../hub.ts';
-import { changedMembers, writeCanonical } from './compare.ts';
+import { changedMembers, withoutDefaults, writeCanonical } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
 import { type Fault, folderKey, type SourceModel } from './model.ts';
@@ -184,7 +184,7 @@ function resolveSettings(
 
 /** Names the settings that differ, apart from those that the hub masks. */
 function changedSettings(source: SourceModel, known: SourceModel): string[] {
-  const [mine, theirs] = [source, known].map(({ connectionSettings }) => withoutDefaults(connectionSettings));
+  const [mine, theirs] = [source, known].map(({ connectionSettings }) => comparable(connectionSettings));
   const names = new Set([...Object.keys(mine ?? {}), ...Object.keys(theirs ?? {})]);
   const changed = [...names].filter(
     (name) => writeCanonical(mine?.[name]) !== writeCanonical(theirs?.[name]),
@@ -192,24 +192,14 @@ function changedSettings(source: SourceModel, known: SourceModel): string[] {
   return source.engine === known.engine ? changed : ['engine', ...changed];
 }
 
-function withoutDefaults(settings: Record<string, unknown>): Record<string, unknown> {
+function comparable(settings: Record<string, unknown>): Record<string, unknown> {
   const copy = structuredClone(settings);
   for (const path of maskedPaths) {
     const parent = path.length === 1 ? copy : memberOf(copy, path.slice(0, -1));
     if (isObject(parent)) delete parent[path.at(-1) ?? ''];
   }
-  const { tls } = copy;
-  if (isObject(tls) && tls.mode === 'prefer') delete tls.mode;
-  return Object.fromEntries(Object.entries(copy).filter(([, value]) => !isDefault(value)));
+  return withoutDefaults(copy);
 }
-
-const isDefault = (value: unknown): boolean =>
-  value === null ||
-  value === '' ||
-  value === false ||
-  value === 0 ||
-  (Array.isArray(value) && value.length === 0) ||
-  (isObject(value) && Object.values(value).every(isDefault));
 
 function querySteps(
   { queries }: Directory,
