@@ -3,7 +3,6 @@
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -26,6 +25,8 @@ import { auditEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
+/** The operator has no key. */
+export const operatorKeyId = 'operator';
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
 /** The keys that one read of the store returns. */
@@ -62,7 +63,7 @@ export function createKeyCalls(catalog: Catalog) {
         { name, scopes, limits: narrowed, expiresAt: expiresAt?.getTime() ?? null },
         context,
       );
-      const maker = await store.keys.get(context.accountId, context.principal.keyId);
+      const maker = await loadCaller(catalog, context.principal);
       requireNoMore(reachOf(context.principal, maker), made.doc);
       await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
@@ -101,23 +102,26 @@ export function createKeyCalls(catalog: Catalog) {
       }
       const isOwn = keyId === context.principal.keyId;
       if (isOwn) requireTimeToRepeat(overlapMs);
-      const old = await loadKey(catalog, context.accountId, keyId);
-      const caller = await loadCaller(catalog, context.principal, old);
-      requireNoMore(reachOf(context.principal, caller), old);
-      requireUnexpired(old, context.nowMs);
-      const { name, scopes, limits } = old;
-      const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
-      const made = makeKey({ name, scopes, limits, expiresAt }, context);
-      await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
-      // Both keys share one budget while the old one is valid.
-      const doc = { ...made.doc, budgets: budgetsOf(old), ownBudget: old.ownBudget ?? old.id };
-      const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
-      const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
-      // One write: a crash leaves no key that nobody has seen.
-      const successor = { keyId: doc.id, expiresAt };
-      const companion: CompanionWrite[] = [{ collection: 'keys', doc }, entry];
-      await endKey(catalog, { key: old, ending: { expiresAt: endsAt, successor }, companion });
-      return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
+      for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const old = await loadKey(catalog, context.accountId, keyId);
+        const caller = await loadCaller(catalog, context.principal, old);
+        requireNoMore(reachOf(context.principal, caller), old);
+        requireUnexpired(old, context.nowMs);
+        const { name, scopes, limits } = old;
+        const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
+        const made = makeKey({ name, scopes, limits, expiresAt }, context);
+        await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
+        // Both keys share one budget while the old one is valid.
+        const doc = { ...made.doc, budgets: budgetsOf(old), ownBudget: old.ownBudget ?? old.id };
+        const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
+        const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
+        const successor = { keyId: doc.id, expiresAt };
+        const ended = { ...old, expiresAt: endsAt, successor, version: old.version + 1 };
+        // One write: a crash leaves no key that nobody has seen. If the key has changed since it was read, all is done again.
+        if (await store.keys.replace(ended, [{ collection: 'keys', doc }, entry]))
+          return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
+      }
+      throw tooMany();
     },
 
     revokeKey: async ({ keyId }, ctx) => {
@@ -133,10 +137,12 @@ export function createKeyCalls(catalog: Catalog) {
 }
 
 function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
-  if (key === null) throw new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
+  if (key === null) throw unknownKey();
   if (key.expiresAt === null || key.expiresAt > nowMs) return;
   throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
+
+const unknownKey = () => new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
 
 function toCreated({ doc, secret }: MadeKey) {
   return { key: toKey(doc), secret };
@@ -155,9 +161,13 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 async function loadCaller(
   { store }: Catalog,
   { accountId, keyId }: Principal,
-  key: KeyDoc,
+  key?: KeyDoc,
 ): Promise<KeyDoc | null> {
-  return keyId === key.id ? key : store.keys.get(accountId, keyId);
+  if (keyId === operatorKeyId) return null;
+  const caller = keyId === key?.id ? key : await store.keys.get(accountId, keyId);
+  // Gateways cache keys: this one was revoked some seconds ago.
+  if (caller === null) throw unknownKey();
+  return caller;
 }
 
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
@@ -228,22 +238,6 @@ async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<
     if (last === undefined || batch.length < batchSize) return;
     after = { afterId: last.id };
   }
-}
-
-interface Ending {
-  key: KeyDoc;
-  ending: Required<Pick<KeyDoc, 'expiresAt' | 'successor'>>;
-  companion: CompanionWrite[];
-}
-
-/** Retries, because concurrent uses of the key change its document. */
-async function endKey(catalog: Catalog, { key, ending, companion }: Ending): Promise<void> {
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const current = await loadKey(catalog, key.accountId, key.id);
-    const ended = { ...current, ...ending, version: current.version + 1 };
-    if (await catalog.store.keys.replace(ended, companion)) return;
-  }
-  throw tooMany();
 }
 
 /**

@@ -52,6 +52,32 @@ const rates = async (keyId: string) => {
   return (budgets ?? [{ id, perMinute: limits.ratePerMinute }]).map(({ perMinute }) => perMinute);
 };
 
+/** Calls `other` when the first of the following reads of a key has ended. */
+function afterFirstRead(other: () => Promise<unknown>): void {
+  const { get } = store.keys;
+  let isFirst = true;
+  store.keys.get = async (...of) => {
+    const key = await get.apply(store.keys, of);
+    if (!isFirst) return key;
+    isFirst = false;
+    await other();
+    return key;
+  };
+}
+
+describe('a key that was revoked, and that gateways still know', () => {
+  it('makes, changes, replaces and revokes no keys', async () => {
+    const [keyId, other] = [await create(), await create()];
+    await calls.revokeKey({ keyId }, ctx());
+    const refused = { code: 'KEY_INVALID' };
+    await expect(create(undefined, keyId)).rejects.toMatchObject(refused);
+    await expect(setRate(other, 5, keyId)).rejects.toMatchObject(refused);
+    await expect(calls.rotateKey({ keyId: other }, ctx(keyId))).rejects.toMatchObject(refused);
+    await expect(calls.revokeKey({ keyId: other }, ctx(keyId))).rejects.toMatchObject(refused);
+    expect((await calls.listKeys({}, ctx())).keys.map((key) => key.keyId)).toEqual([other]);
+  });
+});
+
 describe('rotating a key', () => {
   it('makes no key if the old one cannot be ended', async () => {
     const keyId = await create();
@@ -92,18 +118,39 @@ describe('rotating a key', () => {
 
   it('succeeds if another call replaces the same key while it is being read', async () => {
     const keyId = await create();
-    const { get } = store.keys;
-    let isFirst = true;
-    store.keys.get = async (...of) => {
-      const key = await get.apply(store.keys, of);
-      if (!isFirst) return key;
-      isFirst = false;
-      await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId));
-      return key;
-    };
+    afterFirstRead(() => calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId)));
     const { key } = await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId));
     expect(key?.expiresAt).toBeUndefined();
     expect((await stored(keyId)).successor?.keyId).toBe(key?.keyId);
+  });
+
+  it('passes on a limit and an expiry that another call sets meanwhile', async () => {
+    const keyId = await create();
+    afterFirstRead(() =>
+      calls.updateKey(
+        {
+          keyId,
+          limits: { ...limitsOf(), maxRows: 5 },
+          removedLimits: [],
+          expiresAt: new Date(61_042),
+          neverExpires: false,
+        },
+        ctx(),
+      ),
+    );
+    const { key } = await calls.rotateKey({ keyId, overlapSeconds: 3_600 }, ctx());
+    const made = await stored(key?.keyId as string);
+    expect([made.limits, made.expiresAt]).toEqual([{ maxRows: 5 }, 61_042]);
+    expect((await stored(keyId)).expiresAt).toBe(61_042);
+  });
+
+  it('does not put off the end that another call sets meanwhile', async () => {
+    const keyId = await create();
+    afterFirstRead(() => calls.rotateKey({ keyId, overlapSeconds: 0 }, ctx()));
+    await expect(calls.rotateKey({ keyId, overlapSeconds: 86_400 }, ctx())).rejects.toMatchObject({
+      code: 'CONFLICT',
+    });
+    expect((await stored(keyId)).expiresAt).toBe(42);
   });
 
   it('makes no key if the process ends after any one of its writes', async () => {
