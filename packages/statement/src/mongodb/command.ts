@@ -96,7 +96,31 @@ function parseCommand(text: string): Record<string, Value> {
   }
   if (!isObject(parsed))
     throw reject('The query', 'must be one JSON object, a command such as {"find": "orders"}');
+  refuseDuplicates(text);
   return parsed;
+}
+
+/** JSON.parse keeps the last one. The text must be valid JSON. */
+function refuseDuplicates(text: string): void {
+  /** The names so far of each open object; undefined for an array. */
+  const levels: (Set<string> | undefined)[] = [];
+  let isName = false;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],]/g)) {
+    const names = levels.at(-1);
+    if (token === '{' || token === '[') levels.push(token === '{' ? new Set() : undefined);
+    else if (token === '}' || token === ']') levels.pop();
+    else if (isName && names !== undefined) {
+      const name: string = JSON.parse(token);
+      if (names.has(name))
+        throw new HubError('SQL_REJECTED', `The query has the member ${token} twice in one object.`, {
+          stage: 'prepare',
+          retryable: false,
+          sql: lineAndColumn(text, index),
+        });
+      names.add(name);
+    }
+    isName = token === '{' || (token === ',' && levels.at(-1) !== undefined);
+  }
 }
 
 /** Returns the parser's message without the part of the text that it quotes. */

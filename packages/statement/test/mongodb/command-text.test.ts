@@ -41,6 +41,30 @@ describe('a text', () => {
   });
 
   it.each([
+    ['{"find": "a",\n "find": "b"}', 2, 2, '"find"'],
+    ['{"find": "a", "filter": {"x": [{"a,b": 1, "y": {}, "a\\u002cb": 2}]}}', 1, 52, '"a\\u002cb"'],
+    [
+      `{"find": "a", "filter": {"x": "${'\\\\\\"{,'.repeat(40_000)}", "__proto__": 1, "__proto__": 2}}`,
+      1,
+      240_051,
+      '"__proto__"',
+    ],
+  ])('with a member twice is refused: %#', (text, line, column, name) => {
+    expect(() => compileCommand(text, { command: 'SELECT', variables: [] })).toThrow(
+      expect.objectContaining({
+        ...{ code: 'SQL_REJECTED', stage: 'prepare', sql: { line, column } },
+        message: `The query has the member ${name} twice in one object.`,
+      }),
+    );
+  });
+
+  it('may have the name of a member in several objects, and as a value', () => {
+    const text =
+      '{"find": "find", "filter": {"find": "find", "$or": [{"find": 1}, {"find": ["find", "find"]}]}}';
+    expect(compileCommand(text, { command: 'SELECT', variables: [] }).verb).toBe('SELECT');
+  });
+
+  it.each([
     ['', 1, 1, 'Unexpected end of JSON input'],
     ['{"find":', 1, 9, 'Unexpected end of JSON input'],
     ['{"find": "o', 1, 12, 'Unterminated string'],
@@ -70,14 +94,9 @@ describe('a text', () => {
     );
   });
 
-  it('checks escaped operators, and of duplicate names checks and runs the last', () => {
+  it('checks escaped operators', () => {
     const compile = (text: string) => compileCommand(text, { command: 'SELECT', variables: [] });
     expect(() => compile('{"find": "o", "filter": {"\\u0024where": "x"}}')).toThrow('runs code');
-    expect(() => compile('{"find": "o", "filter": {"a": 1}, "filter": {"$where": "x"}}')).toThrow(
-      'runs code',
-    );
-    const last = compile('{"find": "o", "filter": {"$where": "x"}, "filter": {"a": 1}}');
-    expect(last.bind({ pinnedJson: '', contextJson: '{}' }).text).toBe('{"find":"o","filter":{"a":1}}');
   });
 });
 
