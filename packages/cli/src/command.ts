@@ -9,6 +9,8 @@ export interface Option {
   value?: string;
   help: string;
   choices?: readonly string[];
+  /** The command fails without it. */
+  isRequired?: true;
 }
 
 export type Options = Readonly<Record<string, Option>>;

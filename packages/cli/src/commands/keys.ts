@@ -11,7 +11,7 @@ export const createKey: Command = {
   name: 'keys create',
   summary: 'Creates a key, and prints it once.',
   options: {
-    name: { type: 'string', value: 'NAME', help: 'What the key is for.' },
+    name: { type: 'string', value: 'NAME', help: 'What the key is for.', isRequired: true },
     scopes: {
       type: 'string',
       value: 'SCOPES',

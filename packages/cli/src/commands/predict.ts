@@ -33,7 +33,8 @@ export const predict: Command = {
         path: { classifierId },
         body: { contexts },
       });
-      predictions.push(...('predictions' in answer ? answer.predictions : []));
+      if (!('predictions' in answer)) throw new CommandError('The answer of the hub has no predictions.');
+      predictions.push(...answer.predictions);
     }
     if (context.json) printJson(context, predictions);
     else

@@ -9,8 +9,8 @@ export const globalOptions: Options = {
 };
 
 export const usageOf = ({ name, arguments: words, options = {} }: Command): string => {
-  const all = Object.entries(options).map(([option, { type, value = 'TEXT' }]) =>
-    type === 'boolean' ? `[--${option}]` : `[--${option} ${value}]`,
+  const all = Object.entries(options).map(([name, option]) =>
+    option.isRequired ? toFlag(name, option) : `[${toFlag(name, option)}]`,
   );
   return ['datahub', name, ...(words === undefined ? [] : [words]), ...all].join(' ');
 };

@@ -27,6 +27,11 @@ describe('what is derived from the table of commands', () => {
       expect(help).toContain(`--${option}`);
   });
 
+  it('shows without brackets what a command needs', () => {
+    const create = commands.find(({ name }) => name === 'keys create') as (typeof commands)[number];
+    expect(helpOf(create)).toContain('keys create --name NAME [--scopes SCOPES]');
+  });
+
   it('completes commands, options, choices and shells in bash', async () => {
     expect(await complete('lo')).toEqual(['login']);
     expect(await complete('keys', 'r')).toEqual(['rotate', 'revoke']);
