@@ -8,8 +8,9 @@ const answerBytes = queryCount * 320_000;
 /** The least that the settings allow. */
 const keyBytesMax = 33_554_432;
 
-describe('large lists whose clients do not read', () => {
+describe('large answers', () => {
   let hub: SpawnedHub;
+  let hubId: string;
   let path: string;
   const open: Socket[] = [];
 
@@ -19,7 +20,7 @@ describe('large lists whose clients do not read', () => {
       DATAHUB_STALL_TIMEOUT_MS: '5000',
     });
     const { api } = hub;
-    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'a hub' }));
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'a hub' })));
     const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: 'u', password: 'p' };
     const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
     const { sourceId } = await api.ok(api.post('/v1/sources', source));
@@ -45,7 +46,7 @@ describe('large lists whose clients do not read', () => {
     return bytes.toString('latin1');
   }
 
-  it('are bounded in bytes for each key, refused beyond, and closed after a while', async () => {
+  it('whose clients do not read are bounded in bytes for each key, refused beyond, and closed after a while', async () => {
     const heads = await Promise.all(Array.from({ length: 12 }, () => head(hub.key)));
     const refused = heads.filter((text) => text.startsWith('HTTP/1.1 429 '));
     const begun = heads.filter((text) => text.startsWith('HTTP/1.1 200 '));
@@ -63,5 +64,19 @@ describe('large lists whose clients do not read', () => {
     expect(await head(key)).toMatch(/^HTTP\/1.1 200 /);
     // The hub closes what nobody reads, and the bytes count no longer.
     await expect.poll(async () => (await hub.api.get(path)).status).toBe(200);
+  });
+
+  it('that are built from many queries are bounded, one by one and together', async () => {
+    const document = `/v1/hubs/${hubId}/openapi.json`;
+    const whole = await hub.api.get(document);
+    expect(whole).toMatchObject({ status: 413, body: { code: 'TOO_LARGE' } });
+    expect(whole.body.detail).toContain('with limit and offset');
+    const all = await Promise.all(Array.from({ length: 10 }, () => hub.api.get(`${document}?limit=40`)));
+    const statuses = all.map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
+    expect(statuses).toContain(429);
+    // Whoever asks again gets it.
+    const part = async () => (await hub.api.get(`${document}?limit=40`)).body['x-datahub-queries']?.length;
+    await expect.poll(part).toBe(40);
   });
 });

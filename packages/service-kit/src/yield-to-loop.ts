@@ -5,15 +5,24 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 const turnMs = 2;
 
 /**
- * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves in
- * the next iteration of the event loop, with a new turn.
+ * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves with
+ * `next`, by default in the next iteration of the event loop, with a new turn.
  */
-export function createLoopYield(): () => Promise<void> | undefined {
+export function createLoopYield(next: () => Promise<void> = nextIteration): () => Promise<void> | undefined {
   let startedAt = performance.now();
   return () => {
     if (performance.now() - startedAt < turnMs) return undefined;
-    return nextIteration().then(() => {
+    return next().then(() => {
       startedAt = performance.now();
     });
+  };
+}
+
+/** Creates a function that returns promises of which only one resolves in each iteration of the event loop, in order. */
+export function createTurns(): () => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return () => {
+    last = last.then(() => nextIteration());
+    return last;
   };
 }

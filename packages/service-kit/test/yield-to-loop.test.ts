@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLoopYield } from '../src/yield-to-loop.ts';
+import { createLoopYield, createTurns } from '../src/yield-to-loop.ts';
 
 it('lets timers fire during long work, and costs short work no wait', async () => {
   const endOfTurn = createLoopYield();
@@ -11,4 +11,18 @@ it('lets timers fire during long work, and costs short work no wait', async () =
   for (let i = 0; i < 50_000_000 && fired <= 5; i++) await endOfTurn();
   clearInterval(timer);
   expect(fired).toBeGreaterThan(5);
+});
+
+it('gives one of many pieces of work a turn in each iteration of the loop, in order', async () => {
+  const turns = createTurns();
+  let iteration = 0;
+  const taken: number[] = [];
+  const count = () => {
+    iteration++;
+    if (taken.length < 5) setImmediate(count);
+  };
+  setImmediate(count);
+  await Promise.all(Array.from({ length: 5 }, () => turns().then(() => taken.push(iteration))));
+  expect(new Set(taken).size).toBe(5);
+  expect(taken).toEqual(taken.toSorted((a, b) => a - b));
 });

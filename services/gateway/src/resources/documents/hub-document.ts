@@ -2,6 +2,8 @@
 
 import { parseExact } from '@datahub/contract/exact-json';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield, createTurns } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { type Handler, paged, type Route } from '../../http/route.ts';
@@ -11,7 +13,7 @@ import type { Signatures } from '../queries/signatures.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { isKnown, withETag } from './etag.ts';
 import { problem } from './problem-schema.ts';
-import { type DocumentedQuery, type QueryParts, toQueryParts, toResponses } from './query-operations.ts';
+import { type QueryParts, toQueryParts, toResponses } from './query-operations.ts';
 import type { Described } from './value-schemas.ts';
 
 export function hubDocumentRoutes(deps: ResourceDeps): Route[] {
@@ -24,7 +26,11 @@ export function hubDocumentRoutes(deps: ResourceDeps): Route[] {
 /** The most queries of one document. The parameter `offset` selects further ones. */
 const paging = { limitDefault: 500, limitMax: 500 };
 /** The catalog's answers include the texts of the queries, which the document does not need, so pages are small. */
-const readAtOnceMax = 100;
+const readAtOnceMax = 10;
+/** The most bytes of one document, and of what it is built from. */
+const documentBytesMax = 33_554_432;
+/** What the budget of answers counts for a document before it is larger. It bounds how many are built at once. */
+const leastBytes = 1_048_576;
 
 export const document = {
   type: 'object',
@@ -37,24 +43,30 @@ export const document = {
   required: ['openapi', 'info', 'paths', 'components'],
 } as const;
 
-function createHubDocumentHandler({ upstreams: { catalog }, signatures }: ResourceDeps): Handler {
+function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings }: ResourceDeps): Handler {
+  // All documents together take one turn in each iteration of the event loop, so that other requests run.
+  const turns = createTurns();
   return async (request, reply) => {
+    const mayYield = createLoopYield(turns);
+    await turns();
     const { hubId } = request.params as { hubId: string };
     const page = readPage(request, paging);
+    const count: Count = (bytes) => {
+      if (bytes > documentBytesMax) throw tooLarge();
+      settings.answers.reserve(request, Math.max(bytes, leastBytes));
+    };
     const { hub } = await catalog.getHub({ hubId }, request.context);
-    const { queries, total } = await listQueries(catalog, { hubId, page, request });
-    const described = await describeAll(queries, signatures, request);
-    const names = toNames(queries);
-    const documented = queries.map((query, i) => ({
-      name: names[i] as string,
-      query,
-      described: described.get(query.queryId),
-    }));
+    const { queries, total } = await listQueries(catalog, { hubId, page, request, count, mayYield });
+    const described = await describeMissing(queries, signatures, request);
     const left = total - page.offset - queries.length;
     const pinned = pinnedNames(request);
-    const { bytes, etag } = withETag(
-      Buffer.from(JSON.stringify(build(hub?.label ?? '', documented, { pinned, left }))),
-    );
+    const { bytes, etag } = await build(hub?.label ?? '', queries, {
+      described,
+      pinned,
+      left,
+      count,
+      mayYield,
+    });
     setPageHeaders(reply, page, total);
     addVary(reply, 'x-service-api-key');
     reply.headers({ etag, 'cache-control': 'private, no-cache' });
@@ -63,43 +75,64 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures }: Resour
   };
 }
 
+/** Called with the bytes that a document takes so far. Throws if they are too many. */
+type Count = (bytes: number) => void;
+
+const tooLarge = () =>
+  new HubError(
+    'TOO_LARGE',
+    `The document is larger than ${documentBytesMax / 1_048_576} MiB. Request a part of it with limit and offset.`,
+  );
+
 interface Listing {
   hubId: string;
   page: { offset: number; limit: number | undefined };
   request: FastifyRequest;
+  count: Count;
+  mayYield: ReturnType<typeof createLoopYield>;
 }
 
 async function listQueries(
   catalog: Upstreams['catalog'],
-  { hubId, page, request }: Listing,
+  { hubId, page, request, count, mayYield }: Listing,
 ): Promise<{ queries: Query[]; total: number }> {
   const queries: Query[] = [];
   const wanted = page.limit ?? paging.limitDefault;
+  let bytes = 0;
   for (;;) {
+    count(bytes);
+    await mayYield();
     const limit = Math.min(readAtOnceMax, wanted - queries.length);
     const part = { offset: page.offset + queries.length, limit };
     const read = await catalog.listQueries({ hubId, page: part, signatures: true }, request.context);
-    for (const query of read.queries) queries.push({ ...query, query: '' });
+    for (const query of read.queries) {
+      bytes += lengthOf(query);
+      queries.push({ ...query, query: '' });
+    }
     if (read.queries.length < limit || queries.length >= wanted) return { queries, total: read.total };
   }
+}
+
+/** The characters of a query that can be many and that the document contains. */
+function lengthOf({ context, signatureJson }: Query): number {
+  let length = signatureJson.length;
+  for (const { valueJson = '', enumJson = '', description = '' } of context)
+    length += valueJson.length + enumJson.length + description.length;
+  return length;
 }
 
 const describedAtOnce = 8;
 /** After this time the hub describes no further query. Each takes at most a second. */
 const describingMs = 1_000;
 
-/** Returns the stored signatures of the queries. Queries without one are described now, as far as time allows. */
-async function describeAll(
+/** Describes the queries without a stored signature, as far as time allows. */
+async function describeMissing(
   queries: readonly Query[],
   signatures: Signatures,
   request: FastifyRequest,
 ): Promise<Map<string, Described>> {
   const described = new Map<string, Described>();
-  const missing: Query[] = [];
-  for (const query of queries) {
-    if (query.signatureJson === '') missing.push(query);
-    else described.set(query.queryId, parseExact(query.signatureJson) as Described);
-  }
+  const missing = queries.filter(({ signatureJson }) => signatureJson === '');
   const until = performance.now() + describingMs;
   const describe = async () => {
     while (performance.now() < until) {
@@ -119,31 +152,80 @@ export function pinnedNames({ context }: FastifyRequest): Set<string> {
   return new Set(json === '' ? [] : Object.keys(JSON.parse(json)));
 }
 
-function build(
+interface BuildOptions {
+  described: Map<string, Described>;
+  pinned: ReadonlySet<string>;
+  left: number;
+  count: Count;
+  mayYield: ReturnType<typeof createLoopYield>;
+}
+
+/** Writes the document query by query, so that other requests run meanwhile and only its bytes stay in memory. */
+async function build(
   label: string,
-  documented: readonly DocumentedQuery[],
-  { pinned, left }: { pinned: ReadonlySet<string>; left: number },
-): object {
-  const parts = documented.map((one) => toQueryParts(one, pinned));
+  queries: readonly Query[],
+  { described, pinned, left, count, mayYield }: BuildOptions,
+): Promise<{ bytes: Buffer; etag: string }> {
+  const parts: Executed[] = [];
+  const [paths, schemas, listed, execute] = [new Members(), new Members(), new Members(), new Members()];
+  const names = toNames(queries);
+  let exampleBytes = 0;
+  for (const [i, query] of queries.entries()) {
+    const { queryId, signatureJson } = query;
+    const known = signatureJson === '' ? described.get(queryId) : (parseExact(signatureJson) as Described);
+    const part = toQueryParts({ name: names[i] as string, query, described: known }, pinned);
+    const { name, example, executionRef, resultRef } = part;
+    parts.push({ name, example, executionRef, resultRef });
+    exampleBytes += JSON.stringify(example).length;
+    paths.add(part.paths);
+    schemas.add(part.schemas);
+    listed.add([part.listed]);
+    count(exampleBytes + paths.bytes + schemas.bytes + listed.bytes);
+    await mayYield();
+  }
   const more = left > 0 ? ` ${left} further queries are on the next pages (offset).` : '';
-  return {
+  const head = {
     openapi: '3.1.0',
     info: { title: label, version: '1', description: `The stored queries of the hub “${label}”.${more}` },
     security: [{ key: [] }],
-    paths: {
-      ...(parts.length === 0 ? {} : { '/v1/queries/execute': { post: toExecute(parts) } }),
-      ...Object.assign({}, ...parts.map(({ paths }) => paths)),
-    },
-    components: {
-      securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
-      schemas: { Problem: problem, ...Object.assign({}, ...parts.map(({ schemas }) => schemas)) },
-    },
-    'x-datahub-queries': parts.map(({ listed }) => listed),
   };
+  if (parts.length > 0) execute.add({ '/v1/queries/execute': { post: toExecute(parts) } });
+  const securitySchemes = { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } };
+  const bytes = Buffer.concat([
+    Buffer.from(`${JSON.stringify(head).slice(0, -1)},"paths":{`),
+    Members.join(execute, paths),
+    Buffer.from(`},"components":{"securitySchemes":${JSON.stringify(securitySchemes)},"schemas":{"Problem":`),
+    Buffer.from(JSON.stringify(problem)),
+    ...schemas.texts,
+    Buffer.from('}},"x-datahub-queries":['),
+    Members.join(listed),
+    Buffer.from(']}'),
+  ]);
+  return withETag(bytes);
 }
 
-function toExecute(parts: readonly QueryParts[]): object {
-  const refs = (of: (part: QueryParts) => string) => parts.map((part) => ({ $ref: of(part) }));
+/** The members of an object or array in JSON, each after a comma. */
+class Members {
+  readonly texts: Buffer[] = [];
+  bytes = 0;
+
+  static join(...all: readonly Members[]): Buffer {
+    return Buffer.concat(all.flatMap(({ texts }) => texts)).subarray(1);
+  }
+
+  add(value: object): void {
+    const text = JSON.stringify(value).slice(1, -1);
+    if (text === '') return;
+    const bytes = Buffer.from(`,${text}`);
+    this.texts.push(bytes);
+    this.bytes += bytes.length;
+  }
+}
+
+type Executed = Pick<QueryParts, 'name' | 'example' | 'executionRef' | 'resultRef'>;
+
+function toExecute(parts: readonly Executed[]): object {
+  const refs = (of: (part: Executed) => string) => parts.map((part) => ({ $ref: of(part) }));
   return {
     summary: 'Execute a query',
     description: 'Needs the scope `queries:execute`, and `queries:execute:write` for a query that writes.',
