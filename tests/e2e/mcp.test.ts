@@ -130,6 +130,46 @@ describe('POST /mcp', () => {
     expect(await answer.text()).toContain('1234567890123456789.10');
   });
 
+  it.each([
+    ['2026-07-28', { 'mcp-method': 'tools/list' }],
+    ['2025-11-25', {}],
+  ])('keeps the digits of defaults and allowed values (%s)', async (version, header) => {
+    const label = `digits_${version.slice(0, 4)}_${suffix}`;
+    const numbers = ['9223372036854775807', '12345678901234567890.123456789012345', '[1,9007199254740993]'];
+    const [bigint, decimal, list] = numbers;
+    const context = `[{"key":"a","type":"bigint","value":${bigint},"enum":[${bigint},1]},{"key":"b","type":"decimal","value":${decimal}},{"key":"c","type":"bigint[]","value":${list}},{"key":"d","type":"json","value":{"n":1.10}}]`;
+    const stored = await fetch(`${url}/v1/queries`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-api-key': inject('hub').key },
+      body: `{"hubId":"${hubId}","sourceId":"${sourceId}","label":"${label}","query":"SELECT :a AS a, :b AS b, :d AS d WHERE 1 IN (:c)","tool":{"description":"A tool."},"context":${context}}`,
+    });
+    expect(stored.status).toBe(200);
+    const id = ((await stored.json()) as any).config.query.queryId;
+    const key = await createKey({ scopes: ['queries:execute'], limits: { queryIds: [id] } });
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    // Only the newer revision describes the client in each message.
+    const params = 'mcp-method' in header ? { _meta } : {};
+    const answer = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params }),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': version,
+        authorization: `Bearer ${key}`,
+        ...(header as Record<string, string>),
+      },
+    });
+    const text = await answer.text();
+    for (const number of numbers) expect(text).toContain(`"default":${number}`);
+    expect(text).toContain(`"enum":[${bigint},1`);
+    expect(text).toContain('"default":{"n":1.10}');
+  });
+
   it('accepts the key as a bearer token, only here, and refuses other origins', async () => {
     const id = await create({ query: 'SELECT 1 AS one', path: `bearer-${suffix}` });
     const limits = { queryIds: [id], origins: ['https://agent.example'] };

@@ -92,7 +92,7 @@ const summaryTool: AgentTool = {
   reads: true,
 };
 
-/** The input schema of a query has the variables that the caller can set. */
+/** The input schema of a query has the variables that the caller can set. Its numbers keep their digits as JSON. */
 export async function defineTool(
   tool: AgentTool,
   { request, catalog }: { request: FastifyRequest; catalog: Upstreams['catalog'] },
@@ -125,7 +125,7 @@ async function toInputSchema(
   const values = toValueShapes(tool.query.context, described, pinnedNames(request)).filter(
     ({ isSecret }) => !isSecret,
   );
-  const schema = {
+  return {
     type: 'object',
     properties: Object.fromEntries(
       values.map(({ key, schema, description }) => [
@@ -135,8 +135,6 @@ async function toInputSchema(
     ),
     required: values.filter(({ required }) => required).map(({ key }) => key),
   };
-  // The SDK accepts only plain JSON, without the numbers that keep their digits.
-  return JSON.parse(JSON.stringify(schema));
 }
 
 interface Named {
