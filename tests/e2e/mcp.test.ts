@@ -349,6 +349,10 @@ describe('POST /mcp', () => {
     const found = await call(client, 'search_tools', { text: 'report 57' });
     expect(found.body.tools[0].name).toBe('r__57');
     expect(found.texts[1]?.length).toBeLessThanOrEqual(16_000);
+    const long = await call(client, 'search_tools', { text: 'é'.repeat(201) });
+    expect(long.body).toMatchObject({ code: 'VALIDATION', errors: [{ pointer: '/text' }] });
+    expect((await call(client, 'search_tools', { text: 'é'.repeat(200) })).isError).toBe(false);
+    expect(list.tools[0]?.inputSchema.properties?.text).toMatchObject({ maxLength: 200 });
     const described = await call(client, 'describe_tool', { name: 'r__57' });
     expect(described.body).toMatchObject({ name: 'r__57', annotations: { readOnlyHint: true } });
     expect((await call(client, 'run_tool', { name: 'r__57' })).body).toEqual({ data: [{ n: 57 }] });
