@@ -6,6 +6,7 @@ import { mergeStatistics } from '@datahub/executor-session/fleet-statistics';
 import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
 import type { Opener } from '@datahub/sealing/opener';
 import { type CallContext, Deadlines, requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
@@ -130,7 +131,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         tracing: deps.tracing,
       }),
       ...createSourceCalls(sourceDeps),
-      fetchIssuerKeys: createFetchIssuerKeys(dialFor),
+      fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
@@ -237,7 +238,7 @@ function createDialFor(
 
 const issuerFetches = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
 
-function createFetchIssuerKeys(dialFor: DialFor): Executor['fetchIssuerKeys'] {
+function createFetchIssuerKeys(dialFor: DialFor, events: ExecutorEvents): Executor['fetchIssuerKeys'] {
   const fetches = createFairSemaphore(issuerFetches);
   return async (request, ctx) => {
     const { accountId } = requirePrincipal(ctx);
@@ -245,6 +246,15 @@ function createFetchIssuerKeys(dialFor: DialFor): Executor['fetchIssuerKeys'] {
       admit: (signal) => fetches.acquire(accountId, signal),
       dial: dialFor(accountId),
       signal: toAbortSignal(ctx.signal),
+    }).catch((err) => {
+      if (!(err instanceof HubError)) throw err;
+      events.issuerFailed(accountId, err);
+      // The cause was logged, and must not count as a failure of the hub.
+      const { code, message, retryable, stage } = err;
+      throw new HubError(code, message, {
+        ...(retryable === undefined ? {} : { retryable }),
+        ...(stage === undefined ? {} : { stage }),
+      });
     });
   };
 }

@@ -8,7 +8,7 @@ import { createOpener } from '@datahub/sealing/opener';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { readSettings } from '@datahub/service-kit/settings/settings';
-import { createLogger } from '@datahub/service-kit/telemetry/logger';
+import { createLogger, type Logger } from '@datahub/service-kit/telemetry/logger';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readExecutorConfig } from '../src/config.ts';
 import { bindingOf } from '../src/credentials/unseal.ts';
@@ -91,7 +91,9 @@ afterEach(async () => {
   server.close();
 });
 
-async function setup(env: Record<string, string> = {}) {
+const silent = createLogger({ service: 'executor', level: 'silent', pretty: false });
+
+async function setup(env: Record<string, string> = {}, logger: Logger = silent) {
   const { publicKey, privateKey } = await generateKeyPair();
   const seal = await createSealer([publicKey]);
   const answer = await makeAnswer((server.address() as AddressInfo).port, seal);
@@ -122,7 +124,7 @@ async function setup(env: Record<string, string> = {}) {
   const service = openExecutor(
     readSettings(env, (reader) => readExecutorConfig(reader, { embedded: true })),
     {
-      logger: createLogger({ service: 'executor', level: 'silent', pretty: false }),
+      logger,
       catalog: calls,
       leaseSlots: leaseAny,
       follow: ({ invalidate, onDeleted }) => {
@@ -316,6 +318,19 @@ test('metrics count the executions, and closing ends everything', async () => {
   expect(text).toContain('datahub_pool_connections{state="idle"} 1');
   await service.close(100);
   await expect(execute()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});
+
+test("an issuer that cannot be reached is logged as its account's fault, and not as a failure of the hub", async () => {
+  const lines: object[] = [];
+  const info = (line: object) => lines.push(line);
+  const { service } = await setup({}, { ...silent, info } as Logger);
+  const issuer = 'https://localhost:1';
+  const failure = await service.executor.fetchIssuerKeys({ issuer }, ctx()).catch((err) => err);
+  expect(failure).toMatchObject({ code: 'UNAVAILABLE', stage: 'connect', retryable: true });
+  // What has a cause is logged as unexpected by the server.
+  expect(failure.cause).toBeUndefined();
+  const { accountId } = principal;
+  expect(lines).toMatchObject([{ event: 'issuer.failed', accountId, cause: expect.anything() }]);
 });
 
 test('eight fetches of issuers of an account run at once, and the others in turn', async () => {

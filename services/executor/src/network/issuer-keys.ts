@@ -131,6 +131,7 @@ async function collect(response: IncomingMessage): Promise<string> {
 const unavailable = (reason: string, cause?: unknown) =>
   new HubError('UNAVAILABLE', `The keys of the issuer of tokens are missing. ${reason}`, {
     cause,
+    stage: 'connect',
     retryable: true,
   });
 

@@ -24,6 +24,8 @@ export interface ExecutorEvents extends CacheEvents {
   leaseEnded(pausedMs: number): void;
   /** Call this when the queries of a source could not be described again. */
   driftFailed(err: unknown): void;
+  /** The issuer of tokens that an account names gave no keys. */
+  issuerFailed(accountId: string, err: unknown): void;
   /** Call this when a handler failed with an unexpected error. */
   unexpected(err: unknown, requestId: string): void;
   /** Returns all metrics in Prometheus' text format. */
@@ -109,13 +111,9 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     watchLost: (err) => logger.warn(...lostWatch(err)),
     leaseEnded: (pausedMs) => logger.warn(...endedLease(pausedMs)),
     driftFailed: (err) => logger.warn(...failedDrift(err)),
+    issuerFailed: (accountId, err) => logger.info(...failedIssuer(accountId, err)),
 
-    unexpected: (err, requestId) => {
-      // The message of a HubError is public.
-      const reason = err instanceof HubError ? err.message : undefined;
-      const members = { event: 'unexpected', requestId, reason, cause: causeOf(err) };
-      logger.error(members, 'a call failed unexpectedly');
-    },
+    unexpected: (err, requestId) => logger.error(...failedUnexpectedly(err, requestId)),
 
     metrics: () => metrics.render({ ...poolStats(), connectionsMax }, cacheStats()) + renderOthers(options),
   };
@@ -129,6 +127,18 @@ const lostWatch = (err: unknown): [object, string] => [
 const endedLease = (pausedMs: number): [object, string] => [
   { event: 'slots.expired', pausedMs },
   'the process was paused for longer than its lease of connections, so it closed them',
+];
+
+const failedUnexpectedly = (err: unknown, requestId: string): [object, string] => {
+  // The message of a HubError is public.
+  const reason = err instanceof HubError ? err.message : undefined;
+  const members = { event: 'unexpected', requestId, reason, cause: causeOf(err) };
+  return [members, 'a call failed unexpectedly'];
+};
+
+const failedIssuer = (accountId: string, err: unknown): [object, string] => [
+  { event: 'issuer.failed', accountId, reason: toHubError(err).message, cause: causeOf(err) },
+  'the keys of an issuer of tokens could not be fetched',
 ];
 
 const failedDrift = (err: unknown): [object, string] => [

@@ -113,6 +113,6 @@ function unreachable(): never {
   throw new HubError(
     'UNAVAILABLE',
     'The keys of the issuer of tokens could not be fetched. Try again in some seconds.',
-    { retryable: true, retryAfterMs: retryPauseMs },
+    { stage: 'connect', retryable: true, retryAfterMs: retryPauseMs },
   );
 }

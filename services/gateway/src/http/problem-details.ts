@@ -56,11 +56,15 @@ export const kinds: Record<ErrorCode, Kind> = {
 /** Who a failure counts against. Failures of sources do not count against the hub's own objective. */
 export type Origin = 'client' | 'source' | 'hub';
 
-/** An unknown outcome with a stage comes from a statement at a source; without one, a service of the hub did not answer. */
+/**
+ * An unknown outcome with a stage comes from a statement at a source; without one, a service of the hub did not answer.
+ * With the stage `connect`, it was the issuer of tokens that an account named which could not be reached.
+ */
 export function originOf({ code, stage }: Pick<HubError, 'code' | 'stage'>): Origin {
   const { status } = kinds[code];
   if (status < 500) return 'client';
-  const isOfSource = status === 502 || status === 504 || code === 'SOURCE_BUSY';
+  const isOfIssuer = code === 'UNAVAILABLE' && stage === 'connect';
+  const isOfSource = status === 502 || status === 504 || code === 'SOURCE_BUSY' || isOfIssuer;
   return isOfSource || (code === 'OUTCOME_UNKNOWN' && stage !== undefined) ? 'source' : 'hub';
 }
 

@@ -2,6 +2,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { expect, it, vi } from 'vitest';
+import { originOf } from '../../src/http/problem-details.ts';
 import { createGatewayEvents } from '../../src/telemetry/events.ts';
 
 const cause = new Error('connect ECONNREFUSED 10.0.0.7:7071');
@@ -43,4 +44,9 @@ it.each([
   const [line] = lines.map((one) => JSON.parse(one));
   expect(line).toMatchObject({ requestId: 'r', durationMs: expect.any(Number), event: 'http.request' });
   expect(line.brokenOff).toBe(brokenOff);
+});
+
+it('counts an issuer of tokens that cannot be reached against its account, and a service against the hub', () => {
+  expect(originOf({ code: 'UNAVAILABLE', stage: 'connect' })).toBe('source');
+  expect(originOf({ code: 'UNAVAILABLE', stage: undefined })).toBe('hub');
 });
