@@ -370,7 +370,15 @@ describe('POST /mcp', () => {
     expect(body).toMatchObject({ label: 'billing', scores: [{ label: 'billing' }, { label: 'login' }] });
     const texts = ['Trains were late. Many people waited. Trains were late again today.'];
     expect((await call(client, 'summarize', { texts, sentences: 1 })).body.summary).toMatch(/^Trains|^Many/);
-    expect((await call(client, 'summarize', { texts: 7 })).body.code).toBe('VALIDATION');
+    for (const texts of [7, [], ['  ']])
+      expect((await call(client, 'summarize', { texts })).body).toMatchObject({
+        code: 'VALIDATION',
+        detail: expect.stringMatching(/^\/texts /),
+        errors: [{ pointer: '/texts' }],
+      });
+    expect((await call(client, 'summarize', { texts, sentences: 0 })).body.errors[0].pointer).toBe(
+      '/sentences',
+    );
     await api.delete(`/v1/classifiers/${id}`);
   });
 

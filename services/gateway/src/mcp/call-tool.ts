@@ -55,7 +55,7 @@ export function callTool(tool: AgentTool, call: ToolCall): Promise<ToolResult> {
 
 /**
  * Reports the failure as a result, which the model reads, with the code and the detail of the problem. Its pointers lead
- * to the arguments of the tool, which begin at `argumentsAt`, and not to the `context` of an execution.
+ * to the arguments of the tool, which begin at `argumentsAt`. Faults name them as members of the `context` of a call.
  */
 export function toFailure(
   err: unknown,
@@ -126,7 +126,7 @@ async function predict(
 ): Promise<ToolResult> {
   request.use = { action: 'classifier.predict', resourceId: classifierId };
   const { text } = values;
-  if (!contextRule.isValid(text)) throw validationError([...contextRule.faultsOf(text, '/text')]);
+  if (!contextRule.isValid(text)) throw validationError([...contextRule.faultsOf(text, '/context/text')]);
   const contexts = [text as string];
   const { predictions } = await ml.predict({ classifierId, contexts, top: scoresMax }, request.context);
   const { scores = [], otherScore } = predictions[0] ?? {};
@@ -145,10 +145,13 @@ async function summarize({ request, values, upstreams: { ml } }: ToolCall): Prom
   request.use = { action: 'text.summarize', resourceId: '' };
   const { texts, sentences } = values;
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
-    throw validationError([{ pointer: '/texts', detail: 'must be an array of strings' }]);
+    throw validationError([{ pointer: '/context/texts', detail: 'must be an array of strings' }]);
   if (sentences !== undefined && !(Number.isInteger(sentences) && (sentences as number) >= 1))
-    throw validationError([{ pointer: '/sentences', detail: 'must be an integer of at least 1' }]);
-  const call = { documents: toDocuments(texts), sentences: sentences as number | undefined };
+    throw validationError([{ pointer: '/context/sentences', detail: 'must be an integer of at least 1' }]);
+  const call = {
+    documents: toDocuments(texts, '/context/texts'),
+    sentences: sentences as number | undefined,
+  };
   const { generated } = await ml.summarize(call, request.context);
   return toData(JSON.stringify({ summary: generated }));
 }

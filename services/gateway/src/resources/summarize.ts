@@ -55,15 +55,13 @@ const documentRule: ItemRule = {
 };
 
 /** Throws unless the elements are all texts or all lists of texts. */
-function requireTexts(context: unknown[]): void {
-  requireItems(context, '/context', documentRule);
+function requireTexts(context: unknown[], pointer: string): void {
+  requireItems(context, pointer, documentRule);
   if (context.some((part) => typeof part !== typeof context[0]))
-    throw refused('must contain only arrays or only strings');
+    throw validationError([{ pointer, detail: 'must contain only arrays or only strings' }]);
   for (const [i, part] of context.entries())
-    if (Array.isArray(part)) requireItems(part, `/context/${i}`, texts);
+    if (Array.isArray(part)) requireItems(part, `${pointer}/${i}`, texts);
 }
-
-const refused = (detail: string) => validationError([{ pointer: '/context', detail }]);
 
 type Texts = FromSchema<typeof ofTexts>['context'];
 
@@ -92,21 +90,22 @@ export function createSummarizeHandler({ upstreams }: ResourceDeps): Handler {
     const { queryId, text: column = '', options } = body;
     const documents =
       queryId === undefined
-        ? toDocuments(body.context as Texts)
+        ? toDocuments(body.context as Texts, '/context')
         : (await readColumn(request, { queryId, column, upstreams })).map((text) => ({ passages: [text] }));
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };
   };
 }
 
-export function toDocuments(context: Texts) {
-  requireTexts(context as unknown[]);
+/** `pointer` leads to the texts in the body. */
+export function toDocuments(context: Texts, pointer: string) {
+  requireTexts(context as unknown[], pointer);
   const documents = context.map((part) => ({ passages: typeof part === 'string' ? [part] : part }));
   if (documents.reduce((sum, { passages }) => sum + Math.max(1, passages.length), 0) > passagesMax) {
     throw new HubError('TOO_LARGE', `A request can have at most ${passagesMax} passages.`);
   }
   if (!documents.some(({ passages }) => passages.some((text) => text.trim() !== ''))) {
-    throw refused('has no text');
+    throw validationError([{ pointer, detail: 'has no text' }]);
   }
   return documents;
 }
