@@ -78,6 +78,8 @@ describe.each(engines)('a stored query on %s', (engine) => {
     await step({ config: { context } }, (query) => {
       query.config.context = context;
     });
+    // The answer to a creation has it, and can be sent back.
+    await step({ config: { context: null } }, () => {});
     await step(
       { config: { command: 'delete', query: { query: 'DELETE FROM sales WHERE id = -1' } } },
       (query) => {
@@ -90,6 +92,9 @@ describe.each(engines)('a stored query on %s', (engine) => {
       query.config.source.sourceId = other;
     });
     await step(expected, () => {});
+    await step({ config: { context: [] } }, (query) => {
+      query.config.context = [];
+    });
   });
 
   it('is deleted for good', async () => {
