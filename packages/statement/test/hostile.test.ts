@@ -57,6 +57,53 @@ describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
   });
 });
 
+const factsOf = (text: string, dialect: Dialect) =>
+  compileStatement(text, { dialect, command: 'SELECT', variables: [] }).columnFacts();
+
+describe.each(['postgres', 'mysql'] as const)('the columns on %s', (dialect) => {
+  const columns = (count: number, column: string) => Array.from({ length: count }, () => column).join(',');
+
+  it.each([
+    ['one table in many relations', (i: number) => `,t a${i}`, 0],
+    ['many tables', (i: number) => `,t${i} a${i}`, 1],
+  ])('of %s are traced in time that grows with the length alone', async (_name, relation, few) => {
+    const text = (characters?: number) => `SELECT a.id FROM t a${repeat(relation, characters)}`;
+    const { keptTables, kept } = factsOf(text(), dialect);
+    expect([Math.min(keptTables.size, 1), kept]).toEqual([few, [true]]);
+    await expectLinear((characters) => factsOf(text(characters), dialect), charactersMax);
+  });
+
+  it.each([
+    ['NOT', (depth: number) => `${'NOT '.repeat(depth)}EXISTS (SELECT 1)`],
+    ['COALESCE', (depth: number) => `${'COALESCE(a,'.repeat(depth)}1${')'.repeat(depth)}`],
+    [
+      'COALESCE with casts',
+      (depth: number) => `${'COALESCE(a,'.repeat(depth)}1${')::int'.repeat(depth - 1)})`,
+    ],
+    ['COALESCE before others', (depth: number) => `COALESCE(${'b,'.repeat(depth)}COALESCE(a,b),1)`],
+  ])('with many %s are never NULL, in time that grows with the length alone', async (_name, column) => {
+    const text = (depth: number, count: number) => `SELECT ${columns(count, column(depth))}`;
+    expect(factsOf(text(10_000, 1), dialect).neverNull).toEqual([true]);
+    await expectLinear((depth) => factsOf(text(depth, 10), dialect), 1_600);
+    await expectLinear((depth) => factsOf(text(depth, 1), dialect), 10_000);
+  });
+
+  it.each([
+    'NOT NOT',
+    'NOT EXISTS (SELECT 1) = NULL',
+    'COALESCE(a, COALESCE(b, c))',
+    'COALESCE(COALESCE(a, 1), b)',
+    'COALESCE(a, COALESCE(b, 1)) + b',
+    'COALESCE(a, COALESCE(b, 1) + b)',
+    'COALESCE(1)',
+    'COALESCE(a, (SELECT 1, 2))',
+    'COALESCE(a, 1))',
+    'COALESCE(a, 1',
+  ])('of %s may be NULL', (column) => {
+    expect(factsOf(`SELECT ${column}`, dialect).neverNull).toEqual([false]);
+  });
+});
+
 it('of values that are missing some are told, and how many more there are', () => {
   const { bind } = compileStatement(manyNames(), { dialect: 'postgres', command: 'SELECT', variables: [] });
   const call = () => bind({ pinnedJson: '', contextJson: '' });

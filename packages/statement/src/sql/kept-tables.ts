@@ -41,11 +41,11 @@ export function keptTables(text: string, tokens: readonly Token[], dialect: Dial
   if (relations === undefined) return none;
   const ctes = new Set(outer.slice(0, select).map((token) => nameOf(token)?.toLowerCase()));
   const plain = relations.filter(({ name, isQualified }) => isQualified || !ctes.has(name.toLowerCase()));
+  const names = new Set(plain.map(({ name }) => name.toLowerCase()));
+  const counts = occurrences(text, tokens, names);
   return {
     aliases: new Set(plain.map(({ alias }) => alias)),
-    tables: new Set(
-      plain.map(({ name }) => name.toLowerCase()).filter((name) => occurrences(text, tokens, name) === 1),
-    ),
+    tables: new Set([...names].filter((name) => counts.get(name) === 1)),
   };
 }
 
@@ -151,12 +151,18 @@ function readName(text: string, token: Token | undefined, dialect: Dialect): str
   return raw.slice(1, -1).replaceAll(quote + quote, quote);
 }
 
-/** How often the name occurs other than in front of a column. */
-function occurrences(text: string, tokens: readonly Token[], name: string): number {
-  return tokens.filter((token, i) => {
-    if (token.kind !== 'word' && token.kind !== 'quoted') return false;
+/** How often each of the names occurs other than in front of a column. */
+function occurrences(
+  text: string,
+  tokens: readonly Token[],
+  names: ReadonlySet<string>,
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [i, token] of tokens.entries()) {
+    if ((token.kind !== 'word' && token.kind !== 'quoted') || tokens[i + 1]?.text === '.') continue;
     const raw = text.slice(token.start, token.end).toLowerCase();
-    const isName = raw === name || raw.slice(1, -1) === name;
-    return isName && tokens[i + 1]?.text !== '.';
-  }).length;
+    for (const name of [raw, raw.slice(1, -1)])
+      if (names.has(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
 }

@@ -99,27 +99,48 @@ const isNeverNull = (text: string, mayAggregate: boolean) => (item: Token[]) => 
   return !mayAggregate && (isLiteral(text, expression) || isExists(expression) || isFilled(text, expression));
 };
 
-/** True for COALESCE with a last argument that is never NULL. */
+/** True for COALESCE with a last argument that is never NULL: a literal, perhaps with a cast, or COALESCE again. */
 function isFilled(text: string, expression: Token[]): boolean {
-  const [name, open, ...inner] = expression;
-  if (name?.kind !== 'word' || name.text !== 'COALESCE' || open?.text !== '(') return false;
-  const args: Token[][] = [[]];
-  let depth = 0;
-  for (const [i, token] of inner.entries()) {
-    depth += nesting(token);
-    // The parenthesis must close at the end.
-    if (depth < 0) return i === inner.length - 1 && args.length > 1 && isFiller(text, args.at(-1) as Token[]);
-    if (depth === 0 && token.kind === 'symbol' && token.text === ',') args.push([]);
-    else args.at(-1)?.push(token);
+  if (!isCoalesce(expression, 0)) return false;
+  const brackets = readBrackets(expression);
+  let [from, to] = [0, expression.length];
+  while (isCoalesce(expression, from)) {
+    const { end, comma } = brackets.get(from + 1) ?? {};
+    if (end !== to - 1 || comma === undefined) return false;
+    [from, to] = [comma + 1, end];
+    const isCast = expression[to - 2]?.text === '::' && expression[to - 1]?.kind === 'word';
+    if (isCast && to - 2 > from) to -= 2;
   }
-  return false;
+  return to - from <= 2 && isLiteral(text, expression.slice(from, to));
 }
 
-function isFiller(text: string, expression: Token[]): boolean {
-  const cast = expression.findIndex(({ text: symbol }) => symbol === '::');
-  const isCast = cast > 0 && cast === expression.length - 2 && expression.at(-1)?.kind === 'word';
-  const uncast = isCast ? expression.slice(0, cast) : expression;
-  return isLiteral(text, uncast) || isFilled(text, uncast);
+const isCoalesce = (expression: Token[], at: number) =>
+  expression[at]?.kind === 'word' && expression[at].text === 'COALESCE' && expression[at + 1]?.text === '(';
+
+interface Bracket {
+  /** The closing bracket. */
+  end: number | undefined;
+  /** The last comma directly inside. */
+  comma: number | undefined;
+}
+
+/** Returns each opening bracket by its place. */
+function readBrackets(expression: Token[]): Map<number, Bracket> {
+  const brackets = new Map<number, Bracket>();
+  const open: Bracket[] = [];
+  for (const [i, token] of expression.entries()) {
+    const inner = open.at(-1);
+    const step = nesting(token);
+    if (step > 0) {
+      const bracket = { end: undefined, comma: undefined };
+      brackets.set(i, bracket);
+      open.push(bracket);
+    } else if (step < 0 && inner !== undefined) {
+      inner.end = i;
+      open.pop();
+    } else if (inner !== undefined && token.kind === 'symbol' && token.text === ',') inner.comma = i;
+  }
+  return brackets;
 }
 
 function withoutAlias(item: Token[]): Token[] {
@@ -137,9 +158,11 @@ function isLiteral(text: string, expression: Token[]): boolean {
   return first.kind === 'number' || (first.kind === 'quoted' && /^[eE]?'/.test(text.slice(first.start)));
 }
 
-function isExists([exists, ...rest]: Token[]): boolean {
-  if (exists?.kind === 'word' && exists.text === 'NOT') return isExists(rest);
+function isExists(expression: Token[]): boolean {
+  const at = expression.findIndex(({ kind, text }) => kind !== 'word' || text !== 'NOT');
+  const exists = expression[at];
   if (exists?.kind !== 'word' || exists.text !== 'EXISTS') return false;
+  const rest = expression.slice(at + 1);
   let depth = 0;
   const closes = rest.findIndex((token) => {
     depth += nesting(token);
