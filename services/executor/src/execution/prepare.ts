@@ -164,9 +164,11 @@ class CompiledQuery implements PreparedQuery {
   }
 
   variables({ parameters }: Signature, { placeholders }: DescribableForm): DescribedVariable[] {
+    const typeAt = new Map<string, string | undefined>();
+    for (const [i, key] of placeholders.entries()) if (!typeAt.has(key)) typeAt.set(key, parameters[i]);
     return this.names.map((key) => {
       const declared = this.#declared.get(key);
-      const type = declared?.type ?? parameters[placeholders.indexOf(key)];
+      const type = declared?.type ?? typeAt.get(key);
       const isListPlace = declared?.type === undefined && this.#compiled.lists.has(key);
       return {
         key,

@@ -1,5 +1,6 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
+import { expectLinear } from '../../../../tests/support/growth.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import { compileQuery, type DescribableForm, requireTypedColumns } from '../../src/execution/prepare.ts';
 
@@ -60,6 +61,18 @@ test('types are the declared ones, else those that the source reported', () => {
     { key: 'id', type: 'bigint', list: false, nullable: true },
     { key: 'name', type: 'text', list: false, nullable: true },
   ]);
+});
+
+test('the types of many variables are found in linear time', async () => {
+  const typesOf = (count: number) => {
+    const names = Array.from({ length: count }, (_, i) => `:v${i}`);
+    const prepared = compileQuery(define(`SELECT 1 IN (0,${names})`, 'mysql'));
+    const [form] = prepared.describable();
+    const parameters = names.map((_, i) => `t${i}`);
+    return prepared.variables({ columns: [], parameters }, form as DescribableForm);
+  };
+  expect(typesOf(45_000).at(-1)).toMatchObject({ key: 'v44999', type: 't44999' });
+  await expectLinear(typesOf, 45_000);
 });
 
 test('messages about numbered placeholders name the variables', () => {
