@@ -101,6 +101,8 @@ export function createCompression({ enabled }: { enabled: boolean }): Compressio
       return {
         pipeTo: (response) => {
           stream.on('error', () => response.destroy());
+          // A client that left before the first rows has closed the response already.
+          if (response.closed) stream.destroy();
           response.on('close', () => stream.destroy());
           stream.pipe(response);
           return stream;

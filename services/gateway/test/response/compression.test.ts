@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { expectLinear } from '../../../../tests/support/growth.ts';
@@ -24,6 +25,16 @@ it('compresses no more streams at the same time than it may, and frees those who
   });
   expect(open(request, createReply())).toBeUndefined();
   for (const response of responses) response.destroy();
+  await expect.poll(() => open(request, createReply()) !== undefined).toBe(true);
+});
+
+it('frees the streams whose client left before the first rows', async () => {
+  const { open } = createCompression({ enabled: true });
+  for (let i = 0; i < compressorsMax; i++) {
+    const response = new PassThrough().destroy();
+    await once(response, 'close');
+    open(request, createReply())?.pipeTo(response as never);
+  }
   await expect.poll(() => open(request, createReply()) !== undefined).toBe(true);
 });
 
