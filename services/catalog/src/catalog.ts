@@ -38,7 +38,7 @@ export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & {
   return { accountId: principal.accountId, nowMs: catalog.nowMs(), createId: catalog.createId, principal };
 }
 
-const compareAndSetAttemptsMax = 50;
+export const compareAndSetAttemptsMax = 50;
 
 interface Update<T extends Doc> {
   collection: Collection<T>;
@@ -89,7 +89,7 @@ export async function remove<T extends Doc>({
   throw tooMany();
 }
 
-function tooMany(): HubError {
+export function tooMany(): HubError {
   return new HubError('UNAVAILABLE', 'Too many concurrent changes to the same document. Try again.', {
     retryable: true,
   });

@@ -11,8 +11,8 @@ export interface TreeParts {
 }
 
 /**
- * Folders come before leaves, each in order of creation. A leaf whose folder is gone is shown below its category, so
- * that everything can be reached.
+ * Folders come before leaves, each in order of creation. A leaf whose folder is gone is shown below its category, and so
+ * is one folder of each circle, so that everything can be reached.
  */
 export function buildTree({ hub, folders, sources, queries }: TreeParts): Node {
   const queriesRoot = category(hub, 'queries');
@@ -20,13 +20,35 @@ export function buildTree({ hub, folders, sources, queries }: TreeParts): Node {
   const places = new Map([queriesRoot, sourcesRoot].map((node) => [node.nodeId, node]));
   const rootOf = (subType: NodeSubType) => (subType === 'queries' ? queriesRoot : sourcesRoot);
   for (const folder of folders) places.set(folder.id, folderNode(folder));
+  const cuts = findCuts(folders);
   for (const folder of folders) {
     const node = places.get(folder.id) as Node;
-    hang(node, places.get(folder.parentNodeId) ?? rootOf(folder.nodeSubType));
+    const parent = cuts.has(folder.id) ? undefined : places.get(folder.parentNodeId);
+    hang(node, parent ?? rootOf(folder.nodeSubType));
   }
   for (const source of sources) hang(leaf(source, 'source'), places.get(source.parentNodeId) ?? sourcesRoot);
   for (const query of queries) hang(leaf(query, 'query'), places.get(query.parentNodeId) ?? queriesRoot);
   return { nodeId: hub.id, nodeType: 'root', label: hub.label, children: [queriesRoot, sourcesRoot] };
+}
+
+/**
+ * One folder of each circle. Two concurrent moves can put each folder into the other one, and a crash can keep them from
+ * being moved back.
+ */
+function findCuts(folders: TreeParts['folders']): Set<string> {
+  const parents = new Map(folders.map(({ id, parentNodeId }) => [id, parentNodeId]));
+  const cuts = new Set<string>();
+  /** For each folder, the one from which it was reached first. */
+  const reachedFrom = new Map<string, string>();
+  for (const { id } of folders) {
+    let at: string | undefined = id;
+    while (at !== undefined && parents.has(at) && !reachedFrom.has(at)) {
+      reachedFrom.set(at, id);
+      at = parents.get(at);
+    }
+    if (at !== undefined && reachedFrom.get(at) === id) cuts.add(at);
+  }
+  return cuts;
 }
 
 function category(hub: HubDoc, nodeSubType: NodeSubType): Node {

@@ -3,10 +3,11 @@
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import {
   type Catalog,
+  compareAndSetAttemptsMax,
   findFolder,
   findParent,
   insertInHub,
@@ -14,6 +15,7 @@ import {
   loadHub,
   makeContext,
   notFound,
+  tooMany,
   update,
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';
@@ -48,9 +50,10 @@ export function createFolderCalls(catalog: Catalog) {
 
     updateFolder: async ({ nodeId, label, parentNodeId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      let before: FolderDoc | undefined;
       const folder = await update(catalog, {
         collection: store.folders,
-        load: () => loadFolder(catalog, principal, nodeId),
+        load: async () => (before = await loadFolder(catalog, principal, nodeId)),
         change: async (doc) => {
           if (parentNodeId !== undefined)
             await requirePlace(catalog, principal, { folder: doc, parentNodeId });
@@ -59,6 +62,8 @@ export function createFolderCalls(catalog: Catalog) {
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateFolder', resourceId: nodeId }),
       });
+      if (before !== undefined && before.parentNodeId !== folder.parentNodeId)
+        await confirmMove(catalog, ctx, { moved: folder, from: before.parentNodeId });
       return { folder: toFolder(folder) };
     },
 
@@ -94,6 +99,70 @@ async function requirePlace(
     throw new HubError('CONFLICT', 'A folder cannot be moved into itself or below itself.');
   }
   if (levelOf(parentNodeId, all) + heightOf(folder.id, all) > levelsMax) throw tooDeep();
+}
+
+interface Move {
+  moved: FolderDoc;
+  from: string;
+}
+
+/**
+ * Looks at the place of a folder again after the move. Each of two concurrent moves looks after its write, so the later
+ * one sees the other, is taken back and fails; if both see each other, both fail.
+ */
+async function confirmMove(catalog: Catalog, ctx: CallContext, move: Move): Promise<void> {
+  let refusal: HubError | undefined;
+  let failure: unknown;
+  const settle = async () => {
+    refusal = await settleMove(catalog, ctx, move).catch((err) => {
+      failure = err;
+      throw err;
+    });
+  };
+  // A failure is tried again later, because the folder is in its new place.
+  if (!(await catalog.leftovers.finish(move.moved.id, settle))) throw outcomeUnknown(failure);
+  if (refusal !== undefined) throw refusal;
+}
+
+/**
+ * Takes a move back if the folder cannot be where it is now. Resolves to the reason. If the folder cannot be in its old
+ * place either, it is moved to its category, which is never below it.
+ */
+async function settleMove(
+  catalog: Catalog,
+  ctx: CallContext,
+  { moved, from }: Move,
+): Promise<HubError | undefined> {
+  const { folders } = catalog.store;
+  const principal = requirePrincipal(ctx);
+  const { accountId, id, parentNodeId } = moved;
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const folder = await folders.get(accountId, id);
+    // A later move looks at its own place.
+    if (folder === null || folder.parentNodeId !== parentNodeId) return undefined;
+    const refusal = await refusalOf(requirePlace(catalog, principal, { folder, parentNodeId }));
+    if (refusal === undefined) return undefined;
+    const hub = await catalog.store.hubs.get(accountId, folder.hubId);
+    if (hub === null || hub.deleting) return refusal;
+    const back = { ...folder, parentNodeId: from, version: folder.version + 1, updatedAt: catalog.nowMs() };
+    if (!(await folders.replace(back, undoEntry(catalog, ctx, { rpc: 'updateFolder', resourceId: id }))))
+      continue;
+    const category = folder.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
+    if (from !== category) await settleMove(catalog, ctx, { moved: back, from: category });
+    return refusal;
+  }
+  throw tooMany();
+}
+
+/** Other errors are thrown. */
+function refusalOf(check: Promise<void>): Promise<HubError | undefined> {
+  return check.then(
+    () => undefined,
+    (err) => {
+      if (err instanceof HubError && (err.code === 'CONFLICT' || err.code === 'NOT_FOUND')) return err;
+      throw err;
+    },
+  );
 }
 
 const tooDeep = () => new HubError('CONFLICT', `Folders can be nested at most ${levelsMax} deep.`);
