@@ -103,7 +103,7 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
     // The tree of the tab is older than the query.
     await page.reload();
     await page.getByText('Done', { exact: true }).waitFor();
-    await page.locator('td', { hasText: 'text is missing' }).waitFor();
+    await page.locator('td', { hasText: 'text is null' }).waitFor();
     expect(await violations(page, theme)).toEqual([]);
     await button('Train from a query again').click();
     await page.getByLabel('Query', { exact: true }).selectOption(queryId);
