@@ -292,10 +292,13 @@ export class ClassifierLog {
   }
 
   #save(state: ClassifierState): Promise<void> {
-    const { store, snapshotLock } = this.#deps;
-    return snapshotLock(this.accountId, () =>
-      store.snapshots.put(this.accountId, this.#classifierId, state.toBytes()),
-    );
+    const [{ store, snapshotLock }, id] = [this.#deps, this.#classifierId];
+    return snapshotLock(this.accountId, async () => {
+      await store.snapshots.put(this.accountId, id, state.toBytes());
+      // If the classifier was deleted meanwhile, its deletion may have come too early for this snapshot.
+      if ((await store.classifiers.get(this.accountId, id)) === null)
+        await store.snapshots.delete(this.accountId, id);
+    });
   }
 
   /**

@@ -4,7 +4,7 @@ import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
-import { logDeps } from './log-deps.ts';
+import { addClassifiers, logDeps } from './log-deps.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 
@@ -13,6 +13,7 @@ describe('the processes of one classifier', () => {
 
   beforeEach(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
+    await addClassifiers(store, 'classifier');
   });
   afterEach(() => store.close());
 

@@ -3,7 +3,7 @@ import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
-import { logDeps } from './log-deps.ts';
+import { addClassifiers, logDeps } from './log-deps.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 const job = { jobId: 'job', queryId: 'query' };
@@ -18,6 +18,7 @@ describe('rows of a query', () => {
 
   beforeEach(async () => {
     store = await openMlStore('sqlite::memory:', randomUUID);
+    await addClassifiers(store, 'classifier', 'other');
   });
   afterEach(() => store.close());
 

@@ -7,6 +7,37 @@ import { openMlStore } from '../../src/store.ts';
 import { logDeps } from '../classifiers/log-deps.ts';
 import { callDeps } from './call-deps.ts';
 
+const createContext = () =>
+  createCallContext({
+    timeoutMs: 60_000,
+    principal: { accountId: 'account', keyId: 'key', scopes: ['*'], limits: undefined },
+  });
+
+it('a deletion leaves no snapshot that was being written meanwhile', async () => {
+  const store = await openMlStore('sqlite::memory:', randomUUID);
+  const { put } = store.snapshots;
+  const [begun, deleted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isWritten = false;
+  store.snapshots.put = async (...args) => {
+    begun.resolve();
+    await deleted.promise;
+    await put.apply(store.snapshots, args);
+    isWritten = true;
+  };
+  const calls = createClassifierCalls(callDeps(logDeps(store)));
+  const ctx = createContext();
+  const { classifier } = await calls.createClassifier({ name: 'tickets' }, ctx);
+  const classifierId = classifier?.classifierId ?? '';
+  const examples = Array.from({ length: 100 }, (_, i) => ({ label: `${i % 2}`, context: `secret ${i}` }));
+  for (let i = 0; i < 6; i++) await calls.train({ classifierId, examples, eventId: '' }, ctx);
+  await begun.promise;
+  await calls.deleteClassifier({ classifierId, moreVersions: [] }, ctx);
+  deleted.resolve();
+  await expect.poll(() => isWritten).toBe(true);
+  await expect.poll(() => store.snapshots.get('account', classifierId)).toBeNull();
+  await store.close();
+});
+
 it('a repeated deletion deletes the examples that remained after a failed one', async () => {
   const store = await openMlStore('sqlite::memory:', randomUUID);
   const { deleteMany } = store.events;
@@ -15,12 +46,8 @@ it('a repeated deletion deletes the examples that remained after a failed one', 
     fails
       ? Promise.reject(new HubError('UNAVAILABLE', 'The store is away.'))
       : deleteMany.call(store.events, filter);
-  const log = logDeps(store);
-  const calls = createClassifierCalls(callDeps(log));
-  const ctx = createCallContext({
-    timeoutMs: 10_000,
-    principal: { accountId: 'account', keyId: 'key', scopes: ['*'], limits: undefined },
-  });
+  const calls = createClassifierCalls(callDeps(logDeps(store)));
+  const ctx = createContext();
   const { classifier } = await calls.createClassifier({ name: 'tickets' }, ctx);
   const classifierId = classifier?.classifierId ?? '';
   await calls.train({ classifierId, examples: [{ label: 'a', context: 'a secret' }], eventId: '' }, ctx);
