@@ -76,6 +76,8 @@ export class SourceSlots {
   #contended = false;
   #freeSince = 0;
   #growing = false;
+  /** Of the slots in use, those whose lease has ended. */
+  #lapsed = 0;
 
   constructor(claim: SlotClaim, lessor: SlotLessor) {
     this.claim = claim;
@@ -131,6 +133,10 @@ export class SourceSlots {
   give(): void {
     this.used--;
     if (this.#lessor.isUnlimited) return;
+    if (this.#lapsed > 0) {
+      this.#lapsed--;
+      return;
+    }
     this.free++;
     this.#freeSince = this.#lessor.now();
     this.#lessor.watch(this);
@@ -157,14 +163,16 @@ export class SourceSlots {
     this.wanted = 0;
   }
 
-  /** The lease has ended: another executor may have the slots. */
+  /** The lease has ended: another executor may have the slots. A connection that is being opened is closed a little later. */
   cut(): void {
     this.free = 0;
+    this.#lapsed = this.used;
     for (const pool of this.#pools) pool.cut();
-    this.free = 0;
   }
 
+  /** What is in use becomes part of the next lease. */
   report(): SlotUse {
+    this.#lapsed = 0;
     this.wanted = this.#need();
     return { ...this.claim, held: this.used + this.free, returned: 0, wanted: this.wanted };
   }

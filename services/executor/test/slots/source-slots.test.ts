@@ -77,3 +77,16 @@ test('it does not ask again for what was granted', () => {
   expect(slots.used).toBe(4);
   expect(told).toEqual([{ wanted: 4, returned: 0 }]);
 });
+
+test('a connection that was being opened when the lease ended leaves no slot, unless a report has claimed it again', () => {
+  take(2);
+  slots.change({ granted: 2, recalled: 0 });
+  for (let i = 0; i < 2; i++) slots.take(pool);
+  slots.cut();
+  slots.give();
+  expect(slots.free).toBe(0);
+  expect(slots.take(pool)).toBe(false);
+  expect(slots.report().held).toBe(1);
+  slots.give();
+  expect(slots.free).toBe(1);
+});
