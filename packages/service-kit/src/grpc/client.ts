@@ -219,8 +219,18 @@ async function writeAll(
 ): Promise<void> {
   for await (const request of requests) {
     if (stream.destroyed) return;
-    if (!stream.write(request))
-      await new Promise((resolve) => stream.once('drain', resolve).once('close', resolve));
+    if (!stream.write(request)) await drained(stream);
   }
   stream.end();
+}
+
+/** Resolves when the stream can take more, or is closed. Leaves no listener, because a stream can be open for weeks. */
+function drained(stream: ClientDuplexStream<unknown, unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    stream.on('drain', done).on('close', done);
+  });
 }

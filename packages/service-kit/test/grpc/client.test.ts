@@ -1,7 +1,8 @@
 import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { afterEach, expect, it } from 'vitest';
+import { Client } from '@grpc/grpc-js';
+import { afterEach, expect, it, vi } from 'vitest';
 import { createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '../../src/grpc/client.ts';
@@ -98,4 +99,36 @@ it('takes a call whose stream ended without an answer for a lost one, not for a 
   await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
   client.close();
   mute.close();
+});
+
+it('leaves no listeners on a stream that is written faster than it is read', async () => {
+  const bytes = { requestSerialize: Buffer.from, requestDeserialize: Buffer.from };
+  const answers = { responseSerialize: Buffer.from, responseDeserialize: Buffer.from };
+  const path = '/test.Echo/Echo';
+  const definition = { echo: { path, requestStream: true, responseStream: true, ...bytes, ...answers } };
+  const echo = (requests: AsyncIterable<Buffer>) => requests;
+  server = await startGrpcServer({
+    address: '127.0.0.1:0',
+    services: [{ definition, handlers: { echo } }],
+  });
+  const opened = vi.spyOn(Client.prototype, 'makeBidiStreamRequest');
+  const echoes = createGrpcClient(definition, { address: `127.0.0.1:${server.port}` });
+  const calls = echoes.calls as never as { echo: (...args: unknown[]) => AsyncIterable<Buffer> };
+  const total = 3_000;
+  async function* requests() {
+    for (let i = 0; i < total; i++) yield Buffer.alloc(1_000);
+  }
+  const found: number[] = [];
+  let drains = 0;
+  for await (const _ of calls.echo(requests(), createCallContext({ timeoutMs: 60_000 }))) {
+    const stream = opened.mock.results[0]?.value;
+    if (found.length === 0) stream.on('drain', () => drains++);
+    found.push(stream.listenerCount('close'));
+  }
+  opened.mockRestore();
+  echoes.close();
+  expect(found).toHaveLength(total);
+  expect(drains).toBeGreaterThan(20);
+  // One may wait for room in the stream.
+  expect(Math.max(...found)).toBeLessThanOrEqual(Math.min(...found) + 1);
 });
