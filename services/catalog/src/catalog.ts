@@ -13,7 +13,7 @@ import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } fr
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import { keyLimits } from './key-limits.ts';
-import type { Leftovers } from './maintenance/deletion-sweep.ts';
+import type { Leftovers } from './maintenance/leftovers.ts';
 import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
 import type { CatalogStore } from './store.ts';

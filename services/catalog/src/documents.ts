@@ -22,10 +22,15 @@ export interface HubDoc extends Doc, Dated {
   label: string;
   /** 0 or 1. */
   archived: number;
-  /** 1 for a tombstone, else 0. Callers cannot see a tombstone's hub and contents, and a sweep deletes them. */
+  /** 1 for a tombstone, else 0. Callers cannot see a tombstone's hub and contents. */
   deleting: number;
-  /** The audit entry that is written when the tombstone is removed. */
+  /**
+   * The audit entry of the deletion, in a tombstone of a hub that is deleted only if it is empty. It is written once the
+   * hub is known to be empty; until then a sweep must not delete what is in the hub.
+   */
   deleted?: AuditDoc;
+  /** The path of such a hub, which others may take during the deletion. */
+  deletedPath?: string;
   /** Unique in the account; absent for none. */
   path?: string;
   /** The two category nodes, which are created with the hub. */

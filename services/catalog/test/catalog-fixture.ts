@@ -7,7 +7,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import type { Catalog } from '../src/catalog.ts';
 import type { HubDoc, SourceDoc } from '../src/documents.ts';
 import { makeHub } from '../src/hub.ts';
-import { createLeftovers } from '../src/maintenance/deletion-sweep.ts';
+import { createLeftovers } from '../src/maintenance/leftovers.ts';
 import { createFolderCalls } from '../src/rpc/folders.ts';
 import { createHubCalls } from '../src/rpc/hubs.ts';
 import { createInternalCalls } from '../src/rpc/internal.ts';

@@ -7,7 +7,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../src/catalog.ts';
 import type { SourceDoc } from '../src/documents.ts';
-import { createLeftovers } from '../src/maintenance/deletion-sweep.ts';
+import { createLeftovers } from '../src/maintenance/leftovers.ts';
 import { createHubCalls } from '../src/rpc/hubs.ts';
 import { createInternalCalls } from '../src/rpc/internal.ts';
 import { createQueryCalls } from '../src/rpc/queries.ts';

@@ -2,6 +2,8 @@
 
 import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc } from '@datahub/document-store';
+import { HubError } from '@datahub/service-kit/call/error';
+import { compareAndSetAttemptsMax, tooMany } from '../catalog.ts';
 import type { FolderDoc, HubDoc } from '../documents.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
@@ -21,8 +23,50 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   await empty(store.queryVersions);
   await empty(store.sources);
   await empty(store.folders);
-  const companion = hub.deleted && { collection: 'audit', doc: hub.deleted };
-  await store.hubs.delete(hub.accountId, hub.id, { companion });
+  await store.hubs.delete(hub.accountId, hub.id);
+}
+
+/** Whether a hub that is deleted only if it is empty is deleted now, or visible again. */
+export type Settled = 'deleted' | 'kept';
+
+/**
+ * Decides about a tombstone with `deleted`: the hub is deleted if it is empty, or becomes visible again. Several
+ * processes may do this at once. The first write decides for all.
+ */
+export async function settleHub(store: CatalogStore, tombstone: HubDoc): Promise<Settled> {
+  const { deleted, deletedPath, ...hub } = tombstone;
+  if (deleted === undefined) return 'deleted';
+  const next = { ...hub, version: hub.version + 1 };
+  const isEmpty = await isHubEmpty(store, hub);
+  const isWritten = isEmpty
+    ? await store.hubs.replace(next, { collection: 'audit', doc: deleted })
+    : await restoreHub(store, { ...next, deleting: 0 }, deletedPath);
+  if (isWritten) return isEmpty ? 'deleted' : 'kept';
+  const now = await store.hubs.get(hub.accountId, hub.id);
+  if (now === null) return 'deleted';
+  return now.deleting ? settleHub(store, now) : 'kept';
+}
+
+/** Another hub may have taken the path meanwhile. */
+function restoreHub(store: CatalogStore, hub: HubDoc, path: string | undefined): Promise<boolean> {
+  if (path === undefined) return store.hubs.replace(hub);
+  return store.hubs.replace({ ...hub, path }).catch((taken) => {
+    if (!(taken instanceof HubError) || taken.code !== 'CONFLICT') throw taken;
+    return store.hubs.replace(hub);
+  });
+}
+
+export async function isHubEmpty(
+  store: CatalogStore,
+  { accountId, id }: Pick<HubDoc, 'accountId' | 'id'>,
+): Promise<boolean> {
+  const filter = { accountId, where: { hubId: id } };
+  const counts = await Promise.all([
+    store.folders.count(filter),
+    store.sources.count(filter),
+    store.queries.count(filter),
+  ]);
+  return counts.every((count) => count === 0);
 }
 
 /**
@@ -31,7 +75,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
  */
 export async function sweepLeftovers(store: CatalogStore): Promise<void> {
   for await (const hub of scanAll<HubDoc>(store.hubs)) {
-    if (hub.deleting) await sweepHub(store, hub);
+    if (hub.deleting && (await settleHub(store, hub)) === 'deleted') await sweepHub(store, hub);
   }
   for await (const folder of scanAll<FolderDoc>(store.folders)) {
     if (folder.deleting) await unmarkFolder(store, folder);
@@ -53,38 +97,15 @@ export async function* scanAll<T extends Doc>(collection: Collection<T>): AsyncI
   }
 }
 
-/** Restores a folder that was marked for deletion. False if it has changed since, or is gone. */
-export function unmarkFolder(store: CatalogStore, marked: FolderDoc): Promise<boolean> {
-  return store.folders.replace({ ...marked, deleting: 0, version: marked.version + 1 });
-}
-
-/** Cleanup that is still to do after changes that are already in force. */
-export interface Leftovers {
-  /** Runs the cleanup for this document now; if it fails, `retry` runs it again. True if it succeeded. */
-  finish(id: string, rest: () => Promise<unknown>): Promise<boolean>;
-  retry(): Promise<void>;
-}
-
-/** Cleanup beyond this number is found by the next start. */
-const leftoversMax = 1_000;
-
-export function createLeftovers(onFailure: (err: unknown) => void): Leftovers {
-  const left = new Map<string, () => Promise<unknown>>();
-  const finish: Leftovers['finish'] = async (id, rest) => {
-    try {
-      await rest();
-      left.delete(id);
-      return true;
-    } catch (err) {
-      onFailure(err);
-      if (left.size < leftoversMax) left.set(id, rest);
-      return false;
-    }
-  };
-  return {
-    finish,
-    retry: async () => {
-      for (const [id, rest] of [...left]) if (!(await finish(id, rest))) return;
-    },
-  };
+/** Restores a folder that was marked for deletion. A deletion that is still under way then begins again. */
+export async function unmarkFolder(
+  { folders }: CatalogStore,
+  { accountId, id }: Pick<FolderDoc, 'accountId' | 'id'>,
+): Promise<void> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const folder = await folders.get(accountId, id);
+    if (!folder?.deleting) return;
+    if (await folders.replace({ ...folder, deleting: 0, version: folder.version + 1 })) return;
+  }
+  throw tooMany();
 }

@@ -5,7 +5,7 @@ import type { Collection, Doc, Position } from '@datahub/document-store';
 import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
-import type { Leftovers } from './deletion-sweep.ts';
+import type { Leftovers } from './leftovers.ts';
 
 /** Uses are counted in intervals of this length; an entry has the time at which its interval began. */
 export const countedMs = 3_600_000;

@@ -176,7 +176,10 @@ async function levelInStore({ store }: Catalog, accountId: string, nodeId: strin
   return level;
 }
 
-/** The mark keeps new nodes out while the folder is looked through; see `insertInHub`. */
+/**
+ * The mark keeps new nodes out while the folder is looked through; see `insertInHub`. Only the marked version is
+ * deleted, because another process that starts takes the mark away.
+ */
 async function deleteFolder(
   catalog: Catalog,
   ctx: CallContext,
@@ -184,18 +187,27 @@ async function deleteFolder(
 ): Promise<void> {
   const { folders } = catalog.store;
   const folder = await loadFolder(catalog, requirePrincipal(ctx), request.nodeId);
-  requireVersion(folder, request);
-  await requireEmpty(catalog, folder);
-  const marked = { ...folder, deleting: 1, version: folder.version + 1 };
-  if (!(await folders.replace(marked))) return deleteFolder(catalog, ctx, request);
-  const companion = auditEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id });
+  const { accountId, id } = folder;
+  const companion = auditEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: id });
   try {
-    await requireEmpty(catalog, folder);
-    if (!(await folders.delete(folder.accountId, folder.id, { companion }))) throw notFound('folder');
+    requireVersion(folder, request);
+    const marked = folder.deleting ? folder : await mark(catalog, folder);
+    if (marked !== undefined) {
+      await requireEmpty(catalog, folder);
+      if (await folders.delete(accountId, id, { version: marked.version, companion })) return;
+    }
   } catch (err) {
-    await catalog.leftovers.finish(folder.id, () => unmarkFolder(catalog.store, marked));
+    await catalog.leftovers.finish(id, () => unmarkFolder(catalog.store, folder));
     throw err;
   }
+  return deleteFolder(catalog, ctx, request);
+}
+
+/** Resolves to undefined if the folder has changed. */
+async function mark(catalog: Catalog, folder: FolderDoc): Promise<FolderDoc | undefined> {
+  await requireEmpty(catalog, folder);
+  const marked = { ...folder, deleting: 1, version: folder.version + 1 };
+  return (await catalog.store.folders.replace(marked)) ? marked : undefined;
 }
 
 async function requireEmpty({ store }: Catalog, folder: FolderDoc): Promise<void> {

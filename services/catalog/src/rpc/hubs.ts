@@ -8,7 +8,7 @@ import { type Catalog, loadHub, makeContext, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { makeHub, patchHub } from '../hub.ts';
 import { keyLimits } from '../key-limits.ts';
-import { sweepHub } from '../maintenance/deletion-sweep.ts';
+import { isHubEmpty, type Settled, settleHub, sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
@@ -98,52 +98,48 @@ export function createHubCalls(catalog: Catalog) {
 
 /**
  * The tombstone hides the hub and all in it at once; the sweep then removes the documents. Without `recursive` the hub
- * is looked through before and after the tombstone, so that nothing created meanwhile is lost; its entry in the audit is
- * then kept in the tombstone, and written when that goes.
+ * is looked through before and after the tombstone, so that nothing created meanwhile is lost.
  */
 async function deleteHub(
   catalog: Catalog,
   ctx: CallContext,
   request: { hubId: string; recursive: boolean } & Expected,
 ): Promise<void> {
-  const { hubs } = catalog.store;
+  const { store } = catalog;
   const hub = await loadHub(catalog, requirePrincipal(ctx), request.hubId);
   requireVersion(hub, request);
-  if (!request.recursive) await requireEmpty(catalog, hub);
+  if (!request.recursive && !(await isHubEmpty(store, hub))) throw notEmpty();
   const entry = auditEntry(catalog, ctx, { rpc: 'deleteHub', resourceId: hub.id });
-  const { path: _, ...unnamed } = hub;
+  const { path, ...unnamed } = hub;
   const tombstone: HubDoc = { ...unnamed, deleting: 1, version: hub.version + 1 };
-  if (request.recursive) {
-    if (!(await hubs.replace(tombstone, entry))) return deleteHub(catalog, ctx, request);
-  } else {
+  if (!request.recursive) {
     tombstone.deleted = entry.doc as AuditDoc;
-    if (!(await hubs.replace(tombstone))) return deleteHub(catalog, ctx, request);
-    await requireEmpty(catalog, hub).catch(async (err) => {
-      const version = tombstone.version + 1;
-      // Another hub may have taken the path meanwhile.
-      const giveBack = () =>
-        hubs.replace({ ...hub, version }).catch((taken) => {
-          if (!(taken instanceof HubError) || taken.code !== 'CONFLICT') throw taken;
-          return hubs.replace({ ...unnamed, version });
-        });
-      throw (await catalog.leftovers.finish(hub.id, giveBack)) ? err : outcomeUnknown(err);
-    });
+    if (path !== undefined) tombstone.deletedPath = path;
   }
-  await catalog.changes.publish([hub.id], { deleted: true });
-  await catalog.leftovers.finish(hub.id, () => sweepHub(catalog.store, tombstone));
+  if (!(await store.hubs.replace(tombstone, request.recursive ? entry : undefined)))
+    return deleteHub(catalog, ctx, request);
+  await finishDeletion(catalog, tombstone);
 }
 
-async function requireEmpty({ store }: Catalog, hub: HubDoc): Promise<void> {
-  const filter = { accountId: hub.accountId, where: { hubId: hub.id } };
-  const counts = await Promise.all([
-    store.folders.count(filter),
-    store.sources.count(filter),
-    store.queries.count(filter),
-  ]);
-  if (counts.some((count) => count > 0)) {
-    throw new HubError(
-      'NOT_EMPTY',
-      'The hub is not empty. Delete what is in it first, or ask with ?recursive=true.',
-    );
-  }
+/** What fails is tried again later, because the hub is hidden already. */
+async function finishDeletion({ store, leftovers, changes }: Catalog, tombstone: HubDoc): Promise<void> {
+  let settled: Settled | undefined;
+  let failure: unknown;
+  const finish = async () => {
+    settled = await settleHub(store, tombstone);
+    if (settled === 'kept') return;
+    await changes.publish([tombstone.id], { deleted: true });
+    await sweepHub(store, tombstone);
+  };
+  await leftovers.finish(tombstone.id, () =>
+    finish().catch((err) => {
+      failure = err;
+      throw err;
+    }),
+  );
+  if (settled === undefined) throw outcomeUnknown(failure);
+  if (settled === 'kept') throw notEmpty();
 }
+
+const notEmpty = () =>
+  new HubError('NOT_EMPTY', 'The hub is not empty. Delete what is in it first, or ask with ?recursive=true.');

@@ -1,0 +1,31 @@
+/** Cleanup that is still to do after changes that are already in force. */
+
+export interface Leftovers {
+  /** Runs the cleanup for this document now; if it fails, `retry` runs it again. True if it succeeded. */
+  finish(id: string, rest: () => Promise<unknown>): Promise<boolean>;
+  retry(): Promise<void>;
+}
+
+/** Cleanup beyond this number is found by the next start. */
+const leftoversMax = 1_000;
+
+export function createLeftovers(onFailure: (err: unknown) => void): Leftovers {
+  const left = new Map<string, () => Promise<unknown>>();
+  const finish: Leftovers['finish'] = async (id, rest) => {
+    try {
+      await rest();
+      left.delete(id);
+      return true;
+    } catch (err) {
+      onFailure(err);
+      if (left.size < leftoversMax) left.set(id, rest);
+      return false;
+    }
+  };
+  return {
+    finish,
+    retry: async () => {
+      for (const [id, rest] of [...left]) if (!(await finish(id, rest))) return;
+    },
+  };
+}
