@@ -154,7 +154,8 @@ export class LoginAttempt {
   readonly #reached = new Map<string, LoginTarget>();
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
-  #hasEnded = false;
+  readonly #taking = new Set<Promise<unknown>>();
+  #hasFailed = false;
 
   constructor(all: LoginAttempts, source: Source, user: string) {
     this.#all = all;
@@ -162,15 +163,17 @@ export class LoginAttempt {
     this.#user = user;
   }
 
-  /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none. */
+  /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none, and once the attempt failed. */
   async admit(addresses: CheckedAddress[], port: number, signal: AbortSignal): Promise<CheckedAddress[]> {
     const targets = addresses.map(({ address }) => this.#targetOf(address, port));
     for (;;) {
+      this.#requireOpen();
       const { retryAfterMs, isWaiting } = await this.#take(targets);
+      this.#requireOpen();
       const allowed = addresses.filter((_, i) => this.#granted.has((targets[i] as LoginTarget).login));
       if (allowed.length > 0) return allowed;
       // Attempts in progress, here or in another executor, may succeed, and then do not count.
-      const others = this.#all.running(this.#source, targets);
+      const others = this.#all.running(this.#source, targets).filter((ended) => ended !== this.ended);
       if (others.length === 0 && !isWaiting) throw tooManyFailures(retryAfterMs);
       const room = isWaiting ? [...others, setTimeout(askAgainMs)] : others;
       await orAborted(Promise.race(room), signal);
@@ -185,13 +188,15 @@ export class LoginAttempt {
 
   /** Call this once, with the error if no connection was opened. */
   async end(err?: unknown): Promise<void> {
-    this.#hasEnded = true;
+    this.#hasFailed = err !== undefined;
     const code = err instanceof HubError ? err.code : undefined;
     const isAccepted = err === undefined;
     // TLS fails before a password is sent.
     const isExempt = isAccepted || code === 'SOURCE_TLS' || (code !== 'SOURCE_AUTH' && this.#all.isStopping);
     const counts = ({ login }: LoginTarget) => !isExempt && this.#reached.has(login);
     try {
+      // What is counted meanwhile must be given back, too.
+      await Promise.allSettled(this.#taking);
       for (const { target, minute, counter } of this.#granted.values()) {
         if (counter === undefined) continue;
         const hasReached = this.#reached.has(target.login);
@@ -207,11 +212,25 @@ export class LoginAttempt {
     }
   }
 
+  #requireOpen(): void {
+    if (this.#hasFailed) throw new Error('The attempt to open a connection has already failed.');
+  }
+
+  async #take(targets: LoginTarget[]): Promise<{ retryAfterMs: number; isWaiting: boolean }> {
+    const taking = this.#count(targets);
+    this.#taking.add(taking);
+    try {
+      return await taking;
+    } finally {
+      this.#taking.delete(taking);
+    }
+  }
+
   /**
    * Counts the attempt at the targets that are not granted yet. Returns the time until the next minute, and whether an
    * attempt in another executor may make room before.
    */
-  async #take(targets: LoginTarget[]): Promise<{ retryAfterMs: number; isWaiting: boolean }> {
+  async #count(targets: LoginTarget[]): Promise<{ retryAfterMs: number; isWaiting: boolean }> {
     const open: LoginTarget[] = [];
     for (const target of targets) {
       if (this.#granted.has(target.login)) continue;
@@ -228,7 +247,7 @@ export class LoginAttempt {
       this.#granted.set(target.login, { target, minute, counter });
       counted.push(target);
     }
-    if (!this.#hasEnded) this.#all.track(this.#source, counted, this.ended);
+    this.#all.track(this.#source, counted, this.ended);
     return { retryAfterMs, isWaiting: grants.includes(LoginGrant.LOGIN_GRANT_WAIT) };
   }
 

@@ -109,6 +109,45 @@ it('dials only the addresses at which no log-ins have failed', async () => {
   await one.end(wrong);
 });
 
+it('gives back what was counted while the attempt failed, and admits nothing more', async () => {
+  const ended: object[] = [];
+  const asked = Promise.withResolvers<void>();
+  const takeLogin: LoginCounter['takeLogin'] = async ({ targets }) => {
+    await asked.promise;
+    return { grants: targets.map(() => LoginGrant.LOGIN_GRANT_COUNTED), minute: 1, retryAfterMs: 30_000 };
+  };
+  const endLogin: LoginCounter['endLogin'] = async ({ returned, failed }) => {
+    ended.push({ returned: returned.length, failed: failed.length });
+    return {};
+  };
+  const all = new LoginAttempts({ catalog: { takeLogin, endLogin }, nowMs: () => 90_000 });
+  const one = all.begin(sourceOf('s'), 'u');
+  const admitted = one.admit([at('192.0.2.1'), at('192.0.2.2')], 5432, signal);
+  const isOver = one.end(new HubError('SOURCE_UNREACHABLE', 'The connect timeout expired.'));
+  const stopped = all.stop(async () => {});
+  asked.resolve();
+  await expect(admitted).rejects.toThrow('already failed');
+  await isOver;
+  await stopped;
+  expect(ended).toEqual(Array(2).fill({ returned: 1, failed: 0 }));
+  await expect(one.admit([at('192.0.2.3')], 5432, signal)).rejects.toThrow('already failed');
+});
+
+it('does not wait for itself at a second port of a full address', async () => {
+  let granted = 0;
+  const takeLogin: LoginCounter['takeLogin'] = async () => {
+    const grant = granted++ === 0 ? LoginGrant.LOGIN_GRANT_COUNTED : LoginGrant.LOGIN_GRANT_REFUSED;
+    return { grants: [grant], minute: 1, retryAfterMs: 30_000 };
+  };
+  const all = new LoginAttempts({
+    catalog: { takeLogin, endLogin: async () => ({}) },
+    nowMs: () => 90_000,
+  });
+  const one = all.begin(sourceOf('s'), 'u');
+  await one.admit([at('192.0.2.1')], 5432, signal);
+  await expect(one.admit([at('192.0.2.1')], 5433, signal)).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+});
+
 describe('while log-ins of other executors are in progress', () => {
   /** A catalog that asks to wait for so many times. */
   const busy = (times: number) => {
