@@ -199,8 +199,8 @@ export class DefinitionTable {
   }
 
   /**
-   * Caches the response to a request that was sent at `sentAt`, unless a newer definition is cached or any part of this
-   * one was invalidated after `generation`. Returns the definition to use: the cached object if nothing has changed.
+   * Caches the response to a request that was sent at `sentAt`, unless a newer definition was cached then or any part of
+   * this one was invalidated after `generation`. Returns the definition to use: the cached object if nothing has changed.
    */
   put(
     definition: QueryDefinition,
@@ -209,8 +209,10 @@ export class DefinitionTable {
     const { sentAt, generation } = request;
     const ids = idsOf(definition);
     if (ids.some((id) => (this.#invalidations.get(id)?.generation ?? 0) > generation)) return definition;
-    const old = this.#entries.get(definition.queryId)?.definition;
-    if (old && isOlder(definition, old)) return definition;
+    const entry = this.#entries.get(definition.queryId);
+    const old = entry?.definition;
+    // A catalog that was restored from a backup answers with lower versions from then on.
+    if (entry && sentAt < entry.leaseEndsAt && isOlder(definition, entry.definition)) return definition;
     const current = old && isSame(definition, old) ? old : definition;
     const leaseMs = Math.min(request.leaseMs, leaseMaxMs);
     this.#remove(current.queryId);

@@ -158,6 +158,23 @@ describe('leases', () => {
     expect(definitions.cached('q', a)).toBe(current);
   });
 
+  test('a definition of a catalog that was restored from a backup is cached once the newer one has expired', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(5);
+    const newer = await definitions.query('q', a, { signal: idle });
+    clock.ms += 999;
+    catalog.now = answer(3);
+    expect(definitions.cached('q', a)).toBe(newer);
+    await settled();
+    expect(definitions.cached('q', a)).toBe(newer);
+    clock.ms += 1;
+    expect(definitions.cached('q', a)).toBeUndefined();
+    const restored = await definitions.query('q', a, { signal: idle });
+    expect(definitions.cached('q', a)).toBe(restored);
+    expect(restored.version).toBe(3);
+    expect(asked).toHaveLength(3);
+  });
+
   test('the number of cached definitions is limited', async () => {
     const { definitions, catalog } = setup();
     for (const queryId of ['q1', 'q2', 'q3', 'q4']) {
