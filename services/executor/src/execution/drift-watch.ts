@@ -53,13 +53,13 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
   const closing = new AbortController();
   const { signal } = closing;
   const attempts = new Map<string, number>();
-  const broken = new Map<string, number>();
+  const broken = new BrokenQueries();
   const running = new Set<Promise<void>>();
 
   const round = async ({ sourceId, accountId, everyMs, stepMs }: Round): Promise<void> => {
     const ctx = () => createCallContext({ timeoutMs: checkTimeoutMs, principal: principalOf(accountId) });
     const { taken, queryIds } = await catalog.takeSourceCheck({ sourceId, everyMs }, ctx());
-    if (!taken) return void broken.delete(sourceId);
+    if (!taken) return broken.set(sourceId, 0, now());
     const startedAt = now();
     let rejected = 0;
     for (const [i, queryId] of queryIds.entries()) {
@@ -68,8 +68,7 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
       if (signal.aborted) return;
       if (!(await options.check(queryId, ctx()).catch(toUnknown))) rejected++;
     }
-    if (rejected > 0) broken.set(sourceId, rejected);
-    else broken.delete(sourceId);
+    broken.set(sourceId, rejected, now());
   };
   const start = (one: Round): Promise<void> => {
     const work = round(one)
@@ -92,7 +91,7 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
     for (const [sourceId, attemptAt] of attempts)
       if (at - attemptAt > 2 * intervalMs) attempts.delete(sourceId);
   };
-  const checkIdle = createIdleCheck(options, { signal, start, isUsed: (id) => attempts.has(id) });
+  const checkIdle = createIdleCheck(options, { signal, start, broken, isUsed: (id) => attempts.has(id) });
 
   const timers = [
     setInterval(checkUsed, Math.min(intervalMs / 4, tickMsMax)),
@@ -101,7 +100,7 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
   for (const timer of timers) timer.unref();
   return {
     get broken() {
-      return [...broken.values()].reduce((sum, count) => sum + count, 0);
+      return broken.count;
     },
     close: async () => {
       closing.abort();
@@ -111,25 +110,59 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
   };
 }
 
+/** The number of queries that each source rejected in its last round. */
+class BrokenQueries {
+  readonly #found = new Map<string, { count: number; existsAt: number }>();
+
+  get count(): number {
+    return [...this.#found.values()].reduce((sum, { count }) => sum + count, 0);
+  }
+
+  set(sourceId: string, count: number, at: number): void {
+    if (count > 0) this.#found.set(sourceId, { count, existsAt: at });
+    else this.#found.delete(sourceId);
+  }
+
+  /** The catalog lists the source. */
+  keep(sourceId: string, at: number): void {
+    const found = this.#found.get(sourceId);
+    if (found !== undefined) found.existsAt = at;
+  }
+
+  /** The catalog has listed all sources since `at`: those that it did not list were deleted. */
+  forgetDeleted(at: number): void {
+    for (const [sourceId, { existsAt }] of this.#found) if (existsAt < at) this.#found.delete(sourceId);
+  }
+}
+
 interface IdleCheck {
   signal: AbortSignal;
+  broken: BrokenQueries;
   start(round: Round): Promise<void>;
   isUsed(sourceId: string): boolean;
 }
 
 /** Returns a function that checks the next page of all sources, one source after the other. */
-function createIdleCheck({ catalog, onFailure }: DriftWatchOptions, { signal, start, isUsed }: IdleCheck) {
+function createIdleCheck(
+  { catalog, now, onFailure }: DriftWatchOptions,
+  { signal, broken, start, isUsed }: IdleCheck,
+) {
   let after = '';
+  /** When the first page was asked for. */
+  let listedFrom = now();
   let working = false;
   return async (): Promise<void> => {
     if (working) return;
     working = true;
     try {
+      if (after === '') listedFrom = now();
       const ctx = createCallContext({ timeoutMs: checkTimeoutMs });
       const { sources } = await catalog.listSealed({ afterSourceId: after, limit: sourcesPerPage }, ctx);
       const last = sources.at(-1);
       after =
         last === undefined || sources.length < sourcesPerPage ? '' : `${last.accountId}/${last.sourceId}`;
+      for (const { sourceId } of sources) broken.keep(sourceId, now());
+      if (after === '') broken.forgetDeleted(listedFrom);
       for (const { sourceId, accountId, engine } of sources) {
         if (signal.aborted) return;
         if (engine === 'mongodb' || isUsed(sourceId)) continue;

@@ -21,6 +21,7 @@ describe('the drift watch', () => {
   let watch: DriftWatch;
   let checked: [at: number, queryId: string][];
   let sources: (typeof used)[];
+  let sealed: (typeof used & { engine: string })[];
   let taken: object[];
   let isTaken: boolean;
   let rejected: Set<string>;
@@ -36,7 +37,7 @@ describe('the drift watch', () => {
     syncBuiltinESMExports();
     [checked, sources, taken, isTaken] = [[], [used], [], true];
     [rejected, failures] = [new Set(), []];
-    const sealed = [
+    sealed = [
       { ...used, engine: 'postgres' },
       { sourceId: 'idle', accountId: 'a', engine: 'mysql' },
       { sourceId: 'm', accountId: 'a', engine: 'mongodb' },
@@ -103,5 +104,18 @@ describe('the drift watch', () => {
     await vi.advanceTimersByTimeAsync(120_000);
     expect(watch.broken).toBe(0);
     expect(failures).toEqual([]);
+  });
+
+  it('forgets the broken queries of deleted sources, and of no others', async () => {
+    rejected = new Set(['q0', 'q2']);
+    await vi.advanceTimersByTimeAsync(199_000);
+    expect(watch.broken).toBe(4);
+    sources = [];
+    sealed = sealed.filter(({ sourceId }) => sourceId !== used.sourceId);
+    await vi.advanceTimersByTimeAsync(2 * intervalMs);
+    expect(watch.broken).toBe(2);
+    sealed = [];
+    await vi.advanceTimersByTimeAsync(2 * intervalMs);
+    expect(watch.broken).toBe(0);
   });
 });
