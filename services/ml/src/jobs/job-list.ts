@@ -110,7 +110,9 @@ export class JobList {
     const busy = new Set<string>();
     const free: JobDoc[] = [];
     for await (const job of this.#listOpen()) {
-      if (job.lease !== null && job.lease.until > nowMs()) busy.add(job.accountId);
+      const leftMs = (job.lease?.until ?? 0) - nowMs();
+      // A lease that has much more left than any lease gets is from before the clock was set back.
+      if (leftMs > 0 && leftMs <= 2 * leaseMs) busy.add(job.accountId);
       else free.push(job);
     }
     const [next] = free

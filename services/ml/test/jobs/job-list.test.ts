@@ -30,3 +30,17 @@ it('takes a released job again after the jobs that wait', async () => {
   expect((await jobs.take())?.id).toBe('second');
   expect(await jobs.take()).toMatchObject({ id: 'first', turns: 1, releasedAt: 2_000 });
 });
+
+it('takes the job of a process that ended while the clock was a day ahead', async () => {
+  let now = 1_000_000;
+  const jobs = new JobList(store, { leaseMs: 60_000, nowMs: () => now });
+  await jobs.add(job('first', 'a', 1));
+  await jobs.add(job('second', 'a', 2));
+  now += 86_400_000;
+  expect((await jobs.take())?.id).toBe('first');
+  now -= 30_000;
+  expect(await jobs.take()).toBeUndefined();
+  now -= 86_400_000;
+  expect((await jobs.take())?.id).toBe('first');
+  expect(await jobs.take()).toBeUndefined();
+});
