@@ -111,3 +111,25 @@ describe('sealing again', () => {
     expect(await reseal(many.slice(1).map((id) => resealed(id)))).toEqual(Array(100).fill(true));
   });
 });
+
+describe('the check of a source', () => {
+  it('is taken once in its time, and again if the clock was set back by more', async () => {
+    const store = await openCatalogStore('sqlite::memory:');
+    let now = 100_000_000;
+    const calls = createInternalCalls({ store, nowMs: () => now } as Catalog, 1_000);
+    await store.hubs.insert({ id: 'h', accountId: 'a', version: 1 } as never);
+    await store.sources.insert(makeSource('s'));
+    const principal = { accountId: 'a', keyId: '', scopes: [], limits: undefined };
+    const take = async () => {
+      const ctx = createCallContext({ timeoutMs: 60_000, principal });
+      return (await calls.takeSourceCheck({ sourceId: 's', everyMs: 90_000 }, ctx)).taken;
+    };
+    expect(await take()).toBe(true);
+    now += 89_999;
+    expect(await take()).toBe(false);
+    now -= 86_400_000;
+    expect(await take()).toBe(true);
+    expect(await take()).toBe(false);
+    await store.close();
+  });
+});
