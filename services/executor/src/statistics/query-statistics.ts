@@ -22,6 +22,8 @@ export const windowMs = 300_000;
 export const windowCount = 12;
 /** Of a query. Beyond it, the oldest version is dropped. */
 export const versionsMax = 5;
+/** A clock that is set by less, or adjusted slowly, moves no window. */
+const epochErrorMaxMs = 60_000;
 /** These take about a millisecond. */
 const readAtOnce = 25;
 
@@ -61,7 +63,7 @@ export class QueryStatistics {
   readonly #options: QueryStatisticsOptions;
   readonly #startedAtMs: number;
   /** Makes the time of `now` the time since 1970, so that the windows of all executors begin at the same moments. */
-  readonly #epochMs: number;
+  #epochMs: number;
   /** Ordered by the window of the last call. */
   readonly #counted = new Map<string, Counted>();
   #dropped = 0;
@@ -137,7 +139,20 @@ export class QueryStatistics {
   }
 
   #windowNumber(): number {
-    return Math.floor((this.#options.now() + this.#epochMs) / windowMs);
+    const { now, nowMs } = this.#options;
+    const at = now();
+    const epochMs = nowMs() - at;
+    if (Math.abs(epochMs - this.#epochMs) > epochErrorMaxMs) this.#restart(epochMs);
+    return Math.floor((at + this.#epochMs) / windowMs);
+  }
+
+  /** The clock was set, or the machine has slept. When the calls in the windows were made is unknown. */
+  #restart(epochMs: number): void {
+    this.#epochMs = epochMs;
+    for (const counted of this.#counted.values()) {
+      counted.windows.length = 0;
+      counted.last = undefined;
+    }
   }
 
   #toProto(

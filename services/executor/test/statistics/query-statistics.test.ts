@@ -35,12 +35,13 @@ const principal = (limits: object = {}, accountId = 'a') => ({
 });
 
 function setup(queriesMax = 10) {
-  const clock = { now: 0 };
+  /** `asleep`: how long `now` stood still. */
+  const clock = { now: 0, asleep: 0 };
   const startedAtMs = Date.parse('2026-01-01T00:00:00Z');
   const statistics = new QueryStatistics({
     queriesMax,
     now: () => clock.now,
-    nowMs: () => startedAtMs + clock.now,
+    nowMs: () => startedAtMs + clock.now + clock.asleep,
   });
   const read = async (queryId?: string, as = principal()) =>
     statistics.read({ queryIds: queryId === undefined ? [] : [queryId] }, as);
@@ -235,5 +236,18 @@ describe('statistics of queries', () => {
     statistics.addToKnown('q', 'b', sample);
     statistics.addToKnown('q', undefined, sample);
     expect((await read()).queries[0]?.sinceStart?.calls).toBe(2);
+  });
+
+  it('name the hours of the clock after the machine has slept, and drop those of before', async () => {
+    const { clock, statistics, read, lastHour } = setup();
+    for (let i = 0; i < 3; i++) statistics.add(query('q'), sample);
+    clock.asleep = 59_000;
+    expect(await lastHour()).toBe(3);
+    clock.asleep = 8 * 3_600_000;
+    expect(await lastHour()).toBe(0);
+    statistics.add(query('q'), sample);
+    const [found] = (await read('q')).queries;
+    expect(found?.windows.at(-1)).toMatchObject({ start: '2026-01-01T08:00:00.000Z', figures: { calls: 1 } });
+    expect([found?.lastHour?.calls, found?.sinceStart?.calls]).toEqual([1, 4]);
   });
 });
