@@ -124,7 +124,7 @@ export function createAuditCalls(catalog: Catalog) {
       const { accountId, keyId } = requirePrincipal(ctx);
       if (uses.length > usesMax)
         throw new HubError('TOO_LARGE', `A call can record at most ${usesMax} uses.`);
-      const at = catalog.nowMs() - (catalog.nowMs() % countedMs);
+      const at = hourOf(catalog.nowMs());
       const stopAt = ctx.deadlineAt - reserveMs;
       const left: number[] = [];
       let failure: unknown;
@@ -154,6 +154,9 @@ export function createAuditCalls(catalog: Catalog) {
     },
   } satisfies Partial<CatalogCalls>;
 }
+
+/** The time of the entry that counts the uses in an hour. */
+export const hourOf = (ms: number): number => ms - (ms % countedMs);
 
 /** Repeats the compare-and-set until it succeeds, because several gateways count at the same time. */
 export async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {

@@ -15,8 +15,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadSource } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
-import { countedMs } from '../maintenance/expiry-sweep.ts';
-import { addUse } from './audit.ts';
+import { addUse, hourOf } from './audit.ts';
 import { minuteMs, take } from './rate-windows.ts';
 
 export type LoginCalls = Pick<Calls<typeof CatalogInternalServiceService>, 'takeLogin' | 'endLogin'>;
@@ -115,7 +114,7 @@ function recordRefusal(
   { requestId }: CallContext,
 ): Promise<void> {
   const { namespace, nowMs } = catalog;
-  const at = nowMs() - (nowMs() % countedMs);
+  const at = hourOf(nowMs());
   const seed = createHash('sha256').update(`source.refuse ${resourceId}`).digest();
   const id = createFixedId({ namespace, kind: 'evt', atMs: at }, seed);
   const by = { keyId: '', requestId };

@@ -22,11 +22,13 @@ describe('counts of use', () => {
   let before: () => Promise<void>;
   let atOnce: number;
   let atOnceMost: number;
+  let nowMs: () => number;
   beforeEach(async () => {
     store = await openCatalogStore('sqlite::memory:');
     before = async () => {};
     atOnce = 0;
     atOnceMost = 0;
+    nowMs = () => 7_200_000;
   });
   afterEach(() => store.close());
 
@@ -37,7 +39,7 @@ describe('counts of use', () => {
       return store.audit.get(accountId, id);
     };
     const audit = { ...store.audit, get };
-    const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs: () => 7_200_000 } as Catalog;
+    const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs } as Catalog;
     const ctx = createCallContext({ timeoutMs, principal });
     return (await createAuditCalls(catalog).recordUse({ uses: recorded }, ctx)).left ?? [];
   };
@@ -52,6 +54,17 @@ describe('counts of use', () => {
     const entries = await store.audit.find({ accountId: 'a', limit: 1_000 });
     expect(entries.map(({ count, failed }) => [count, failed])).toEqual(uses.map(() => [4, 2]));
     expect(atOnceMost).toBeLessThanOrEqual(8);
+  });
+
+  it('are those of one hour, also when it begins', async () => {
+    let now = 7_199_998;
+    nowMs = () => ++now;
+    for (let i = 0; i < 2; i++) await record(5_000, uses.slice(0, 1));
+    const entries = await store.audit.find({ accountId: 'a', limit: 10 });
+    expect(entries.map(({ at, count }) => [at, count])).toEqual([
+      [3_600_000, 2],
+      [7_200_000, 2],
+    ]);
   });
 
   it('merge the signed-in users of several gateways into one sketch', async () => {

@@ -18,11 +18,14 @@ const login = (user: string, address = 'db') => ({ login: `${user}@${address}`, 
 let store: CatalogStore;
 let calls: LoginCalls;
 let now: number;
+/** The time goes on by this much with each reading. */
+let step = 0;
 
 beforeEach(async () => {
   now = 90_000;
+  step = 0;
   store = await openCatalogStore('sqlite::memory:');
-  const catalog = { store, nowMs: () => now, namespace: 'dh' } as Catalog;
+  const catalog = { store, nowMs: () => (now += step), namespace: 'dh' } as Catalog;
   calls = createLoginCalls(catalog);
   for (const id of ['old', 'new'])
     await store.sources.insert({ id, accountId: 'a', version: 1, hubId: 'h' } as SourceDoc);
@@ -104,5 +107,16 @@ it('counts the refusals of a source in the audit log', async () => {
   await end('old', { refused: true });
   expect(await store.audit.find({ accountId: 'a', limit: 9 })).toMatchObject([
     { action: 'source.refuse', resourceId: 'old', count: 2, failed: 2, keyId: '' },
+  ]);
+});
+
+it('counts refusals in the hour in which they are', async () => {
+  [now, step] = [3_599_998, 1];
+  await end('old', { refused: true });
+  await end('old', { refused: true });
+  const entries = await store.audit.find({ accountId: 'a', limit: 10 });
+  expect(entries.map(({ at, count }) => [at, count])).toEqual([
+    [0, 1],
+    [3_600_000, 1],
   ]);
 });
