@@ -78,10 +78,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   const leftovers = createLeftovers((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'the rest of a deletion failed; it is tried again'),
   );
-  const storedBytes = createStoredBytes(store.operations, {
-    bytesMax: config.storedBytesMax,
-    nowMs: deps.nowMs,
-  });
+  const storedBytes = createStoredBytes(store.operations, config.storedBytesMax);
   const catalog: Catalog = {
     store,
     createId,

@@ -14,19 +14,13 @@ export interface StoredBytes {
   reserve(accountId: string, bytes: number): boolean;
 }
 
-interface Options {
-  bytesMax: number;
-  nowMs: () => number;
-}
-
 /** The sum is read again after this time, because records expire and other processes insert some. */
 const freshMs = 60_000;
 const accountsMax = 1_000;
 const pageSize = 5_000;
 
 /** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
-export function createStoredBytes(operations: Collection<OperationDoc>, options: Options): StoredBytes {
-  const { bytesMax, nowMs } = options;
+export function createStoredBytes(operations: Collection<OperationDoc>, bytesMax: number): StoredBytes {
   const accounts = new Map<string, { bytes: number; at: number }>();
 
   async function sumOf(accountId: string): Promise<number> {
@@ -45,8 +39,8 @@ export function createStoredBytes(operations: Collection<OperationDoc>, options:
 
   async function current(accountId: string): Promise<{ bytes: number; at: number }> {
     const known = accounts.get(accountId);
-    if (known !== undefined && nowMs() - known.at < freshMs) return known;
-    const sum = { bytes: await sumOf(accountId), at: nowMs() };
+    if (known !== undefined && performance.now() - known.at < freshMs) return known;
+    const sum = { bytes: await sumOf(accountId), at: performance.now() };
     accounts.delete(accountId);
     if (accounts.size >= accountsMax) accounts.delete(accounts.keys().next().value as string);
     accounts.set(accountId, sum);
