@@ -47,6 +47,9 @@ export function operationIdOf(
   return createFixedId({ namespace, kind, atMs: Number(atMs) }, seed);
 }
 
+/** True if the text has the form of an id of this kind, of any namespace. */
+export const isIdOf = (kind: IdKind, text: string): boolean => text.split('.').at(-2) === kind;
+
 function encode(value: bigint, length: number): string {
   const characters = new Array<string>(length);
   let rest = value;

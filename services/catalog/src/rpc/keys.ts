@@ -7,6 +7,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { isIdOf } from '@datahub/service-kit/id';
 import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
@@ -25,8 +26,6 @@ import { auditEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
 import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
-/** The operator has no key. */
-export const operatorKeyId = 'operator';
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
 /** The keys that one read of the store returns. */
@@ -155,7 +154,7 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 }
 
 /**
- * The caller's key; null for the operator. It is `key` itself if that is the caller's: a second read could see an expiry
+ * The caller's key; null for the operator and for internal callers whose key id is a name of their own. It is `key` itself if that is the caller's: a second read could see an expiry
  * that another call has set in between, and a key would be refused as stronger than itself.
  */
 async function loadCaller(
@@ -163,7 +162,7 @@ async function loadCaller(
   { accountId, keyId }: Principal,
   key?: KeyDoc,
 ): Promise<KeyDoc | null> {
-  if (keyId === operatorKeyId) return null;
+  if (!isIdOf('key', keyId)) return null;
   const caller = keyId === key?.id ? key : await store.keys.get(accountId, keyId);
   // Gateways cache keys: this one was revoked some seconds ago.
   if (caller === null) throw unknownKey();
@@ -241,8 +240,8 @@ async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<
 }
 
 /**
- * The scopes, limits and expiry of the caller's key: the stored ones, because gateways cache keys. The operator has no
- * key, so keys of the operator need not expire.
+ * The scopes, limits and expiry of the caller's key: the stored ones, because gateways cache keys. Callers without a key
+ * of the hub are trusted, and their keys need not expire.
  */
 function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
   return own ?? { scopes, limits: fromLimits(limits), expiresAt: null };

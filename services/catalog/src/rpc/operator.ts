@@ -4,7 +4,7 @@ import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
-import { createKeyCalls, operatorKeyId } from './keys.ts';
+import { createKeyCalls } from './keys.ts';
 
 export interface OperatorRequest {
   action: 'create' | 'list' | 'rotate' | 'revoke' | 'describe';
@@ -59,7 +59,7 @@ export async function operate(parts: OperatorCatalog, asked: OperatorRequest): P
   const catalog = { ...parts, quota: createQuota(0) } as Catalog;
   const calls = createKeyCalls(catalog);
   const { accountId, made } = await accountFor(parts, asked);
-  const principal = { accountId, keyId: operatorKeyId, scopes: ['*'], limits: undefined };
+  const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };
   const ctx = createCallContext({ timeoutMs, principal });
   const { action, keyId, name, scopes } = asked;
   if (action === 'create') {
