@@ -18,7 +18,6 @@ export const exceptions: Record<Rule, Record<string, string>> = {
     'services/catalog/src/rpc/hubs.ts#createHubCalls': 'A table of RPCs, one short method each.',
     'services/catalog/src/rpc/keys.ts#createKeyCalls': 'A table of RPCs, one short method each.',
     'services/catalog/src/rpc/queries.ts#createQueryCalls': 'A table of RPCs, one short method each.',
-    'services/catalog/src/rpc/sources.ts#createSourceCalls': 'A table of RPCs, one short method each.',
     'services/executor/test/fakes/pipeline.ts#setupExecute':
       'One fake of the pipeline, written as one object.',
     'services/executor/test/hostile/rogue-mysql.ts#mysqlPlays': 'A list of attacks, one entry each.',

@@ -180,8 +180,10 @@ interface NewNode<T extends Doc> {
   doc: T;
   /** The entry of the audit, written in one step with the node. */
   made: CompanionWrite;
-  /** The entry of its deletion, if its hub or folder was deleted meanwhile. */
+  /** The entry of its deletion, if it cannot stay. */
   unmade: CompanionWrite;
+  /** Throws CONFLICT if something else that the node depends on has changed meanwhile. */
+  confirm?: () => Promise<void>;
 }
 
 /**
@@ -190,17 +192,29 @@ interface NewNode<T extends Doc> {
  */
 export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
   catalog: Catalog,
-  { collection, doc, made, unmade }: NewNode<T>,
+  { collection, doc, made, unmade, confirm }: NewNode<T>,
 ): Promise<void> {
   await collection.insert(doc, made);
+  let refusal: HubError | undefined;
   try {
     const missing = await findMissing(catalog, doc);
-    if (missing === undefined) return;
-    await collection.delete(doc.accountId, doc.id, { companion: unmade });
-    throw notFound(missing);
+    refusal = missing === undefined ? await refusalOf(confirm?.()) : notFound(missing);
+    if (refusal !== undefined) await collection.delete(doc.accountId, doc.id, { companion: unmade });
   } catch (err) {
     // The node is there, and may have to go.
-    throw err instanceof HubError && err.code === 'NOT_FOUND' ? err : outcomeUnknown(err);
+    throw outcomeUnknown(err);
+  }
+  if (refusal !== undefined) throw refusal;
+}
+
+/** Resolves to the error if a check refuses with NOT_FOUND or CONFLICT. Other errors are thrown. */
+export async function refusalOf(check: Promise<void> | undefined): Promise<HubError | undefined> {
+  try {
+    await check;
+    return undefined;
+  } catch (err) {
+    if (err instanceof HubError && (err.code === 'CONFLICT' || err.code === 'NOT_FOUND')) return err;
+    throw err;
   }
 }
 

@@ -85,6 +85,8 @@ export interface SourceDoc extends Doc, Dated {
   passwordFrom?: PasswordFrom;
   /** The version of the last change to a setting that connections depend on. */
   settingsVersion: number;
+  /** 1 from before a change of the engine looks for bound queries. A query that is bound meanwhile removes it. */
+  changesEngine?: 1;
 }
 
 export interface VariableDoc {

@@ -15,6 +15,7 @@ import {
   loadHub,
   makeContext,
   notFound,
+  refusalOf,
   tooMany,
   update,
 } from '../catalog.ts';
@@ -152,17 +153,6 @@ async function settleMove(
     return refusal;
   }
   throw tooMany();
-}
-
-/** Other errors are thrown. */
-function refusalOf(check: Promise<void>): Promise<HubError | undefined> {
-  return check.then(
-    () => undefined,
-    (err) => {
-      if (err instanceof HubError && (err.code === 'CONFLICT' || err.code === 'NOT_FOUND')) return err;
-      throw err;
-    },
-  );
 }
 
 const tooDeep = () => new HubError('CONFLICT', `Folders can be nested at most ${levelsMax} deep.`);

@@ -24,18 +24,7 @@ const checkedMax = 100_000;
 export function createInternalCalls(catalog: Catalog, leaseMs: number): InternalCalls {
   const { store } = catalog;
   return {
-    resolveQuery: async ({ queryId }, ctx) => {
-      const principal = requirePrincipal(ctx);
-      const { query, hub } = await loadQueryAndHub(catalog, principal, queryId);
-      const source = await store.sources.get(principal.accountId, query.sourceId);
-      if (source === null) {
-        throw new HubError(
-          'SOURCE_GONE',
-          'The source of this query was deleted. Bind the query to another one.',
-        );
-      }
-      return { query: toResolvedQuery(query, hub.path), source: toResolvedSource(source), leaseMs };
-    },
+    resolveQuery: createResolveQuery(catalog, leaseMs),
 
     resolveSource: async ({ sourceId }, ctx) => ({
       source: toResolvedSource(await loadSource(catalog, requirePrincipal(ctx), sourceId)),
@@ -83,6 +72,28 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       );
       return { done, moreDone };
     },
+  };
+}
+
+function createResolveQuery(catalog: Catalog, leaseMs: number): InternalCalls['resolveQuery'] {
+  return async ({ queryId }, ctx) => {
+    const principal = requirePrincipal(ctx);
+    const { query, hub } = await loadQueryAndHub(catalog, principal, queryId);
+    const source = await catalog.store.sources.get(principal.accountId, query.sourceId);
+    if (source === null) {
+      throw new HubError(
+        'SOURCE_GONE',
+        'The source of this query was deleted. Bind the query to another one.',
+      );
+    }
+    // Its statement was checked by the rules of its own engine.
+    if (source.engine !== query.engine) {
+      throw new HubError(
+        'SOURCE_GONE',
+        `The source of this query was changed from ${query.engine} to ${source.engine}. Bind the query to another source.`,
+      );
+    }
+    return { query: toResolvedQuery(query, hub.path), source: toResolvedSource(source), leaseMs };
   };
 }
 

@@ -24,7 +24,12 @@ export async function toTaken(
     const message = `Another query of the account is a tool with the name ${toolName}.`;
     return new HubError('TOOL_NAME_TAKEN', message, { cause: err });
   }
-  if (path === undefined) return err;
+  // The conflict may be about something else.
+  if (
+    path === undefined ||
+    !isOther(await store.queries.find({ accountId, where: { path, hubId }, limit: 2 }))
+  )
+    return err;
   const message = `Another query of the hub ${hubId} has the path ${path}.`;
   return new HubError('PATH_TAKEN', message, { cause: err });
 }

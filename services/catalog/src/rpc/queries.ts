@@ -27,7 +27,7 @@ import { readStates, stateOf } from '../signature.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
-import { changeQuery, loadSourceIn } from './query-changes.ts';
+import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
 export function createQueryCalls(catalog: Catalog) {
@@ -71,6 +71,7 @@ export function createQueryCalls(catalog: Catalog) {
         doc: query,
         made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
+        confirm: () => claimSource(catalog, query),
       }).catch(async (err) => {
         throw await toTaken(catalog, err, query);
       });

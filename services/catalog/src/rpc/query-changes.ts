@@ -3,14 +3,24 @@
 import type { Query, QueryWarning, UpdateQueryRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { Expected } from '@datahub/service-kit/call/expected-version';
-import { type Catalog, findParent, loadHub, loadQuery, loadSource, update } from '../catalog.ts';
+import {
+  type Catalog,
+  compareAndSetAttemptsMax,
+  findParent,
+  loadHub,
+  loadQuery,
+  loadSource,
+  refusalOf,
+  tooMany,
+  update,
+} from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { isSameState, patchQuery } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
-import { auditEntry } from './audit.ts';
+import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { toQuery } from './to-proto.ts';
 
@@ -59,11 +69,37 @@ export async function changeQuery(
       await catalog.leftovers.finish(queryId, () => deleteOrphans(store, { accountId, id: queryId }));
     throw await toTaken(catalog, err, wanted);
   });
+  if (before !== undefined && query.sourceId !== before.sourceId)
+    await confirmSource(catalog, ctx, { rpc, before, query });
   if (query.version !== before?.version) {
     await catalog.changes.publish([query.id]);
     await catalog.leftovers.finish(query.id, () => trimVersions(store, query));
   }
   return { query: toQuery(query), warnings };
+}
+
+interface Bound {
+  rpc: Requested['rpc'];
+  before: QueryDoc;
+  query: QueryDoc;
+}
+
+/** Takes the change back if the new source has got another engine meanwhile. */
+async function confirmSource(
+  catalog: Catalog,
+  ctx: CallContext,
+  { rpc, before, query }: Bound,
+): Promise<void> {
+  let refusal: HubError | undefined;
+  try {
+    refusal = await refusalOf(claimSource(catalog, query));
+    const back = { ...before, version: query.version + 1, updatedAt: catalog.nowMs() };
+    const undone = undoEntry(catalog, ctx, { rpc, resourceId: query.id });
+    if (refusal !== undefined) await catalog.store.queries.replace(back, undone);
+  } catch (err) {
+    throw outcomeUnknown(err);
+  }
+  if (refusal !== undefined) throw refusal;
 }
 
 async function applyChange(
@@ -124,3 +160,23 @@ export async function loadSourceIn(
   const detail = 'is a source of another hub; a query and its source must be in the same hub';
   throw fieldError([{ path: ['sourceId'], detail }]);
 }
+
+/**
+ * Makes sure that a query that was just bound to a source has its engine. A change of the engine that is under way sees
+ * the query then, because this write makes it look again.
+ */
+export async function claimSource(
+  { store: { sources } }: Catalog,
+  { accountId, sourceId, engine }: QueryDoc,
+): Promise<void> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const source = await sources.get(accountId, sourceId);
+    if (source === null) return;
+    if (source.engine !== engine) throw new HubError('CONFLICT', engineChanged);
+    const { changesEngine, ...settled } = source;
+    if (!changesEngine || (await sources.replace({ ...settled, version: source.version + 1 }))) return;
+  }
+  throw tooMany();
+}
+
+const engineChanged = 'The engine of the source changed meanwhile. Check the statement and try again.';

@@ -1,20 +1,24 @@
 /** Sources: connections to the users' databases, their secrets sealed before anything is stored. */
 
-import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import type { CatalogServiceService, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import {
   type Catalog,
+  compareAndSetAttemptsMax,
   findParent,
   insertInHub,
   loadHub,
   loadSource,
   makeContext,
   remove,
+  tooMany,
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
-import { makeSource, patchSource } from '../source.ts';
+import { makeSource, patchSource, type SourcePatch } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
 import { toSource } from './to-proto.ts';
@@ -64,30 +68,7 @@ export function createSourceCalls(catalog: Catalog) {
       source: toSource(await loadSource(catalog, requirePrincipal(ctx), sourceId)),
     }),
 
-    updateSource: async (request, ctx) => {
-      const principal = requirePrincipal(ctx);
-      const { sourceId, label, engine, parentNodeId, connectionSettings: settings } = request;
-      let before: SourceDoc | undefined;
-      const source = await update(catalog, {
-        collection: store.sources,
-        load: async () => (before = await loadSource(catalog, principal, sourceId)),
-        change: async (doc) => {
-          if (engine !== undefined && engine !== doc.engine) await requireUnbound(catalog, doc);
-          if (parentNodeId !== undefined) {
-            const hub = await loadHub(catalog, principal, doc.hubId);
-            await findParent(catalog, hub, {
-              nodeId: parentNodeId,
-              nodeSubType: 'sources',
-            });
-          }
-          return patchSource(doc, { label, engine, parentNodeId, settings }, catalog.seal);
-        },
-        expected: request,
-        entry: auditEntry(catalog, ctx, { rpc: 'updateSource', resourceId: sourceId }),
-      });
-      if (source.version !== before?.version) await catalog.changes.publish([source.id]);
-      return { source: toSource(source) };
-    },
+    updateSource: async (request, ctx) => ({ source: toSource(await updateSource(catalog, ctx, request)) }),
 
     deleteSource: async ({ sourceId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
@@ -98,6 +79,70 @@ export function createSourceCalls(catalog: Catalog) {
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+async function updateSource(
+  catalog: Catalog,
+  ctx: CallContext,
+  request: UpdateSourceRequest,
+): Promise<SourceDoc> {
+  const principal = requirePrincipal(ctx);
+  const { sourceId, label, engine, parentNodeId, connectionSettings: settings } = request;
+  const patch = { label, engine, parentNodeId, settings };
+  const expected = await announceEngine(catalog, principal, { request, patch });
+  let before: SourceDoc | undefined;
+  const source = await update(catalog, {
+    collection: catalog.store.sources,
+    load: async () => (before = await loadSource(catalog, principal, sourceId)),
+    change: async (doc) => {
+      const { changesEngine, ...settled } = doc;
+      const isOtherEngine = engine !== undefined && engine !== doc.engine;
+      if (isOtherEngine) {
+        await requireUnbound(catalog, doc);
+        if (!changesEngine) throw tooMany();
+      }
+      if (parentNodeId !== undefined) {
+        const hub = await loadHub(catalog, principal, doc.hubId);
+        await findParent(catalog, hub, {
+          nodeId: parentNodeId,
+          nodeSubType: 'sources',
+        });
+      }
+      return patchSource(isOtherEngine ? settled : doc, patch, catalog.seal);
+    },
+    expected,
+    entry: auditEntry(catalog, ctx, { rpc: 'updateSource', resourceId: sourceId }),
+  });
+  if (source.version !== before?.version) await catalog.changes.publish([source.id]);
+  return source;
+}
+
+interface EngineChange {
+  request: { sourceId: string } & Expected;
+  patch: SourcePatch;
+}
+
+/**
+ * Marks a source whose engine will change, so that a query that is bound from now on is seen, see `claimSource`. Returns
+ * the version to expect of the source then.
+ */
+async function announceEngine(
+  catalog: Catalog,
+  principal: Principal,
+  { request, patch }: EngineChange,
+): Promise<Expected> {
+  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+    const source = await loadSource(catalog, principal, request.sourceId);
+    if (patch.engine === undefined || patch.engine === source.engine || source.changesEngine) return request;
+    requireVersion(source, request);
+    await requireUnbound(catalog, source);
+    // A change that will be refused leaves no mark.
+    await patchSource(source, patch, catalog.seal);
+    const version = source.version + 1;
+    if (!(await catalog.store.sources.replace({ ...source, changesEngine: 1, version }))) continue;
+    return request.expectedVersion === undefined ? {} : { expectedVersion: version };
+  }
+  throw tooMany();
 }
 
 async function requireUnbound({ store }: Catalog, source: SourceDoc): Promise<void> {

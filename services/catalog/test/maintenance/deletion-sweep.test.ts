@@ -14,7 +14,7 @@ afterEach(() => opened.store.close());
 /** What the start of another process on the same store does. */
 const startOther = () => sweepLeftovers(opened.store);
 const actions = async () =>
-  (await opened.store.audit.find({ accountId: 'a', limit: 100 })).map(({ action }) => action);
+  (await opened.store.audit.find({ accountId: 'a', limit: 100 })).map(({ action }) => action).toSorted();
 
 describe('the deletion of a hub that must be empty', () => {
   beforeEach(async () => {
