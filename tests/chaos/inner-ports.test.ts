@@ -204,6 +204,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
       bodyMac: Buffer.alloc(32),
       settling: BeginOperationRequest_Settling.SETTLING_UNSPECIFIED,
       queryId: '',
+      longestMs: 60_000,
     };
     const recordId = (await ask('catalog', 'beginOperation', begin, ours)).responses[0].recordId;
     const finish = (id: string) =>

@@ -266,5 +266,7 @@ export interface OperationDoc extends Doc {
   createdAt: number;
   /** The time of the last start. A repeat may start the operation again if it was not carried out. */
   begunAt: number;
+  /** The longest that the operation can run; absent if an older hub wrote the record. */
+  longestMs?: number;
   expiresAt: number;
 }

@@ -111,7 +111,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   const settings: ResponseSettings = {
     targets,
     stallTimeoutMs: config.stallTimeoutMs,
-    idempotency: createIdempotency(deps.upstreams.catalog),
+    idempotency: createIdempotency({ ...deps.upstreams, ...config }),
     compression: createCompression({ enabled: config.compresses }),
     answers,
     failMidway: (err, request) => {

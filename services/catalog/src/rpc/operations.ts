@@ -19,8 +19,10 @@ import { entryIdOf } from './audit.ts';
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
 
 const keptMs = 24 * 3_600_000;
-/** Longer than any operation can take. A record that is still open after this belongs to a process that died. */
-const openMaxMs = 300_000;
+/** The longest request that the settings of a gateway allow. */
+const requestMsMax = 3_600_000;
+/** For the end of an operation whose time is up: to cancel it, and to write its outcome. */
+const endingMs = 240_000;
 
 const nothing = {
   recordId: '',
@@ -86,6 +88,7 @@ function newRecord(catalog: Catalog, accountId: string, request: BeginOperationR
     size: recordBytes,
     createdAt: nowMs,
     begunAt: nowMs,
+    longestMs: request.longestMs || requestMsMax,
     expiresAt: nowMs + keptMs,
   };
 }
@@ -132,7 +135,7 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
 /** Determines whether an operation without a recorded outcome was carried out. */
 async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
   const { settling } = request;
-  const isLeft = found.unknown === 1 || doc.begunAt - (found.begunAt ?? found.createdAt) > openMaxMs;
+  const isLeft = found.unknown === 1 || isOver(found, doc.begunAt);
   const entry = settling === Settling.SETTLING_AUDIT ? await findEntry(catalog, found, isLeft) : null;
   if (entry !== null) {
     const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its response was not stored.`;
@@ -141,7 +144,12 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   }
   if (!isLeft) return { ...nothing, state: State.STATE_IN_FLIGHT };
   if (settling === Settling.SETTLING_UNSPECIFIED) return { ...nothing, state: State.STATE_UNKNOWN };
-  return takeOver(catalog, found, { ...found, unknown: 0, begunAt: doc.begunAt });
+  return takeOver(catalog, found, { ...found, unknown: 0, begunAt: doc.begunAt, longestMs: doc.longestMs });
+}
+
+/** True if a record that is still open belongs to a process that died. */
+function isOver({ begunAt, createdAt, longestMs = requestMsMax }: OperationDoc, nowMs: number): boolean {
+  return nowMs - (begunAt ?? createdAt) > longestMs + endingMs;
 }
 
 /** The audit entry of the operation, which the store wrote in one step with its change. */

@@ -43,6 +43,7 @@ describe('a record of an operation', () => {
     bodyMac: Buffer.from('mac'),
     settling: Settling.SETTLING_AUDIT as Settling,
     queryId: '',
+    longestMs: 60_000,
   };
   const calls = () => createOperationCalls(catalog);
   const begin = (more: Partial<typeof asked> = {}, accountId = 'a') =>
@@ -91,6 +92,23 @@ describe('a record of an operation', () => {
     expect(await begin(nothing)).toMatchObject({ state: State.STATE_UNKNOWN });
     expect(await begin()).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
     expect(await begin({ bodyMac: Buffer.from('x') })).toMatchObject({ state: State.STATE_OTHER_BODY });
+  });
+
+  it('is in progress for as long as the gateway that began it lets it run', async () => {
+    const settlings = [Settling.SETTLING_UNSPECIFIED, Settling.SETTLING_REPEAT];
+    const longest = 3_600_000;
+    for (const settling of settlings) {
+      // 0: an older gateway does not say it.
+      for (const longestMs of [longest, 0]) {
+        const key = { idempotencyKey: `${settling} ${longestMs}`, settling };
+        await begin({ ...key, longestMs });
+        nowMs += 301_000;
+        expect(await begin({ ...key, longestMs: 60_000 })).toMatchObject({ state: State.STATE_IN_FLIGHT });
+        nowMs += longest;
+        const left = settling === Settling.SETTLING_REPEAT ? State.STATE_NEW : State.STATE_UNKNOWN;
+        expect(await begin({ ...key, longestMs })).toMatchObject({ state: left });
+      }
+    }
   });
 
   it('is not made of a query that reads', async () => {

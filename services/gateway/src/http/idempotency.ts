@@ -40,7 +40,13 @@ const settlings = {
   nothing: Settling.SETTLING_UNSPECIFIED,
 };
 
-export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
+interface Options {
+  catalog: Upstreams['catalog'];
+  /** No operation runs longer than its request. */
+  requestTimeoutMs: number;
+}
+
+export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idempotency {
   return {
     begin: async (request, reply) => {
       const key = readKey(request);
@@ -56,6 +62,7 @@ export function createIdempotency(catalog: Upstreams['catalog']): Idempotency {
           bodyMac: macOf(request),
           settling: settlings[request.context.route?.settledBy ?? 'nothing'],
           queryId: request.target?.queryId ?? '',
+          longestMs: requestTimeoutMs,
         },
         request.context,
       );

@@ -828,6 +828,8 @@ export interface BeginOperationRequest {
   settling: BeginOperationRequest_Settling;
   /** The query to execute. A query that only reads has no record. */
   queryId: string;
+  /** The longest that the caller lets an operation run. Later, a record without an outcome belongs to a process that died. */
+  longestMs: number;
 }
 
 export const BeginOperationRequest_Settling = {
@@ -8173,7 +8175,7 @@ export const TakeRequestsResponse: MessageFns<TakeRequestsResponse> = {
 };
 
 function createBaseBeginOperationRequest(): BeginOperationRequest {
-  return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0), settling: 0, queryId: "" };
+  return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0), settling: 0, queryId: "", longestMs: 0 };
 }
 
 export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
@@ -8192,6 +8194,9 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
     }
     if (message.queryId !== "") {
       writer.uint32(42).string(message.queryId);
+    }
+    if (message.longestMs !== 0) {
+      writer.uint32(48).uint32(message.longestMs);
     }
     return writer;
   },
@@ -8247,6 +8252,14 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
             }
 
             message.queryId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.longestMs = reader.uint32();
             continue;
           }
         }
