@@ -4,7 +4,7 @@ import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { compareAndSetAttemptsMax, tooMany } from '../catalog.ts';
-import type { FolderDoc, HubDoc } from '../documents.ts';
+import type { FolderDoc, HubDoc, SourceDoc } from '../documents.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
 
@@ -24,6 +24,19 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   await empty(store.sources);
   await empty(store.folders);
   await store.hubs.delete(hub.accountId, hub.id);
+}
+
+/**
+ * Deletes what is known about a source if the source was deleted. Call this after the deletion, and after writing what is
+ * known, because the deletion may have come first.
+ */
+export async function sweepSource(
+  { sources, sourceChecks, sourceLogins }: CatalogStore,
+  { accountId, id }: Pick<SourceDoc, 'accountId' | 'id'>,
+): Promise<void> {
+  if ((await sources.get(accountId, id)) !== null) return;
+  await sourceChecks.delete(accountId, id);
+  await sourceLogins.delete(accountId, id);
 }
 
 /** Whether a hub that is deleted only if it is empty is deleted now, or visible again. */

@@ -9,6 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
+import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
 import { saveSignature } from '../signature.ts';
 import { createLoginCalls } from './logins.ts';
@@ -103,6 +104,7 @@ function createTakeSourceCheck(catalog: Catalog): InternalCalls['takeSourceCheck
     const check = { id: sourceId, accountId, hubId };
     if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
       return { taken: false, queryIds: [] };
+    await sweepSource(catalog.store, check);
     const where = { sourceId };
     const found = await catalog.store.queries.findSummaries({ accountId, where, limit: checkedMax });
     return { taken: true, queryIds: found.map(({ id }) => id) };

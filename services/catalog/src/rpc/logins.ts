@@ -15,6 +15,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadSource } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
+import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { addUse, hourOf } from './audit.ts';
 import { minuteMs, take } from './rate-windows.ts';
 
@@ -51,7 +52,10 @@ export function createLoginCalls(catalog: Catalog): LoginCalls {
       if (accepted.length === 0 && !refused) return {};
       const source = await loadSource(catalog, requirePrincipal(ctx), sourceId);
       if (refused) await recordRefusal(catalog, source, ctx);
-      if (accepted.length > 0) await remember(catalog, source, { settingsVersion, accepted });
+      if (accepted.length > 0) {
+        await remember(catalog, source, { settingsVersion, accepted });
+        await sweepSource(store, source);
+      }
       return {};
     },
   };

@@ -18,6 +18,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
+import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeSource, patchSource, type SourcePatch } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { listPage } from './pagination.ts';
@@ -76,6 +77,8 @@ export function createSourceCalls(catalog: Catalog) {
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: sourceId });
       await remove({ collection: store.sources, load, expected, entry });
       await catalog.changes.publish([sourceId], { deleted: true });
+      const { accountId } = principal;
+      await catalog.leftovers.finish(sourceId, () => sweepSource(store, { accountId, id: sourceId }));
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;

@@ -102,3 +102,34 @@ it('a query is not executed at a source of another engine', async () => {
     message: expect.stringContaining('from postgres to mysql'),
   });
 });
+
+describe('the deletion of a source', () => {
+  const drop = () => opened.calls.deleteSource({ sourceId: 's', moreVersions: [] }, opened.ctx());
+  const check = () => opened.calls.takeSourceCheck({ sourceId: 's', everyMs: 1_000 }, opened.ctx());
+  const logIn = () => {
+    const accepted = [{ login: 'l', address: 'a' }];
+    const nothing = { minute: 0, returned: [], failed: [], refused: false };
+    return opened.calls.endLogin({ sourceId: 's', settingsVersion: '1', ...nothing, accepted }, opened.ctx());
+  };
+  const known = () =>
+    Promise.all(
+      [opened.store.sourceChecks, opened.store.sourceLogins].map((one) => one.count({ accountId: 'a' })),
+    );
+
+  it('deletes what is known about it', async () => {
+    await check();
+    await logIn();
+    expect(await known()).toEqual([1, 1]);
+    await drop();
+    expect(await known()).toEqual([0, 0]);
+  });
+
+  it('leaves nothing of a check and a log-in that are written meanwhile', async () => {
+    meet(opened.store.sourceChecks, 'insert', { when: 'before', other: drop });
+    await check();
+    await opened.store.sources.insert(opened.source);
+    meet(opened.store.sourceLogins, 'insert', { when: 'before', other: drop });
+    await logIn();
+    expect(await known()).toEqual([0, 0]);
+  });
+});
