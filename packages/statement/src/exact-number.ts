@@ -7,10 +7,10 @@ export interface Scaled {
   exponent: number;
 }
 
-const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
+const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,15}))?$/;
 const zero = 0x30;
 
-/** Undefined if the text is no number of JSON, nor one such as `.5` or `5.`. */
+/** Undefined if the text is no number of JSON, nor one such as `.5` or `5.`, and for exponents above 15 digits. */
 export function scaledOf(text: string): Scaled | undefined {
   const [, sign, whole = '', part = '', power = '0'] = numberText.exec(text) ?? [];
   const written = whole + part;

@@ -1,6 +1,7 @@
 /** Writes rows whose columns have the same JSON values alike, however the values are written. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { canonicalNumber } from '@datahub/statement/exact-number';
 
 /** A row with the key by which it is compared. */
 export interface KeyedRow {
@@ -222,23 +223,8 @@ function plainString(token: string): string {
 }
 
 const quotedNumber = /^"-?\d+(?:\.\d+)?"$/;
-const numberParts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d{1,15}))?$/;
-
-/**
- * Writes equal numbers alike, such as 1, 1.0 and 10e-1, because a database writes them with the scale of the column: all
- * digits between the zeros at both ends, and an exponent. Whatever is no number, or has a longer exponent, stays.
- */
-function plainNumber(token: string): string {
-  const [, sign = '', whole, decimals = '', exponent = '0'] = numberParts.exec(token) ?? [];
-  if (whole === undefined) return token;
-  const digits = whole + decimals;
-  let [from, to] = [0, digits.length];
-  while (from < to && digits[from] === '0') from++;
-  while (to > from && digits[to - 1] === '0') to--;
-  if (from === to) return '0';
-  const power = Number(exponent) - decimals.length + digits.length - to;
-  return `${sign}${digits.slice(from, to)}${power === 0 ? '' : `e${power}`}`;
-}
+/** Equal numbers alike, such as 1, 1.0 and 10e-1, because a database writes them with the scale of the column. */
+const plainNumber = (token: string): string => canonicalNumber(token) ?? token;
 
 const piecesMax = 512;
 const copiedMax = 64;
