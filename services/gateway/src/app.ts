@@ -33,9 +33,9 @@ import { allowsSignIn, registerSignIn, type SignIn } from './open/sign-in.ts';
 import { importMediaTypes } from './resources/classifiers/import.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
-import { type Answers, createAnswers } from './response/answers.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, sendProblem } from './response/error-handler.ts';
+import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
 import { type GatewayEvents, startSpan } from './telemetry/events.ts';
@@ -83,13 +83,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     keyBytesMax: config.keyBodiesBytesMax,
     streaming,
   });
-  const answers = createAnswers({
-    bytesMax: config.answersBytesMax,
-    keyBytesMax: config.keyAnswersBytesMax,
+  const responseBudget = createResponseBudget({
+    bytesMax: config.responsesBytesMax,
+    keyBytesMax: config.keyResponsesBytesMax,
     stallTimeoutMs: config.stallTimeoutMs,
   });
   const drain = createBodyDrain();
-  addRequestContext(app, { config, deps, bodies, answers, drain });
+  addRequestContext(app, { config, deps, bodies, responseBudget, drain });
   app.setValidatorCompiler(createBodyValidators());
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
@@ -113,7 +113,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     stallTimeoutMs: config.stallTimeoutMs,
     idempotency: createIdempotency({ ...deps.upstreams, ...config }),
     compression: createCompression({ enabled: config.compresses }),
-    answers,
+    responseBudget,
     failMidway: (err, request) => {
       drain(request.raw);
       return reportFailure(err, request, deps.events).problem;
@@ -134,19 +134,19 @@ interface RequestOptions {
   config: GatewayConfig;
   deps: AppDeps;
   bodies: Bodies;
-  answers: Answers;
+  responseBudget: ResponseBudget;
   drain: ReturnType<typeof createBodyDrain>;
 }
 
 /** Adds the members of each request, and the hooks that run for every path. */
 function addRequestContext(
   app: FastifyInstance,
-  { config, deps, bodies, answers, drain }: RequestOptions,
+  { config, deps, bodies, responseBudget, drain }: RequestOptions,
 ): void {
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
-  app.decorateRequest('answerBytes', 0);
+  app.decorateRequest('responseBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('overheadMs', undefined);
@@ -171,7 +171,7 @@ function addRequestContext(
     reply.raw.on('close', () => {
       request.context.closed();
       bodies.release(request);
-      answers.release(request);
+      responseBudget.release(request);
       if (reply.sent) answered(request, reply);
       else request.disconnected = true;
     });
@@ -182,7 +182,7 @@ function addRequestContext(
     request.disconnected = false;
     let held: unknown;
     try {
-      held = answers.hold(reply, payload);
+      held = responseBudget.hold(reply, payload);
     } catch (err) {
       return done(err as Error);
     }

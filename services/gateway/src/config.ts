@@ -29,9 +29,9 @@ export interface GatewayConfig {
   /** Of all bodies at the same time, and of those of one key. */
   bodiesBytesMax: number;
   keyBodiesBytesMax: number;
-  /** Of all answers that are sent in one piece, at the same time, and of those of one key. */
-  answersBytesMax: number;
-  keyAnswersBytesMax: number;
+  /** Of all responses that are sent in one piece, at the same time, and of those of one key. */
+  responsesBytesMax: number;
+  keyResponsesBytesMax: number;
   /** The time limit of one request. */
   requestTimeoutMs: number;
   /** How long a valid key is cached, and how long while the catalog cannot be reached. */
@@ -66,7 +66,7 @@ export function readGatewayConfig(
     publicOrigin: readPublicOrigin(reader),
     compresses: reader.oneOf('DATAHUB_COMPRESSION', 'on', ['on', 'off']) === 'on',
     ...readBodyBounds(reader),
-    ...readAnswerBounds(reader),
+    ...readResponseBounds(reader),
     requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', 60_000, [100, 3_600_000]),
     keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS', 4_000, [0, 5_000]),
     keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS', 60_000, [0, 60_000]),
@@ -93,13 +93,13 @@ function readBodyBounds(reader: SettingsReader) {
   };
 }
 
-/** The budgets must have room for the largest list and document. A quarter of the total is for small answers only. */
-function readAnswerBounds(reader: SettingsReader) {
+/** The budgets must have room for the largest list and document. A quarter of the total is for small responses only. */
+function readResponseBounds(reader: SettingsReader) {
   const largest = 33_554_432;
   const allMax = 4_294_967_296;
   return {
-    keyAnswersBytesMax: reader.integer('DATAHUB_KEY_ANSWERS_BYTES_MAX', 2 * largest, [largest, allMax]),
-    answersBytesMax: reader.integer('DATAHUB_ANSWERS_BYTES_MAX', 4 * largest, [2 * largest, allMax]),
+    keyResponsesBytesMax: reader.integer('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largest, [largest, allMax]),
+    responsesBytesMax: reader.integer('DATAHUB_RESPONSES_BYTES_MAX', 4 * largest, [2 * largest, allMax]),
   };
 }
 

@@ -1,4 +1,4 @@
-/** A budget of bytes for each key and for the process: of the bodies, or of the answers, that are in progress. */
+/** A budget of bytes for each key and for the process: of the bodies, or of the responses, that are in progress. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';

@@ -117,8 +117,8 @@ declare module 'fastify' {
     parsed: ParsedBody | undefined;
     /** The number of bytes that the request uses of the budget for bodies. */
     bodyBytes: number;
-    /** The same of the budget for answers. */
-    answerBytes: number;
+    /** The same of the budget for responses. */
+    responseBytes: number;
     /** The record of an operation with an idempotency key, until it is finished. */
     operationId: string | undefined;
     /** The code of the problem that was sent, or that interrupted the answer. */

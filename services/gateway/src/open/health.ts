@@ -21,7 +21,7 @@ export function registerHealth(
   readiness: Readiness,
   { openApi, compression }: { openApi: () => object; compression: Compression },
 ): void {
-  /** In bytes, which all answers share. */
+  /** In bytes, which all responses share. */
   let document: { bytes: Buffer; etag: string } | undefined;
   let wasReady = false;
   const unstored = {

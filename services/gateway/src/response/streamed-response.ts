@@ -10,10 +10,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Idempotency, responseBytesMax } from '../http/idempotency.ts';
 import type { Problem } from '../http/problem-details.ts';
 import type { QueryTargets } from '../http/query-targets.ts';
-import type { Answers } from './answers.ts';
 import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
 import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
+import type { ResponseBudget } from './response-budget.ts';
 
 const textBytesMax = 8_192;
 const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
@@ -26,7 +26,7 @@ export interface ResponseSettings {
   stallTimeoutMs: number;
   idempotency: Idempotency;
   compression: Compression;
-  answers: Answers;
+  responseBudget: ResponseBudget;
   /**
    * For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with.
    */

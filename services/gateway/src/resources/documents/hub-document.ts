@@ -29,7 +29,7 @@ const paging = { limitDefault: 500, limitMax: 500 };
 const readAtOnceMax = 10;
 /** The most bytes of one document, and of what it is built from. */
 const documentBytesMax = 33_554_432;
-/** What the budget of answers counts for a document before it is larger. It bounds how many are built at once. */
+/** What the budget of responses counts for a document before it is larger. It bounds how many are built at once. */
 const leastBytes = 1_048_576;
 
 export const document = {
@@ -53,7 +53,7 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings
     const page = readPage(request, paging);
     const count: Count = (bytes) => {
       if (bytes > documentBytesMax) throw tooLarge();
-      settings.answers.reserve(request, Math.max(bytes, leastBytes));
+      settings.responseBudget.reserve(request, Math.max(bytes, leastBytes));
     };
     const { hub } = await catalog.getHub({ hubId }, request.context);
     const { queries, total } = await listQueries(catalog, { hubId, page, request, count, mayYield });

@@ -1,5 +1,5 @@
 /**
- * Bounds the memory of answers that are sent in one piece, which the process holds until their clients have read them:
+ * Bounds the memory of responses that are sent in one piece, which the process holds until their clients have read them:
  * a budget of bytes for each key and for the process, and a time limit for a client that reads nothing.
  */
 
@@ -8,55 +8,59 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ByteBudget } from '../http/byte-budget.ts';
 import { isReading } from '../http/route.ts';
 
-export interface AnswersOptions {
-  /** The most bytes of all answers together. An answer counts from its first reservation until it is sent. */
+export interface ResponseBudgetOptions {
+  /** The most bytes of all responses together. A response counts from its first reservation until it is sent. */
   bytesMax: number;
-  /** The most bytes of the answers of one key. */
+  /** The most bytes of the responses of one key. */
   keyBytesMax: number;
-  /** How long an answer stays open if its client reads nothing. */
+  /** How long a response stays open if its client reads nothing. */
   stallTimeoutMs: number;
 }
 
-export interface Answers {
+export interface ResponseBudget {
   /**
-   * For an answer that is being built and has this many bytes so far. Throws RATE_LIMITED or UNAVAILABLE, and TOO_LARGE if
-   * one key can never have an answer of this size.
+   * For a response that is being built and has this many bytes so far. Throws RATE_LIMITED or UNAVAILABLE, and TOO_LARGE if
+   * one key can never have a response of this size.
    */
   reserve(request: FastifyRequest, bytes: number): void;
   /**
-   * For each answer that is about to be sent: counts it, limits its time, and returns the payload to send. Throws like
+   * For each response that is about to be sent: counts it, limits its time, and returns the payload to send. Throws like
    * `reserve`, but not for a change, which was made.
    */
   hold(reply: FastifyReply, payload: unknown): unknown;
-  /** Returns the bytes of a request to the budgets, once its answer is sent. */
+  /** Returns the bytes of a request to the budgets, once its response is sent. */
   release(request: FastifyRequest): void;
 }
 
-/** Smaller answers do not count. They fit into the buffers of the connection. */
+/** Smaller responses do not count. They fit into the buffers of the connection. */
 const uncountedBytesMax = 65_536;
 const smallBytesMax = 1_048_576;
 
-export function createAnswers({ bytesMax, keyBytesMax, stallTimeoutMs }: AnswersOptions): Answers {
+export function createResponseBudget({
+  bytesMax,
+  keyBytesMax,
+  stallTimeoutMs,
+}: ResponseBudgetOptions): ResponseBudget {
   const budget = new ByteBudget({
     bytesMax,
     keyBytesMax,
     smallBytesMax,
     exceeded: {
-      key: `The answers that this key is reading would exceed ${keyBytesMax} bytes, the most that it may read at once.`,
-      all: 'The hub is busy with other large answers.',
+      key: `The responses that this key is reading would exceed ${keyBytesMax} bytes, the most that it may read at once.`,
+      all: 'The hub is busy with other large responses.',
     },
   });
 
   const reserve = (request: FastifyRequest, bytes: number): void => {
-    const held = request.answerBytes;
+    const held = request.responseBytes;
     if (bytes <= uncountedBytesMax || bytes <= held) return;
     if (bytes > keyBytesMax)
       throw new HubError(
         'TOO_LARGE',
-        `The answer is larger than ${keyBytesMax} bytes, the most that a key may read at once. Request a part of it.`,
+        `The response is larger than ${keyBytesMax} bytes, the most that a key may read at once. Request a part of it.`,
       );
     budget.reserve(request, held, bytes - held);
-    request.answerBytes = bytes;
+    request.responseBytes = bytes;
   };
 
   return {
@@ -67,7 +71,7 @@ export function createAnswers({ bytesMax, keyBytesMax, stallTimeoutMs }: Answers
       if (bytes <= uncountedBytesMax) return payload;
       const { request, raw } = reply;
       const { route } = request.context;
-      // The answer to a change is about as large as its body, which counts until then.
+      // The response to a change is about as large as its body, which counts until then.
       if (route !== undefined && isReading(route)) reserve(request, bytes);
       raw.setTimeout(stallTimeoutMs, () => {
         if (!raw.writableFinished) raw.destroy();
@@ -79,9 +83,9 @@ export function createAnswers({ bytesMax, keyBytesMax, stallTimeoutMs }: Answers
     },
 
     release: (request) => {
-      if (request.answerBytes === 0) return;
-      budget.release(request, request.answerBytes);
-      request.answerBytes = 0;
+      if (request.responseBytes === 0) return;
+      budget.release(request, request.responseBytes);
+      request.responseBytes = 0;
     },
   };
 }

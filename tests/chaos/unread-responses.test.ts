@@ -4,11 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 
 const queryCount = 60;
-const answerBytes = queryCount * 320_000;
+const responseBytes = queryCount * 320_000;
 /** The least that the settings allow. */
 const keyBytesMax = 33_554_432;
 
-describe('large answers', () => {
+describe('large responses', () => {
   let hub: SpawnedHub;
   let hubId: string;
   let path: string;
@@ -16,7 +16,7 @@ describe('large answers', () => {
 
   beforeAll(async () => {
     hub = await spawnHub({
-      DATAHUB_KEY_ANSWERS_BYTES_MAX: String(keyBytesMax),
+      DATAHUB_KEY_RESPONSES_BYTES_MAX: String(keyBytesMax),
       DATAHUB_STALL_TIMEOUT_MS: '5000',
     });
     const { api } = hub;
@@ -51,12 +51,12 @@ describe('large answers', () => {
     const refused = heads.filter((text) => text.startsWith('HTTP/1.1 429 '));
     const begun = heads.filter((text) => text.startsWith('HTTP/1.1 200 '));
     expect(begun.length + refused.length).toBe(heads.length);
-    expect(begun.length).toBeLessThanOrEqual(keyBytesMax / answerBytes);
+    expect(begun.length).toBeLessThanOrEqual(keyBytesMax / responseBytes);
     for (const text of refused) {
       expect(text).toMatch(/\r\nretry-after: \d/);
       expect(text).not.toMatch(/\r\nx-total-count/);
     }
-    // Small answers to the same key, and large ones to another key.
+    // Small responses to the same key, and large ones to another key.
     expect((await hub.api.get(`${path}&limit=0`)).status).toBe(200);
     const { key } = await hub.api.ok(
       hub.api.post('/v1/keys', { name: 'other', scopes: ['queries:read', 'hubs:read'] }),
