@@ -116,6 +116,8 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     const refused = [503, 'UNAVAILABLE', 'connect', 503];
     expect(told, reasons.join('\n')).toEqual({
       ...Object.fromEntries(Object.keys(tampers).map((name) => [name, refused])),
+      // Its query was checked by the rules of the first one, so it is refused before anything is opened.
+      'another engine': [409, 'SOURCE_GONE', undefined, 503],
       'another label': [200, undefined, undefined, 200],
     });
   });
