@@ -72,9 +72,9 @@ describe.each(engines)('the rows of two queries on %s', (engine) => {
     for (let i = 0; i < pairs.length; i += 6) await Promise.all(pairs.slice(i, i + 6).map(agree));
   });
 
-  it.runIf(engine === 'postgres')(
-    'takes equal JSON values for the same, however they are written',
-    async () => {
+  // Only PostgreSQL keeps JSON as it was written.
+  if (engine === 'postgres')
+    it('takes equal JSON values for the same, however they are written', async () => {
       const text = `'{"b": [1.0, {"d": "\\u0041", "c": null}], "a": 1}'`;
       const pair = {
         before: `SELECT 1 AS id, ${text}::json AS v`,
@@ -82,8 +82,7 @@ describe.each(engines)('the rows of two queries on %s', (engine) => {
       };
       expect(await diff(pair)).toMatchObject({ changed: 0, unchanged: 1 });
       expect(await diff({ ...pair, after: pair.after.replace('null', '0') })).toMatchObject({ changed: 1 });
-    },
-  );
+    });
 
   it('passes values to both', async () => {
     const pair = {
