@@ -16,6 +16,7 @@ import {
   zstdCompress,
 } from 'node:zlib';
 import type { FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
+import { readWeights } from '../http/weights.ts';
 
 export interface Compressor {
   pipeTo(response: ServerResponse): Writable;
@@ -139,16 +140,11 @@ const codings: readonly Coding[] = ['zstd', 'br', 'gzip'];
 
 /** The accepted coding with the most weight (RFC 9110, 12.5.3); undefined for none, or if `identity` has more. */
 export function chooseCoding(accepted: string): Coding | undefined {
-  const weights = new Map<string, number>();
-  for (const part of accepted.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = part.split(';').map((one) => one.trim());
-    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
-    if (!weights.has(name)) weights.set(name, Number(weight ?? 1));
-  }
+  const weights = readWeights(accepted);
   let best: Coding | undefined;
-  let most = weights.get('identity') ?? 0;
+  let most = weights.get('identity')?.weight ?? 0;
   for (const coding of codings) {
-    const weight = weights.get(coding) ?? weights.get('*') ?? 0;
+    const { weight } = weights.get(coding) ?? weights.get('*') ?? { weight: 0 };
     if (weight > most || (weight === most && weight > 0 && best === undefined)) {
       best = coding;
       most = weight;

@@ -4,6 +4,7 @@ import { contentTypeOf, type FormatName, formatNames, formats } from '@datahub/c
 import { toProtoFormat } from '@datahub/executor-session/formats';
 import type { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
+import { readWeights, type Weighted } from '../http/weights.ts';
 
 export interface OutputFormat {
   name: FormatName;
@@ -18,12 +19,6 @@ const byMediaType = new Map<string, OutputFormat>(
   ]),
 );
 const json = byMediaType.get('application/json') as OutputFormat;
-
-/** A media range of `Accept` with its weight. */
-interface Wish {
-  weight: number;
-  place: number;
-}
 
 const list = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 const mediaTypes = list.format(byMediaType.keys());
@@ -50,15 +45,10 @@ function refuse(mediaTypes: string): never {
  */
 export function preferredFormat(accept: string | undefined): OutputFormat | undefined {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
-  const wishes = new Map<string, Wish>();
-  for (const [place, part] of accept.toLowerCase().split(',').entries()) {
-    const [range = '', ...parameters] = part.split(';').map((one) => one.trim());
-    const weight = parameters.map((one) => /^q=([\d.]+)$/.exec(one)?.[1]).find((q) => q !== undefined);
-    if (!wishes.has(range)) wishes.set(range, { weight: Number(weight ?? 1), place });
-  }
+  const wishes = readWeights(accept);
   const wishOf = (type: string) =>
     wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
-  let best: (Wish & { written: OutputFormat }) | undefined;
+  let best: (Weighted & { written: OutputFormat }) | undefined;
   for (const [type, written] of byMediaType) {
     const wish = wishOf(type);
     if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
@@ -67,7 +57,7 @@ export function preferredFormat(accept: string | undefined): OutputFormat | unde
   return best?.written;
 }
 
-const isSooner = (wish: Wish, best: Wish | undefined): boolean =>
+const isSooner = (wish: Weighted, best: Weighted | undefined): boolean =>
   best !== undefined && wish.weight === best.weight && wish.place < best.place;
 
 /** The content of a response in OpenAPI that comes in all formats of texts. */
