@@ -23,6 +23,9 @@ export interface FormatFacts {
   rowEnd: string;
 }
 
+/** The last line of NDJSON whose rows a limit cut. No row has these bytes, but one can have the same value. */
+export const cutLine = '{"truncated":true}';
+
 /** The first format is the default. */
 export const formats = {
   json: {

@@ -1,3 +1,4 @@
+import { cutLine } from '@datahub/contract/formats';
 import { type Command, type Context, isSet, textOf } from '../command.ts';
 import { parseExact, writeExact } from '../exact-numbers.ts';
 import { CommandError } from '../failure.ts';
@@ -114,8 +115,7 @@ function writeTable(
   const end = text.lastIndexOf('\n');
   if (end === -1) return text;
   const lines = text.slice(0, end).split('\n');
-  // No row has these bytes, but one can have the same value.
-  const isCut = lines.at(-1) === '{"truncated":true}';
+  const isCut = lines.at(-1) === cutLine;
   if (isCut) lines.pop();
   context.stdout.write(table(lines.map((line) => parseExact(line) as Record<string, unknown>)));
   if (isCut) note(context, moreRows);

@@ -5,7 +5,7 @@ import { call, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
 import { RowStore } from './rows/row-store.ts';
-import { readLines } from './rows/stream.ts';
+import { readLines, takeCut } from './rows/stream.ts';
 import { type RunTarget, toCall } from './run-call.ts';
 import type { Values } from './variables.ts';
 
@@ -188,13 +188,6 @@ export class Runner {
     };
     this.past.value = [one, ...this.past.value].slice(0, pastMax);
   }
-}
-
-/** Removes the last line if it says that a limit cut the rows. No row has these bytes. */
-function takeCut(lines: string[]): boolean {
-  const isCut = lines.at(-1) === '{"truncated":true}';
-  if (isCut) lines.pop();
-  return isCut;
 }
 
 function affectedIn(store: RowStore): string | undefined {

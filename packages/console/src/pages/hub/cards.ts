@@ -3,7 +3,7 @@
 import { call, callJson, part } from '../../api/client.ts';
 import type { Query } from '../../api/types.ts';
 import { RowStore } from '../../state/rows/row-store.ts';
-import { readLines } from '../../state/rows/stream.ts';
+import { readLines, takeCut } from '../../state/rows/stream.ts';
 
 /** The most cards of a home, and the most rows of a card. */
 export const cardsMax = 12;
@@ -37,10 +37,7 @@ export async function readCard(
   const store = new RowStore((await described)?.signature?.columns ?? []);
   let truncated = false;
   await readLines(response, (lines) => {
-    if (lines.at(-1) === '{"truncated":true}') {
-      lines.pop();
-      truncated = true;
-    }
+    if (takeCut(lines)) truncated = true;
     store.add(lines);
     return true;
   });

@@ -1,5 +1,7 @@
 /** Reads an answer in NDJSON line by line, within a bound of bytes. */
 
+import { cutLine } from '@datahub/contract/formats';
+
 /** Ends at the end of the answer; `more` answers false to stop reading, which ends the request. */
 export async function readLines(response: Response, more: (lines: string[]) => boolean): Promise<void> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
@@ -31,3 +33,10 @@ const nextFrame = () =>
     requestAnimationFrame(() => setTimeout(resolve));
     setTimeout(resolve, 100);
   });
+
+/** Removes the last line if it says that a limit cut the rows. */
+export function takeCut(lines: string[]): boolean {
+  const isCut = lines.at(-1) === cutLine;
+  if (isCut) lines.pop();
+  return isCut;
+}

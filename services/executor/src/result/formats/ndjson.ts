@@ -1,12 +1,13 @@
 /** `application/x-ndjson`: a JSON object in each line. A last line says if a limit cut the rows. */
 
+import { cutLine } from '@datahub/contract/formats';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { type ByteWriter, writeAscii } from '../values/primitives.ts';
 import type { DocumentEncoder, Open, ResponseEnd } from './format.ts';
 import { createLayouts, JsonRows } from './json.ts';
 
-/** No row has these bytes. Readers compare bytes, because a row can have the same value. */
-const cutMark = Buffer.from('{"truncated":true}');
+const cutBytes = Buffer.from(cutLine);
+/** A row with the value of the cut line, in other bytes. */
 const sameValue = '{"truncated": true}';
 
 export function createNdjson(): Open<DocumentEncoder> {
@@ -42,8 +43,8 @@ class NdjsonEncoder implements DocumentEncoder {
   #endRow(from: number): void {
     const out = this.#out;
     if (
-      out.position - from === cutMark.length &&
-      out.buffer.compare(cutMark, 0, cutMark.length, from, out.position) === 0
+      out.position - from === cutBytes.length &&
+      out.buffer.compare(cutBytes, 0, cutBytes.length, from, out.position) === 0
     ) {
       out.position = from;
       writeAscii(out, sameValue);
@@ -52,6 +53,6 @@ class NdjsonEncoder implements DocumentEncoder {
   }
 
   end({ truncated }: ResponseEnd): void {
-    if (truncated) writeAscii(this.#out, `${cutMark}\n`);
+    if (truncated) writeAscii(this.#out, `${cutLine}\n`);
   }
 }
