@@ -38,7 +38,24 @@ export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & {
   return { accountId: principal.accountId, nowMs: catalog.nowMs(), createId: catalog.createId, principal };
 }
 
-export const compareAndSetAttemptsMax = 50;
+const attemptsMax = 50;
+
+/** What an attempt of `untilWritten` resolves to if another write came first. */
+export const overtaken = Symbol('overtaken');
+
+/** Repeats a read and the write that depends on it until no other write comes in between. Throws UNAVAILABLE at last. */
+export async function untilWritten<T>(attempt: () => Promise<T | typeof overtaken>): Promise<T> {
+  for (let i = 0; i < attemptsMax; i++) {
+    const written = await attempt();
+    if (written !== overtaken) return written;
+  }
+  throw tooMany();
+}
+
+export const tooMany = () =>
+  new HubError('UNAVAILABLE', 'Too many concurrent changes to the same document. Try again.', {
+    retryable: true,
+  });
 
 interface Update<T extends Doc> {
   collection: Collection<T>;
@@ -57,7 +74,7 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
   { collection, load, change, beforeReplace, expected = {}, entry }: Update<T>,
 ): Promise<T> {
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  return untilWritten(async () => {
     const doc = await load();
     requireVersion(doc, expected);
     const nowMs = catalog.nowMs();
@@ -68,9 +85,8 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
     }
     await beforeReplace?.(doc, changed);
     const next = { ...changed, version: doc.version + 1, updatedAt: nowMs };
-    if (await collection.replace(next, entry)) return next;
-  }
-  throw tooMany();
+    return (await collection.replace(next, entry)) ? next : overtaken;
+  });
 }
 
 /** Deletes the document at the version that the caller expects. Throws NOT_FOUND if there is none. */
@@ -80,18 +96,11 @@ export async function remove<T extends Doc>({
   expected = {},
   entry,
 }: Omit<Update<T>, 'change' | 'beforeReplace'>): Promise<void> {
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  await untilWritten(async () => {
     const { accountId, id, version } = await load();
     requireVersion({ version }, expected);
     const guard = expected.expectedVersion === undefined ? {} : { version };
-    if (await collection.delete(accountId, id, { ...guard, companion: entry })) return;
-  }
-  throw tooMany();
-}
-
-export function tooMany(): HubError {
-  return new HubError('UNAVAILABLE', 'Too many concurrent changes to the same document. Try again.', {
-    retryable: true,
+    return (await collection.delete(accountId, id, { ...guard, companion: entry })) || overtaken;
   });
 }
 

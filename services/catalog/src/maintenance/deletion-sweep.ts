@@ -3,7 +3,7 @@
 import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
-import { compareAndSetAttemptsMax, tooMany } from '../catalog.ts';
+import { overtaken, untilWritten } from '../catalog.ts';
 import type { FolderDoc, HubDoc, SourceDoc } from '../documents.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
@@ -115,10 +115,9 @@ export async function unmarkFolder(
   { folders }: CatalogStore,
   { accountId, id }: Pick<FolderDoc, 'accountId' | 'id'>,
 ): Promise<void> {
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  await untilWritten(async () => {
     const folder = await folders.get(accountId, id);
     if (!folder?.deleting) return;
-    if (await folders.replace({ ...folder, deleting: 0, version: folder.version + 1 })) return;
-  }
-  throw tooMany();
+    if (!(await folders.replace({ ...folder, deleting: 0, version: folder.version + 1 }))) return overtaken;
+  });
 }

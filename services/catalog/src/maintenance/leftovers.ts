@@ -1,8 +1,8 @@
 /** Cleanup that is still to do after changes that are already in force. */
 
 export interface Leftovers {
-  /** Runs the cleanup for this document now; if it fails, `retry` runs it again. True if it succeeded. */
-  finish(id: string, rest: () => Promise<unknown>): Promise<boolean>;
+  /** Runs the cleanup for this document now. If it fails, resolves to the error, and `retry` runs it again. */
+  finish(id: string, rest: () => Promise<unknown>): Promise<{ err: unknown } | undefined>;
   retry(): Promise<void>;
 }
 
@@ -15,17 +15,17 @@ export function createLeftovers(onFailure: (err: unknown) => void): Leftovers {
     try {
       await rest();
       left.delete(id);
-      return true;
+      return undefined;
     } catch (err) {
       onFailure(err);
       if (left.size < leftoversMax) left.set(id, rest);
-      return false;
+      return { err };
     }
   };
   return {
     finish,
     retry: async () => {
-      for (const [id, rest] of [...left]) if (!(await finish(id, rest))) return;
+      for (const [id, rest] of [...left]) if ((await finish(id, rest)) !== undefined) return;
     },
   };
 }

@@ -7,7 +7,6 @@ import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import {
   type Catalog,
-  compareAndSetAttemptsMax,
   findFolder,
   findParent,
   insertInHub,
@@ -15,8 +14,9 @@ import {
   loadHub,
   makeContext,
   notFound,
+  overtaken,
   refusalOf,
-  tooMany,
+  untilWritten,
   update,
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';
@@ -113,15 +113,11 @@ interface Move {
  */
 async function confirmMove(catalog: Catalog, ctx: CallContext, move: Move): Promise<void> {
   let refusal: HubError | undefined;
-  let failure: unknown;
-  const settle = async () => {
-    refusal = await settleMove(catalog, ctx, move).catch((err) => {
-      failure = err;
-      throw err;
-    });
-  };
   // A failure is tried again later, because the folder is in its new place.
-  if (!(await catalog.leftovers.finish(move.moved.id, settle))) throw outcomeUnknown(failure);
+  const failed = await catalog.leftovers.finish(move.moved.id, async () => {
+    refusal = await settleMove(catalog, ctx, move);
+  });
+  if (failed !== undefined) throw outcomeUnknown(failed.err);
   if (refusal !== undefined) throw refusal;
 }
 
@@ -137,7 +133,7 @@ async function settleMove(
   const { folders } = catalog.store;
   const principal = requirePrincipal(ctx);
   const { accountId, id, parentNodeId } = moved;
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  return untilWritten(async () => {
     const folder = await folders.get(accountId, id);
     // A later move looks at its own place.
     if (folder === null || folder.parentNodeId !== parentNodeId) return undefined;
@@ -147,12 +143,11 @@ async function settleMove(
     if (hub === null || hub.deleting) return refusal;
     const back = { ...folder, parentNodeId: from, version: folder.version + 1, updatedAt: catalog.nowMs() };
     if (!(await folders.replace(back, undoEntry(catalog, ctx, { rpc: 'updateFolder', resourceId: id }))))
-      continue;
+      return overtaken;
     const category = folder.nodeSubType === 'queries' ? hub.queriesNodeId : hub.sourcesNodeId;
     if (from !== category) await settleMove(catalog, ctx, { moved: back, from: category });
     return refusal;
-  }
-  throw tooMany();
+  });
 }
 
 const tooDeep = () => new HubError('CONFLICT', `Folders can be nested at most ${levelsMax} deep.`);

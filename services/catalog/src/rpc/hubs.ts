@@ -124,20 +124,13 @@ async function deleteHub(
 /** What fails is tried again later, because the hub is hidden already. */
 async function finishDeletion({ store, leftovers, changes }: Catalog, tombstone: HubDoc): Promise<void> {
   let settled: Settled | undefined;
-  let failure: unknown;
-  const finish = async () => {
+  const failed = await leftovers.finish(tombstone.id, async () => {
     settled = await settleHub(store, tombstone);
     if (settled === 'kept') return;
     await changes.publish([tombstone.id], { deleted: true });
     await sweepHub(store, tombstone);
-  };
-  await leftovers.finish(tombstone.id, () =>
-    finish().catch((err) => {
-      failure = err;
-      throw err;
-    }),
-  );
-  if (settled === undefined) throw outcomeUnknown(failure);
+  });
+  if (settled === undefined) throw outcomeUnknown(failed?.err);
   if (settled === 'kept') throw notEmpty();
 }
 

@@ -154,8 +154,9 @@ async function loadKey({ store }: Catalog, accountId: string, keyId: string): Pr
 }
 
 /**
- * The caller's key; null for the operator and for internal callers whose key id is a name of their own. It is `key` itself if that is the caller's: a second read could see an expiry
- * that another call has set in between, and a key would be refused as stronger than itself.
+ * The caller's key; null for the operator, and for internal callers whose key id is a name of their own. It is `key`
+ * itself if that is the caller's: a second read could see an expiry that another call has set in between, and a key would
+ * be refused as stronger than itself.
  */
 async function loadCaller(
   { store }: Catalog,

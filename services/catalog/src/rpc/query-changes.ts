@@ -7,13 +7,13 @@ import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/
 import type { Expected } from '@datahub/service-kit/call/expected-version';
 import {
   type Catalog,
-  compareAndSetAttemptsMax,
   findParent,
   loadHub,
   loadQuery,
   loadSource,
+  overtaken,
   refusalOf,
-  tooMany,
+  untilWritten,
   update,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
@@ -169,14 +169,14 @@ export async function claimSource(
   { store: { sources } }: Catalog,
   { accountId, sourceId, engine }: QueryDoc,
 ): Promise<void> {
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  await untilWritten(async () => {
     const source = await sources.get(accountId, sourceId);
     if (source === null) return;
     if (source.engine !== engine) throw new HubError('CONFLICT', engineChanged);
     const { changesEngine, ...settled } = source;
-    if (!changesEngine || (await sources.replace({ ...settled, version: source.version + 1 }))) return;
-  }
-  throw tooMany();
+    if (!changesEngine) return;
+    if (!(await sources.replace({ ...settled, version: source.version + 1 }))) return overtaken;
+  });
 }
 
 const engineChanged = 'The engine of the source changed meanwhile. Check the statement and try again.';

@@ -7,14 +7,15 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import {
   type Catalog,
-  compareAndSetAttemptsMax,
   findParent,
   insertInHub,
   loadHub,
   loadSource,
   makeContext,
+  overtaken,
   remove,
   tooMany,
+  untilWritten,
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
@@ -134,7 +135,7 @@ async function announceEngine(
   principal: Principal,
   { request, patch }: EngineChange,
 ): Promise<Expected> {
-  for (let attempt = 0; attempt < compareAndSetAttemptsMax; attempt++) {
+  return untilWritten(async () => {
     const source = await loadSource(catalog, principal, request.sourceId);
     if (patch.engine === undefined || patch.engine === source.engine || source.changesEngine) return request;
     requireVersion(source, request);
@@ -142,10 +143,9 @@ async function announceEngine(
     // A change that will be refused leaves no mark.
     await patchSource(source, patch, catalog.seal);
     const version = source.version + 1;
-    if (!(await catalog.store.sources.replace({ ...source, changesEngine: 1, version }))) continue;
+    if (!(await catalog.store.sources.replace({ ...source, changesEngine: 1, version }))) return overtaken;
     return request.expectedVersion === undefined ? {} : { expectedVersion: version };
-  }
-  throw tooMany();
+  });
 }
 
 async function requireUnbound({ store }: Catalog, source: SourceDoc): Promise<void> {
