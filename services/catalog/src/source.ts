@@ -6,6 +6,7 @@ import { type TlsMode, tlsModes } from '@datahub/contract/source-settings';
 import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
+import { withoutEnd } from '@datahub/service-kit/without-end';
 import { type Checker, createChecker } from './check.ts';
 import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
@@ -214,12 +215,8 @@ function checkTls(
   };
 }
 
-/** PEM files that MySQL generates end with a NUL. A regular expression would look for the end from each NUL. */
-function pemOf(text: string): string {
-  let end = text.length;
-  while (text[end - 1] === '\0') end--;
-  return text.slice(0, end);
-}
+/** PEM files that MySQL generates end with a NUL. */
+const pemOf = (text: string) => withoutEnd(text, /\0/);
 
 /** An empty string removes the certificate. */
 function checkPem(check: Checker, name: string, given: string | undefined): string | undefined {

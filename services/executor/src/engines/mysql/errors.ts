@@ -4,6 +4,7 @@
  */
 
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
+import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
 import { NeverAnswered } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
@@ -148,7 +149,7 @@ const restsMax = 100;
 
 /** The servers cut the quoted rest after 80 characters, and remove blanks and semicolons at the end of a statement. */
 function findRest(text: string, { rest, line }: { rest: string; line: number }): number | undefined {
-  const whole = withoutEnd(text);
+  const whole = withoutEnd(text, /[\s;]/);
   if (whole.endsWith(rest)) return whole.length - rest.length;
   const shown = rest.replace(/\.\.\.$|\ufffd+$/, '');
   const found: number[] = [];
@@ -157,13 +158,6 @@ function findRest(text: string, { rest, line }: { rest: string; line: number }):
   // The servers also remove blanks before the statement.
   const skipped = (/^\s*/.exec(text)?.[0] ?? '').split('\n').length - 1;
   return found.find((at) => text.slice(0, at).split('\n').length === line + skipped) ?? found[0];
-}
-
-/** A regular expression would look for the end from each blank of the text. */
-function withoutEnd(text: string): string {
-  let end = text.length;
-  while (end > 0 && /[\s;]/.test(text.charAt(end - 1))) end--;
-  return text.slice(0, end);
 }
 
 /** Returns the position of the first use of a name in the clause that the server names. */
