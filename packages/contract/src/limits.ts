@@ -8,6 +8,9 @@ export interface Bounds {
   max: number;
 }
 
+/** The largest list, in characters of its documents, and the largest document of a hub, in bytes. */
+export const largestResponse = 32 * 1_048_576;
+
 /** The length of labels and names after trimming. */
 export const labelCharacters = { min: 1, max: 200 } as const;
 /**

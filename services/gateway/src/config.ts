@@ -1,5 +1,6 @@
 /** The gateway's settings. */
 
+import { largestResponse } from '@datahub/contract/limits';
 import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings/settings';
@@ -95,11 +96,16 @@ function readBodyBounds(reader: SettingsReader) {
 
 /** The budgets must have room for the largest list and document. A quarter of the total is for small responses only. */
 function readResponseBounds(reader: SettingsReader) {
-  const largest = 33_554_432;
   const allMax = 4_294_967_296;
   return {
-    keyResponsesBytesMax: reader.integer('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largest, [largest, allMax]),
-    responsesBytesMax: reader.integer('DATAHUB_RESPONSES_BYTES_MAX', 4 * largest, [2 * largest, allMax]),
+    keyResponsesBytesMax: reader.integer('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largestResponse, [
+      largestResponse,
+      allMax,
+    ]),
+    responsesBytesMax: reader.integer('DATAHUB_RESPONSES_BYTES_MAX', 4 * largestResponse, [
+      2 * largestResponse,
+      allMax,
+    ]),
   };
 }
 

@@ -1,5 +1,6 @@
 /** Reads one page of a list and the total number of documents. */
 
+import { largestResponse } from '@datahub/contract/limits';
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 
@@ -13,10 +14,8 @@ interface ListFilter {
 const listMax = 10_000;
 /** Read at a time: as many as are still small where each is as large as it may be. */
 const batchMax = 200;
-/** Characters of one response. It bounds the memory that one list takes. */
-const charactersMax = 32 * 1_048_576;
 
-/** Throws TOO_LARGE for a page of more than `charactersMax`. */
+/** Throws TOO_LARGE for a page of more characters than `largestResponse`. */
 export async function listPage<T extends Doc>(
   collection: Collection<T>,
   filter: ListFilter,
@@ -42,7 +41,7 @@ export async function listNamed<T extends Doc>(
   all.sort((a, b) => (a.id < b.id ? -1 : 1));
   const offset = page?.offset ?? 0;
   const docs = all.slice(offset, offset + (page?.limit ?? all.length));
-  if (docs.reduce((sum, doc) => sum + JSON.stringify(doc).length, 0) > charactersMax) throw tooLarge();
+  if (docs.reduce((sum, doc) => sum + JSON.stringify(doc).length, 0) > largestResponse) throw tooLarge();
   return { docs, total: all.length };
 }
 
@@ -59,7 +58,7 @@ async function findBounded<T extends Doc>(
     const wanted = Math.min(batchMax, limit - docs.length);
     const batch = await collection.find({ ...filter, ...from, limit: wanted });
     for (const doc of batch) characters += JSON.stringify(doc).length;
-    if (characters > charactersMax) throw tooLarge();
+    if (characters > largestResponse) throw tooLarge();
     docs.push(...batch);
     if (batch.length < wanted) break;
   }
@@ -67,7 +66,7 @@ async function findBounded<T extends Doc>(
 }
 
 function tooLarge(): HubError {
-  const mebibytes = charactersMax / 1_048_576;
+  const mebibytes = largestResponse / 1_048_576;
   return new HubError(
     'TOO_LARGE',
     `The list is larger than ${mebibytes} MiB. Request a part of it with limit and offset.`,

@@ -1,6 +1,7 @@
 /** `GET /v1/hubs/:hubId/openapi.json`: an OpenAPI document with the types of each stored query of a hub. */
 
 import { parseExact } from '@datahub/contract/exact-json';
+import { largestResponse } from '@datahub/contract/limits';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield, createTurns } from '@datahub/service-kit/yield-to-loop';
@@ -27,8 +28,6 @@ export function hubDocumentRoutes(deps: ResourceDeps): Route[] {
 const paging = { limitDefault: 500, limitMax: 500 };
 /** The catalog's answers include the texts of the queries, which the document does not need, so pages are small. */
 const readAtOnceMax = 10;
-/** The most bytes of one document, and of what it is built from. */
-const documentBytesMax = 33_554_432;
 /** What the budget of responses counts for a document before it is larger. It bounds how many are built at once. */
 const leastBytes = 1_048_576;
 
@@ -52,7 +51,7 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings
     const { hubId } = request.params as { hubId: string };
     const page = readPage(request, paging);
     const count: Count = (bytes) => {
-      if (bytes > documentBytesMax) throw tooLarge();
+      if (bytes > largestResponse) throw tooLarge();
       settings.responseBudget.reserve(request, Math.max(bytes, leastBytes));
     };
     const { hub } = await catalog.getHub({ hubId }, request.context);
@@ -75,13 +74,13 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings
   };
 }
 
-/** Called with the bytes that a document takes so far. Throws if they are too many. */
+/** Called with the bytes that a document, or what it is built from, takes so far. Throws if they are too many. */
 type Count = (bytes: number) => void;
 
 const tooLarge = () =>
   new HubError(
     'TOO_LARGE',
-    `The document is larger than ${documentBytesMax / 1_048_576} MiB. Request a part of it with limit and offset.`,
+    `The document is larger than ${largestResponse / 1_048_576} MiB. Request a part of it with limit and offset.`,
   );
 
 interface Listing {
