@@ -90,7 +90,7 @@ function toTyped(value: Value, { name, type, elementType }: Declaration): BoundV
   }
 }
 
-/** Types that say by themselves how the digits of a number are bound. */
+/** The types whose own rules keep the digits of a number. */
 const typesWithDigits: ReadonlySet<string> = new Set(['integer', 'bigint', 'decimal', 'json']);
 
 function toInteger(text: string): BoundValue {

@@ -36,19 +36,16 @@ export function contractChanges(from: Contract, to: Contract): ContractChange[] 
       isAddedBreaking: ({ key }) => needed.to(key),
       // Removing a variable breaks nothing, because names that a query does not know are accepted.
       isRemovedBreaking: false,
-      compare: (old, next) => [
-        ...compareVariables(old, next, {
-          old: declared.from(old.key)?.type,
-          next: declared.to(old.key)?.type,
-        }),
-        ...changed('required', [needed.from(old.key), needed.to(old.key)], (_, isNeeded) => isNeeded),
-        ...compareEnums(declared.from(old.key), declared.to(old.key)),
-        ...changed(
-          'secret',
-          [declared.from(old.key)?.secret === true, declared.to(old.key)?.secret === true],
-          (_, isSecret) => isSecret && from.isRead,
-        ),
-      ],
+      compare: (old, next) => {
+        const [before, after] = [declared.from(old.key), declared.to(old.key)];
+        const isSecret: [boolean, boolean] = [before?.secret === true, after?.secret === true];
+        return [
+          ...compareVariables(old, next, { old: before?.type, next: after?.type }),
+          ...changed('required', [needed.from(old.key), needed.to(old.key)], (_, isNeeded) => isNeeded),
+          ...compareEnums(before, after),
+          ...changed('secret', isSecret, (_, isNow) => isNow && from.isRead),
+        ];
+      },
     }),
   ];
 }

@@ -117,7 +117,7 @@ declare module 'fastify' {
     parsed: ParsedBody | undefined;
     /** The number of bytes that the request uses of the budget for bodies. */
     bodyBytes: number;
-    /** The same of the budget for responses. */
+    /** The number of bytes that its response uses of the budget for responses. */
     responseBytes: number;
     /** The record of an operation with an idempotency key, until it is finished. */
     operationId: string | undefined;
