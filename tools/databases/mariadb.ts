@@ -58,6 +58,8 @@ export async function startMariadb(
       '--innodb-flush-log-at-trx-commit=0',
       '--innodb-buffer-pool-size=128M',
       '--skip-log-bin',
+      // A server without this plugin starts nevertheless.
+      '--plugin-load-add=auth_ed25519',
       '--max-connections=300',
       '--skip-name-resolve',
     ],

@@ -14,6 +14,7 @@ import {
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
+import { SetUpFailed } from '../ports/engine.ts';
 import type { CheckedAddress } from './address-policy.ts';
 import { LocalLogins, type LoginCounter } from './local-logins.ts';
 import { orAborted } from './or-aborted.ts';
@@ -190,7 +191,7 @@ export class LoginAttempt {
   async end(err?: unknown): Promise<void> {
     this.#hasFailed = err !== undefined;
     const code = err instanceof HubError ? err.code : undefined;
-    const isAccepted = err === undefined;
+    const isAccepted = err === undefined || err instanceof SetUpFailed;
     // TLS fails before a password is sent.
     const isExempt = isAccepted || code === 'SOURCE_TLS' || (code !== 'SOURCE_AUTH' && this.#all.isStopping);
     const counts = ({ login }: LoginTarget) => !isExempt && this.#reached.has(login);

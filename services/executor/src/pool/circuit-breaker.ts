@@ -4,6 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { SetUpFailed } from '../ports/engine.ts';
 
 export interface BreakerSettings {
   /** Failed attempts within the window that open the circuit. */
@@ -73,6 +74,12 @@ export function createBreaker(settings: BreakerSettings, now: () => number): Bre
       refusals.clear();
     },
     failed: (err) => {
+      // The database is up, and the caller needs to know what it lacks.
+      if (err instanceof SetUpFailed && err.retryable === false) {
+        openedAt = undefined;
+        probing = false;
+        return;
+      }
       if (err instanceof HubError && err.code === 'SOURCE_AUTH') {
         // The database responded, so it is up.
         openedAt = undefined;

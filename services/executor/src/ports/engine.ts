@@ -257,6 +257,19 @@ export class NeverAnswered extends HubError {
   }
 }
 
+/** Opening a session failed after the server accepted the log-in, so this does not count as a failed log-in. */
+export class SetUpFailed extends HubError {
+  constructor({ code, message, cause, retryable = false }: HubError) {
+    super(code, message, { cause, stage: 'connect', retryable });
+  }
+
+  /** The server rejected a command of the set-up. */
+  static refused(err: HubError): SetUpFailed {
+    const text = `The server accepts the log-in but lacks what the hub sets up in each session, so it cannot be a source. ${err.message}`;
+    return new SetUpFailed(new HubError('SOURCE_UNREACHABLE', text, { cause: err }));
+  }
+}
+
 /**
  * The same error for an unknown host, a closed port, a timeout and a forbidden address, so that the hub cannot be used
  * as a port scanner. The `cause` tells them apart, for the log.

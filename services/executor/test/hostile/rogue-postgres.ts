@@ -20,7 +20,7 @@ const field = (name: string, type: number) =>
   Buffer.concat([Buffer.from(`${name}\0`), int32(0), int16(0), int32(type), int16(4), int32(-1), int16(0)]);
 const value = (text: string) => Buffer.concat([int32(text.length), Buffer.from(text)]);
 
-const ready = message('Z', 'I');
+export const ready = message('Z', 'I');
 const completeAs = (tag: string) => message('C', `${tag}\0`);
 const complete = completeAs('SELECT 1');
 const columns = (types: number[]) =>
@@ -29,7 +29,7 @@ const textArray = 1009;
 const sameNames: Buffer[] = new Array(65_535).fill(field('c', 23));
 const row = (...texts: string[]) => message('D', int16(texts.length), ...texts.map(value));
 const authentication = (kind: number, ...more: (Buffer | string)[]) => message('R', int32(kind), ...more);
-const welcome = Buffer.concat([authentication(0), message('K', int32(1), int32(2)), ready]);
+export const welcome = Buffer.concat([authentication(0), message('K', int32(1), int32(2)), ready]);
 const notice = message('N', `SNOTICE\0C00000\0M${'x'.repeat(8_000)}\0\0`);
 
 type Step = (socket: Socket) => void;

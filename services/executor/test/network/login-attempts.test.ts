@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { CheckedAddress } from '../../src/network/address-policy.ts';
 import type { LoginCounter } from '../../src/network/local-logins.ts';
 import { LoginAttempts } from '../../src/network/login-attempts.ts';
+import { SetUpFailed } from '../../src/ports/engine.ts';
 
 const away = async (): Promise<never> => {
   throw new HubError('UNAVAILABLE', 'The catalog cannot be reached.');
@@ -54,6 +55,15 @@ it('counts an attempt that ended without an answer, since a wrong password may b
   const err = new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.');
   for (let i = 0; i < 5; i++) await attempt(all, { err });
   expect(await attempt(all, {})).toMatchObject({ code: 'SOURCE_AUTH' });
+});
+
+it('does not count an attempt whose log-in was accepted before the set-up failed, and remembers that it was', async () => {
+  const all = create();
+  const broken = new SetUpFailed(new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.'));
+  for (let i = 0; i < 25; i++)
+    expect(await attempt(all, { sourceId: 'lacking', err: broken })).toBeUndefined();
+  for (let i = 0; i < 6; i++) await attempt(all, { sourceId: 'wrong', err: wrong });
+  expect(await attempt(all, { sourceId: 'lacking' })).toBeUndefined();
 });
 
 it('does not count an attempt that the end of the process cuts short, but a wrong password', async () => {

@@ -1,6 +1,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { expect, test } from 'vitest';
 import { createBreaker, defaultBreakerSettings as settings } from '../../src/pool/circuit-breaker.ts';
+import { SetUpFailed } from '../../src/ports/engine.ts';
 
 const unreachable = new HubError('SOURCE_UNREACHABLE', 'x');
 const refused = new HubError('SOURCE_AUTH', 'x');
@@ -65,4 +66,11 @@ test('does not count an attempt that the hub itself refused', () => {
   const byHub = new HubError('SOURCE_AUTH', 'x', { retryable: true });
   for (let i = 0; i < 5; i++) breaker.failed(byHub);
   expect(breaker.admit()).toBeUndefined();
+});
+
+test('a server that lacks something is up, and each attempt says what it lacks', () => {
+  const { breaker } = setup();
+  const lacks = SetUpFailed.refused(new HubError('SQL_REJECTED', 'x'));
+  for (let i = 0; i < 20; i++) breaker.failed(lacks);
+  expect([breaker.state, breaker.admit()]).toEqual(['closed', undefined]);
 });

@@ -12,7 +12,8 @@ import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import { Canceller, cancelTimeoutMs, type SideSession } from './cancel.ts';
 import { MysqlConnection } from './connection.ts';
-import { toConnectError, wholePasswordCode } from './errors.ts';
+import { ed25519Plugin, signEd25519 } from './ed25519.ts';
+import { setUpError, toConnectError, wholePasswordCode } from './errors.ts';
 
 /** Members of the driver's connection that its types do not declare. */
 interface Driver extends Negotiating {
@@ -63,7 +64,7 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
     return connection;
   } catch (err) {
     connection.close();
-    throw deps.signal.aborted ? toConnectError(undefined) : err;
+    throw setUpError(deps.signal.aborted ? undefined : err);
   } finally {
     deps.signal.removeEventListener('abort', abort);
   }
@@ -92,7 +93,10 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
         connectTimeout: 0,
         // Servers ask for the token in clear text. `verify-full` never connects without TLS.
         enableCleartextPlugin: settings.passwordFrom !== undefined && settings.tls.mode === 'verify-full',
-        ...(sendsWhole(settings) ? {} : { authPlugins: wholePasswordPlugins }),
+        authPlugins: {
+          ...(sendsWhole(settings) ? {} : wholePasswordPlugins),
+          [ed25519Plugin]: () => (nonce) => signEd25519(settings.password, nonce),
+        },
         ...(tls ? { ssl: { rejectUnauthorized: settings.tls.mode === 'verify-full' } } : {}),
       });
       const driver = connection as unknown as Driver;

@@ -6,7 +6,7 @@
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
-import { NeverAnswered } from '../../ports/engine.ts';
+import { NeverAnswered, SetUpFailed } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
 import { namesOf } from './text.ts';
 
@@ -235,6 +235,15 @@ export function toConnectError(err: unknown): HubError {
       { cause: err, stage: 'connect', retryable: false },
     );
   }
+  const [, plugin] =
+    /unknown plugin ([\w.-]{1,64})\. See /.exec((err as Error | undefined)?.message ?? '') ?? [];
+  if (plugin !== undefined) {
+    return new HubError(
+      'SOURCE_AUTH',
+      `The source requires the authentication plugin ${plugin}, which the hub does not support. Choose another one for the user: ed25519 or mysql_native_password at MariaDB, caching_sha2_password at MySQL.`,
+      { cause: err, stage: 'connect', retryable: false },
+    );
+  }
   if (/AUTH/.test(code))
     return new HubError('SOURCE_AUTH', logInRefused, {
       cause: err,
@@ -246,6 +255,17 @@ export function toConnectError(err: unknown): HubError {
     stage: 'connect',
     retryable: true,
   });
+}
+
+/** Proxies accept a log-in before the database behind them does. */
+const accessDenied = '28000';
+
+/** The error of a session that broke, or that the server refused to set up, after it accepted the log-in. */
+export function setUpError(err: unknown): HubError {
+  if (!(err instanceof HubError) || err.code === 'SOURCE_BROKEN') return new SetUpFailed(toConnectError(err));
+  if (err.sql?.state === accessDenied)
+    return new HubError(auth.code, logInRefused, { cause: err, stage: 'connect', retryable: false });
+  return err.code === 'SQL_REJECTED' ? SetUpFailed.refused(err) : new SetUpFailed(err);
 }
 
 /** The error if a command of the hub's own failed before the statement could change anything. */

@@ -6,7 +6,7 @@ import { endPointOf } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { PostgresConnection } from './connection.ts';
-import { OptionsRefused, toConnectError } from './errors.ts';
+import { OptionsRefused, setUpError, toConnectError } from './errors.ts';
 import { type LogIn, logIn, type Started } from './login.ts';
 import { query, readRow } from './protocol.ts';
 import { cancelStatement, openServerSocket, type Target } from './server-socket.ts';
@@ -51,7 +51,7 @@ async function connectWith(
     return await untilAborted(opened.wire, deps.signal, () => setUp(opened, settings, deps));
   } catch (err) {
     opened.wire.close();
-    throw toConnectError(deps.signal.aborted ? undefined : err);
+    throw setUpError(deps.signal.aborted ? undefined : err);
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { tlsError } from '../../network/tls.ts';
-import { NeverAnswered } from '../../ports/engine.ts';
+import { NeverAnswered, SetUpFailed } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
 import { readFields } from './protocol.ts';
 
@@ -196,6 +196,9 @@ const poolerRules: [RegExp, Rule | undefined][] = [
   [/no more connections/i, logInRules['53300']],
 ];
 
+const ruleByWords = (state: string, message: string) =>
+  poolerStates.includes(state) ? poolerRules.find(([words]) => words.test(message))?.[1] : undefined;
+
 /** Converts an error of the login. The server's message is not passed on, because it contains hosts and users. */
 export function logInError(body: Buffer): HubError {
   const fields = readFields(body);
@@ -209,12 +212,20 @@ export function logInError(body: Buffer): HubError {
     return new HubError('SOURCE_TLS', text, { ...options, retryable: false });
   }
   if (optionsRefused.test(message)) return new OptionsRefused(options.cause);
-  const byWords = poolerStates.includes(state)
-    ? poolerRules.find(([words]) => words.test(message))?.[1]
-    : undefined;
-  const rule = byWords ?? ruleOf(logInRules, state);
+  const rule = ruleByWords(state, message) ?? ruleOf(logInRules, state);
   if (rule?.text === undefined) return toConnectError(options.cause);
   return new HubError(rule.code, rule.text, { ...options, retryable: rule.retryable });
+}
+
+/** The error of a session that broke, or that the server refused to set up, after it accepted the log-in. */
+export function setUpError(err: unknown): HubError {
+  if (!(err instanceof HubError) || err.code === 'SOURCE_BROKEN') return new SetUpFailed(toConnectError(err));
+  const { state = '' } = err.sql ?? {};
+  // Poolers accept a log-in before the database behind them does.
+  const rule = ruleByWords(state, err.message) ?? (state.startsWith('28') ? logInRules['28'] : undefined);
+  if (rule?.text !== undefined)
+    return new HubError(rule.code, rule.text, { cause: err, stage: 'connect', retryable: rule.retryable });
+  return err.code === 'SQL_REJECTED' ? SetUpFailed.refused(err) : new SetUpFailed(err);
 }
 
 /** The error of a closed connection: `cause` if it is a HubError, else SOURCE_BROKEN. */
