@@ -13,29 +13,40 @@ const specs = [{ name: 'items', indexes: ['label'], outbox: true }, { name: 'ent
 const item = (version = 1): Item => ({ id: 'i', accountId: 'a', version, label: `v${version}` });
 const companion = { collection: 'entries', doc: { id: 'e', accountId: 'a', version: 1 } };
 
-/** Hands on what a command of this name asks, and cuts the connection instead of handing on the answer. */
-async function losing(url: string) {
+/** Sends a command to the server, also if its client has left. Resolves to the answer, which the client has not got. */
+type Forward = () => Promise<Buffer>;
+/** Decides about a command. Resolves to the answer that the client gets; undefined if its connection is cut. */
+type Handler = (forward: Forward) => Promise<Buffer | undefined>;
+
+const lost: Handler = async (forward) => void (await forward());
+
+/** A proxy that hands each command to the next handler of its name, and passes on what has none. */
+async function interfering(url: string) {
   const { hostname, port } = new URL(url);
-  let losses = 0;
   let name = '';
+  let handlers: Handler[] = [];
   let away = false;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     if (away) return socket.destroy();
     const upstream = connect(Number(port), hostname);
-    let lost = false;
-    for (const one of [socket, upstream]) {
-      sockets.add(one);
-      one.on('error', () => {}).on('close', () => [socket, upstream].map((each) => each.destroy()));
-    }
+    let handled: ((answer: Buffer) => void) | undefined;
+    for (const one of [socket, upstream]) sockets.add(one.on('error', () => {}));
+    upstream.on('close', () => socket.destroy());
     socket.on('data', (bytes) => {
-      lost = losses > 0 && bytes.includes(`${name}\0`);
-      upstream.write(bytes);
+      const handler = bytes.includes(`${name}\0`) ? handlers.shift() : undefined;
+      if (handler === undefined) return upstream.write(bytes);
+      const forward = () =>
+        new Promise<Buffer>((resolve) => {
+          handled = resolve;
+          upstream.write(bytes);
+        });
+      handler(forward).then((answer) => (answer === undefined ? socket.destroy() : socket.write(answer)));
     });
     upstream.on('data', (bytes) => {
-      if (!lost) return socket.write(bytes);
-      losses--;
-      socket.destroy();
+      if (handled === undefined) socket.write(bytes);
+      handled?.(bytes);
+      handled = undefined;
     });
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -44,9 +55,24 @@ async function losing(url: string) {
   through.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
   return {
     url: through.href,
-    lose(command: string, count: number) {
-      name = command;
-      losses = count;
+    interfere(command: string, ...next: Handler[]) {
+      [name, handlers] = [command, next];
+    },
+    /** The first command of this name arrives after the driver gave it up and just before its repetition. */
+    overtake(command: string) {
+      let late: Forward | undefined;
+      const never = new Promise<undefined>(() => {});
+      this.interfere(
+        command,
+        (forward) => {
+          late = forward;
+          return never;
+        },
+        async (forward) => {
+          await late?.();
+          return forward();
+        },
+      );
     },
     leave() {
       away = true;
@@ -57,15 +83,18 @@ async function losing(url: string) {
 }
 
 describeMongodb(60_000, () => {
-  let proxy: Awaited<ReturnType<typeof losing>>;
+  let proxy: Awaited<ReturnType<typeof interfering>>;
   let store: DocumentStore;
   let items: Collection<Item>;
   let url: string;
 
   beforeEach(async () => {
     url = newDatabaseUrl();
-    proxy = await losing(url);
-    store = await openMongodbStore(proxy.url, specs, { serverSelectionTimeoutMs: 1_000 });
+    proxy = await interfering(url);
+    store = await openMongodbStore(proxy.url, specs, {
+      serverSelectionTimeoutMs: 1_000,
+      socketTimeoutMs: 500,
+    });
     items = store.collection('items');
     return async () => {
       await store.close();
@@ -76,20 +105,65 @@ describeMongodb(60_000, () => {
   const entries = () => store.collection('entries').find({ accountId: 'a', limit: 10 });
 
   it('a write whose answer was lost once is done once, and told so', async () => {
-    proxy.lose('insert', 1);
+    proxy.interfere('insert', lost);
     await items.insert(item(), companion);
     expect(await items.get('a', 'i')).toMatchObject({ version: 1 });
-    proxy.lose('update', 1);
+    proxy.interfere('update', lost);
     expect(await items.replace(item(2))).toBe(true);
-    proxy.lose('update', 1);
+    proxy.interfere('update', lost);
     expect(
       await items.delete('a', 'i', { companion: { ...companion, doc: { ...companion.doc, id: 'f' } } }),
     ).toBe(true);
     expect((await entries()).map(({ id }) => id)).toEqual(['e', 'f']);
   });
 
+  it('a write that meets its own late first attempt has been done', async () => {
+    proxy.overtake('insert');
+    await items.insert(item(), companion);
+    proxy.overtake('update');
+    expect(await items.replace(item(2))).toBe(true);
+    proxy.overtake('delete');
+    expect(await store.collection('entries').delete('a', 'e')).toBe(true);
+    expect(await items.get('a', 'i')).toMatchObject({ version: 2 });
+  });
+
+  it('a write whose sending failed is told that another one has done the same', async () => {
+    const other = await openMongodbStore(url, specs);
+    const others = other.collection<Item>('items');
+    const after = (write: () => Promise<unknown>) => async () => void (await write());
+    proxy.interfere(
+      'insert',
+      after(() => others.insert(item())),
+    );
+    await expect(items.insert(item())).rejects.toMatchObject({ code: 'CONFLICT' });
+    proxy.interfere(
+      'update',
+      after(() => others.replace(item(2))),
+    );
+    expect(await items.replace(item(2))).toBe(false);
+    await other.close();
+  });
+
+  it('a change whose answer was lost and that another change followed has an unknown outcome', async () => {
+    const other = await openMongodbStore(url, specs);
+    await items.insert(item());
+    proxy.interfere('update', async (forward) => {
+      await forward();
+      await other.collection<Item>('items').replace(item(3));
+      return undefined;
+    });
+    await expect(items.replace(item(2))).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+    await other.close();
+  });
+
+  it('counts what a deletion removed whose answer was lost', async () => {
+    await items.insert(item());
+    proxy.interfere('delete', lost);
+    expect(await items.deleteMany({ accountId: 'a', limit: 10 })).toBe(1);
+  });
+
   it('says that the outcome is unknown where no answer comes, and that nothing was changed where nothing was sent', async () => {
-    proxy.lose('insert', 1);
+    proxy.interfere('insert', lost);
     const inserting = items.insert(item());
     const leaving = setInterval(() => proxy.leave(), 1);
     await expect(inserting).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });

@@ -1,69 +1,95 @@
+/**
+ * What the driver can throw:
+ * - `MongoServerError`: the server's answer, with a code.
+ * - Other `MongoError`s: about connections (`MongoNetworkError`, `MongoServerSelectionError`, closed pools and clients), about
+ *   bytes that are no valid answer (`MongoRuntimeError`, `MongoParseError`), or about a wrong call (`MongoAPIError`).
+ * - `BSONError`: an answer that is no valid document.
+ * - System errors as Node throws them: of DNS for a `mongodb+srv` URL, and of a socket that breaks while the driver waits
+ *   until it has sent a large command.
+ */
 import { HubError } from '@datahub/service-kit/call/error';
-import {
-  MongoAPIError,
-  MongoError,
-  MongoNetworkError,
-  MongoServerError,
-  MongoServerSelectionError,
-} from 'mongodb';
+import { isSystemError } from '@datahub/service-kit/call/system-error';
+import { BSON, MongoAPIError, MongoError, MongoServerError } from 'mongodb';
+
+/** What an error says about a call: `unsent` and `refused` calls had no effect, `unanswered` ones may have had. */
+type Verdict = 'taken' | 'login' | 'refused' | 'unsent' | 'unanswered' | 'bug';
 
 const duplicateKey = 11000;
-/** Transient errors: no primary, shutting down, write concern not reached, out of disk. */
-const transient = new Set([
-  6, 7, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 262, 317, 358, 9001, 10107, 11600, 11602, 13435, 13436,
-  14031,
+/** No primary, or out of disk: the server reports these before it writes anything. */
+const refused = new Set([10107, 13435, 13436, 14031]);
+/** Internal and transient failures: shutting down, write concern not reached, interrupted. */
+const failed = new Set([
+  1, 6, 7, 8, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 262, 317, 358, 9001, 11600, 11602,
 ]);
 const refusedLogin = new Set([13, 18]);
+/** The driver's errors of calls that had no connection. */
+const unsent = new Set([
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoWaitQueueTimeoutError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+]);
+/** Of `MongoAPIError`, which otherwise tells of a wrong call. */
+const closed = new Set([
+  'MongoServerClosedError',
+  'MongoTopologyClosedError',
+  'MongoClientClosedError',
+  'MongoExpiredSessionError',
+]);
 
-/** The driver's messages contain hosts and users, so they stay in `cause`. */
-export function fromMongodb(err: unknown): unknown {
-  if (isDnsError(err)) return unavailable('The store cannot be reached now.', err);
-  if (!(err instanceof MongoError)) return err;
-  if (err instanceof MongoServerError && isDuplicate(err)) {
-    return new HubError('CONFLICT', 'A resource with this id or unique value exists already.', {
-      cause: err,
-    });
+function verdictOf(err: unknown): Verdict {
+  if (err instanceof MongoServerError) return verdictOfServer(err);
+  if (err instanceof MongoError) {
+    if (unsent.has(err.name) || isOfConnecting(err)) return 'unsent';
+    return err instanceof MongoAPIError && !closed.has(err.name) ? 'bug' : 'unanswered';
   }
-  if (err instanceof MongoServerError && refusedLogin.has(Number(err.code))) {
-    const message = 'The store rejected the login of the hub. The operator must check the store URL.';
-    return new HubError('UNAVAILABLE', message, { cause: err, retryable: false, retryAfterMs: 1000 });
-  }
-  return isTransient(err) ? unavailable('The store cannot be reached now.', err) : err;
+  if (isSystemError(err)) return isOfConnecting({ cause: err }) ? 'unsent' : 'unanswered';
+  return BSON.BSONError.isBSONError(err) ? 'unanswered' : 'bug';
 }
 
-/** For a `mongodb+srv` URL the driver resolves SRV and TXT records by Node's DNS client. */
-function isDnsError(err: unknown): boolean {
-  return err instanceof Error && /^query(Srv|Txt)$/i.test((err as NodeJS.ErrnoException).syscall ?? '');
+function verdictOfServer(err: MongoServerError): Verdict {
+  const code = Number(err.code);
+  // FerretDB on SQLite reports a duplicate value of an update as an internal error with SQLite's message.
+  if (code === duplicateKey || (code === 1 && err.message.includes('UNIQUE constraint failed')))
+    return 'taken';
+  if (refusedLogin.has(code)) return 'login';
+  if (refused.has(code)) return 'refused';
+  return failed.has(code) || err.hasErrorLabel('RetryableWriteError') ? 'unanswered' : 'bug';
+}
+
+/** True for an error of DNS, of `connect`, or of the handshake. */
+function isOfConnecting(err: { cause?: unknown; beforeHandshake?: boolean }): boolean {
+  if (err.beforeHandshake) return true;
+  const { syscall = '' } = (err.cause ?? {}) as NodeJS.ErrnoException;
+  return syscall === 'connect' || syscall === 'getaddrinfo' || syscall.startsWith('query');
+}
+
+/** The driver's messages contain hosts and users, so they stay in `cause`. Only a bug of the hub stays as it is. */
+export function fromMongodb(err: unknown): unknown {
+  switch (verdictOf(err)) {
+    case 'bug':
+      return err;
+    case 'taken':
+      return new HubError('CONFLICT', 'A resource with this id or unique value exists already.', {
+        cause: err,
+      });
+    case 'login': {
+      const message = 'The store rejected the login of the hub. The operator must check the store URL.';
+      return new HubError('UNAVAILABLE', message, { cause: err, retryable: false, retryAfterMs: 1000 });
+    }
+    default:
+      return unavailable('The store cannot be reached now.', err);
+  }
 }
 
 export function isTaken(err: unknown): boolean {
-  return err instanceof MongoServerError && isDuplicate(err);
+  return verdictOf(err) === 'taken';
 }
 
-/** Errors that the server reports before it writes anything. */
-const unwritten = new Set([10107, 13435, 13436, 14031]);
-const neverSent = new Set(['MongoWaitQueueTimeoutError', 'MongoPoolClearedError', 'MongoPoolClosedError']);
-
-/** True for a write that may have been sent and has no definite answer. The driver repeats none. */
+/** True for the error of a write that may have been sent and has no definite answer. The driver repeats none. */
 export function isUnanswered(err: unknown): boolean {
-  if (!(err instanceof MongoError) || !isTransient(err)) return false;
-  if (err instanceof MongoServerSelectionError || err.name === 'MongoNotConnectedError') return false;
-  if (neverSent.has(err.name)) return false;
-  return !(err instanceof MongoServerError) || !unwritten.has(Number(err.code));
-}
-
-/** FerretDB on SQLite reports a duplicate value of an update as an internal error with SQLite's message. */
-function isDuplicate(err: MongoServerError): boolean {
-  return err.code === duplicateKey || (err.code === 1 && err.message.includes('UNIQUE constraint failed'));
-}
-
-/** Driver errors that are no answer of a server concern the connection: closed pools, timeouts, broken sockets. */
-function isTransient(err: MongoError): boolean {
-  if (err instanceof MongoNetworkError || err instanceof MongoServerSelectionError) return true;
-  if (err instanceof MongoServerError) {
-    return transient.has(Number(err.code)) || err.hasErrorLabel('RetryableWriteError');
-  }
-  return !(err instanceof MongoAPIError) || err.name === 'MongoNotConnectedError';
+  return err instanceof HubError && verdictOf(err.cause) === 'unanswered';
 }
 
 export function unavailable(message: string, cause?: unknown): HubError {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { Collection as MongodbCollection } from 'mongodb';
 import { checkDeclared, type Shape } from '../collection-spec.ts';
@@ -17,7 +18,7 @@ import { isUnanswered } from './errors.ts';
 import type { Outboxes } from './outbox.ts';
 
 /** The most attempts at a change whose outbox others keep filling. */
-const outboxAttemptsMax = 20;
+const changeAttemptsMax = 20;
 
 export interface Calls {
   /** Runs a call to the server and converts its errors to the hub's. */
@@ -49,8 +50,15 @@ async function deleteSelected(
   const keys = found.map(({ _id }) => _id);
   if (keys.length === 0) return 0;
   const guard = shape.outbox ? { pending: null } : {};
-  const result = await call(() => collection.deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
-  return result.deletedCount;
+  const write = () => call(() => collection.deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
+  return answered(
+    async () => (await write()).deletedCount,
+    // The repetition counts only what the first attempt left.
+    async () => {
+      await write();
+      return keys.length;
+    },
+  );
 }
 
 function createBulkDeletes(target: Target) {
@@ -79,42 +87,79 @@ function createBulkDeletes(target: Target) {
   } satisfies Pick<Collection<Doc>, 'deleteMany' | 'sweepExpired'>;
 }
 
+/** A change by compare-and-set. */
+interface Change {
+  key: string;
+  /** Sends the change. Resolves to false if the stored document is not the expected one. */
+  write(): Promise<boolean>;
+  /** True if it needs an empty outbox. */
+  isPosted: boolean;
+  /** Decides by what is stored whether a change whose answer was lost has taken effect; undefined if nothing shows it. */
+  isDone(found: Left | null): boolean | undefined;
+}
+
+/** What a change left in its document. */
+type Left = Pick<MongodbDocument, 'version'> & { pending?: string; written_by?: string };
+
+/**
+ * Repeats a change whose outbox is full or whose answer was lost. A repetition that is refused may have met its own first
+ * attempt, which can also arrive after the driver gave it up.
+ */
+async function settle(
+  { collection, shape, calls: { call, outboxes } }: Target,
+  { key, write, isPosted, isDone }: Change,
+): Promise<boolean> {
+  let isLost = false;
+  for (let attempt = 0; attempt < changeAttemptsMax; attempt++) {
+    const written = await write().catch((err) => {
+      if (!isLost && !isUnanswered(err)) throw err;
+      if (isLost && !isRefusal(err)) throw outcomeUnknown(err);
+      if (isLost) throw err;
+      isLost = true;
+      return undefined;
+    });
+    if (written === undefined) continue;
+    if (written || !(isPosted || isLost)) return written;
+    const projection = { pending: 1, version: 1, written_by: 1 };
+    const found = await call(() => collection.findOne<Left>({ _id: key }, { projection })).catch((err) => {
+      throw isLost ? outcomeUnknown(err) : err;
+    });
+    const done = isLost ? isDone(found) : false;
+    if (done === undefined) throw outcomeUnknown(undefined);
+    if (done || !isPosted || found?.pending === undefined || found.version < 0) return done;
+    await outboxes.deliver(shape, key);
+  }
+  return false;
+}
+
 /** Changes of one document. */
-function createChanges({ collection, shape, calls }: Target) {
-  const { call, outboxes } = calls;
+function createChanges(target: Target) {
+  const { collection, shape, calls } = target;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
   const post = (companion: CompanionWrites | undefined) =>
-    companion === undefined ? {} : outboxes.post(shape, companion);
+    companion === undefined ? {} : calls.outboxes.post(shape, companion);
 
-  /** Repeats a change that needs an empty outbox. `work` returns false if the outbox is full or the version differs. */
-  async function withEmptyOutbox(key: string, work: () => Promise<boolean>): Promise<boolean> {
-    for (let attempt = 0; attempt < outboxAttemptsMax; attempt++) {
-      if (await work()) return true;
-      const found = await call(() =>
-        collection.findOne({ _id: key }, { projection: { pending: 1, version: 1 } }),
-      );
-      if (found?.pending === undefined || found.version < 0) return false;
-      await outboxes.deliver(shape, key);
-    }
-    return false;
-  }
-
-  async function replaceOnce(stored: ReturnType<typeof encode>, posted: object): Promise<boolean> {
-    const { accountId, id, version, body } = stored;
+  function replace(stored: ReturnType<typeof encode>, posted: object): Promise<boolean> {
+    const { accountId, id, version } = stored;
     const isPosted = 'pending' in posted;
     const filter = { ...keyFilter(accountId, id, version - 1), ...(isPosted ? { pending: null } : {}) };
-    const set = { $set: { ...toSet(shape, stored), ...posted } };
+    const written_by = randomUUID();
+    const set = { $set: { ...toSet(shape, stored), ...posted, written_by } };
     const key = keyOf(accountId, id);
-    const write = async () => (await change(key, () => collection.updateOne(filter, set))).matchedCount === 1;
-    return answered(write, async () => {
-      if (await write()) return true;
-      const found = await call(() => collection.findOne({ _id: key }));
-      return found !== null && found.version === version && found.body === body;
+    return settle(target, {
+      key,
+      isPosted,
+      write: async () => (await change(key, () => collection.updateOne(filter, set))).matchedCount === 1,
+      isDone: (found) => {
+        if (found?.written_by === written_by) return true;
+        // A later change, or a deletion, has taken the place of this one or of another.
+        return found === null || found.version < 0 || found.version > version ? undefined : false;
+      },
     });
   }
 
   /** Leaves a tombstone if there is a document beside the deletion. */
-  async function deleteOnce(accountId: string, id: string, guard: DeleteGuard): Promise<boolean> {
+  function remove(accountId: string, id: string, guard: DeleteGuard): Promise<boolean> {
     const { version, zero, companion } = guard;
     const filter = {
       ...keyFilter(accountId, id, version),
@@ -128,32 +173,33 @@ function createChanges({ collection, shape, calls }: Target) {
       companion === undefined
         ? (await change(key, () => collection.deleteOne(filter))).deletedCount === 1
         : (await change(key, () => collection.updateOne(filter, entomb))).matchedCount === 1;
-    return answered(write, async () => {
-      if (await write()) return true;
-      const found = await call(() => collection.findOne({ _id: key }, { projection: { version: 1 } }));
-      return found === null || found.version < 0;
-    });
+    const isDone = (found: Left | null) => found === null || found.version < 0;
+    return settle(target, { key, write, isPosted: shape.outbox === true, isDone });
   }
 
-  return { change, post, withEmptyOutbox, replaceOnce, deleteOnce };
+  return { change, post, replace, remove };
 }
 
 export function createWriting<T extends Doc>(target: Target) {
   const { collection, shape, calls } = target;
   const { call, outboxes } = calls;
-  const { change, post, withEmptyOutbox, replaceOnce, deleteOnce } = createChanges(target);
+  const { change, post, replace, remove } = createChanges(target);
   /** If this fails, the next `settle` delivers the document. */
   const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
 
   return {
     async insert(doc, companion) {
-      const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(companion) };
+      const made_by = randomUUID();
+      const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(companion), made_by };
       const write = async () => void (await call(() => collection.insertOne(stored)));
-      await answered(write, async () => {
-        const found = await call(() => collection.findOne({ _id: stored._id }));
-        // For another document with this id the repeated insert reports the conflict.
-        if (found === null || found.version !== stored.version || found.body !== stored.body) await write();
-      });
+      await answered(write, () =>
+        write().catch(async (err) => {
+          if (!isRefusal(err)) throw err;
+          const found = await call(() => collection.findOne({ _id: stored._id }));
+          // For another document with this id or unique value it is a conflict.
+          if (found?.made_by !== made_by) throw err;
+        }),
+      );
       if (companion !== undefined) await deliver(stored._id);
     },
     async insertMany(docs) {
@@ -163,20 +209,15 @@ export function createWriting<T extends Doc>(target: Target) {
     },
     async replace(doc, companion) {
       const stored = encode(shape, doc);
-      const key = keyOf(stored.accountId, stored.id);
-      const posted = post(companion);
-      if (companion === undefined) return replaceOnce(stored, posted);
-      const replaced = await withEmptyOutbox(key, () => replaceOnce(stored, posted));
-      if (replaced) await deliver(key);
+      const replaced = await replace(stored, post(companion));
+      if (replaced && companion !== undefined) await deliver(keyOf(stored.accountId, stored.id));
       return replaced;
     },
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
-      if (!shape.outbox && guard.companion === undefined) return deleteOnce(accountId, id, guard);
-      const key = keyOf(accountId, id);
-      const deleted = await withEmptyOutbox(key, () => deleteOnce(accountId, id, guard));
-      if (deleted && guard.companion !== undefined) await deliver(key);
+      const deleted = await remove(accountId, id, guard);
+      if (deleted && guard.companion !== undefined) await deliver(keyOf(accountId, id));
       return deleted;
     },
     async add(accountId, id, { counter, by }) {
@@ -203,13 +244,16 @@ async function answered<R>(work: () => Promise<R>, again?: () => Promise<R>): Pr
   try {
     return await work();
   } catch (err) {
-    if (!(err instanceof HubError) || !isUnanswered(err.cause)) throw err;
+    if (!isUnanswered(err)) throw err;
     if (again === undefined) throw outcomeUnknown(err);
   }
   try {
     return await again();
   } catch (err) {
-    if (err instanceof HubError && err.code !== 'UNAVAILABLE') throw err;
+    if (isRefusal(err)) throw err;
     throw outcomeUnknown(err);
   }
 }
+
+/** True for an error that the server answers about the write itself, so that the write had no effect. */
+const isRefusal = (err: unknown): boolean => err instanceof HubError && err.code === 'CONFLICT';

@@ -1,19 +1,76 @@
-import { MongoNetworkError, MongoServerError } from 'mongodb';
+import type { HubError } from '@datahub/service-kit/call/error';
+import {
+  BSON,
+  MongoClientClosedError,
+  MongoInvalidArgumentError,
+  MongoNetworkError,
+  MongoNetworkTimeoutError,
+  MongoParseError,
+  MongoServerError,
+  MongoTopologyClosedError,
+  MongoUnexpectedServerResponseError,
+} from 'mongodb';
 import { expect, it } from 'vitest';
-import { fromMongodb } from '../../src/mongodb/errors.ts';
+import { fromMongodb, isUnanswered } from '../../src/mongodb/errors.ts';
 
-const lookUp = Object.assign(new Error('querySrv ENOTFOUND _mongodb._tcp.db.example'), {
-  code: 'ENOTFOUND',
-  syscall: 'querySrv',
+const system = (code: string, syscall?: string) =>
+  Object.assign(new Error(`${syscall} ${code} 10.0.0.1:27017`), { code, ...(syscall && { syscall }) });
+const answered = (code: number, message = 'of 10.0.0.1:27017') => new MongoServerError({ code, message });
+const named = (name: string) =>
+  Object.defineProperty(new MongoNetworkError('of 10.0.0.1'), 'name', { value: name });
+
+it.each<[string, unknown, Partial<HubError>]>([
+  ['a refused log-in', answered(18), { code: 'UNAVAILABLE', retryable: false }],
+  ['a user without rights', answered(13), { code: 'UNAVAILABLE', retryable: false }],
+  ['a server that is not the primary', answered(10107), { code: 'UNAVAILABLE', retryable: true }],
+  ['a document that is there', answered(11000), { code: 'CONFLICT' }],
+  ['a duplicate on FerretDB', answered(1, 'UNIQUE constraint failed: t._id'), { code: 'CONFLICT' }],
+  ['a refused connection', system('ECONNREFUSED', 'connect'), { code: 'UNAVAILABLE', retryable: true }],
+  ['a name that is not known yet', system('ENOTFOUND', 'querySrv'), { code: 'UNAVAILABLE', retryable: true }],
+  ['a name that does not resolve', system('EAI_AGAIN', 'getaddrinfo'), { code: 'UNAVAILABLE' }],
+  [
+    'a connection that was not made',
+    new MongoNetworkError('connect ECONNREFUSED 10.0.0.1', { cause: system('ECONNREFUSED', 'connect') }),
+    { code: 'UNAVAILABLE', retryable: true },
+  ],
+  ['a pool without connections', named('MongoPoolClearedError'), { code: 'UNAVAILABLE', retryable: true }],
+])('a call had no effect after %s', (_name, err, told) => {
+  const converted = fromMongodb(err);
+  expect(converted).toMatchObject({ ...told, cause: err });
+  expect((converted as Error).message).not.toContain('10.0.0.1');
+  expect(isUnanswered(converted)).toBe(false);
 });
 
 it.each([
-  ['a refused log-in', new MongoServerError({ code: 18, message: 'Authentication failed.' }), false],
-  ['a user without rights', new MongoServerError({ code: 13, message: 'not authorized' }), false],
-  ['a server that is away', new MongoNetworkError('connect ECONNREFUSED 10.0.0.1:27017'), true],
-  ['a name that is not known yet', lookUp, true],
-])('tells whether %s may pass by itself', (_name, err, retryable) => {
-  const told = fromMongodb(err);
-  expect(told).toMatchObject({ code: 'UNAVAILABLE', retryable, cause: err });
-  expect((told as Error).message).not.toContain('10.0.0.1');
+  ['a broken connection', new MongoNetworkError('read ECONNRESET 10.0.0.1')],
+  ['a silent server', new MongoNetworkTimeoutError('timed out')],
+  ['a server that stops', answered(91)],
+  ['a failure inside the server', answered(1)],
+  ['a write that few servers have', answered(64)],
+  ['a closed client', new MongoClientClosedError()],
+  ['a closed topology', new MongoTopologyClosedError('closed')],
+  ['a connection that the monitor cut', named('PoolClearedOnNetworkError')],
+  ['an answer that is none', new MongoUnexpectedServerResponseError('what')],
+  ['a message of a wrong size', new MongoParseError('Invalid message size')],
+  ['a document that is none', new BSON.BSONError('corrupt')],
+  ['a reset socket', system('ECONNRESET', 'read')],
+  ['a reset socket without a call', system('ECONNRESET')],
+  ['a closed pipe', system('EPIPE', 'write')],
+  ['a route that is gone', system('EHOSTUNREACH', 'read')],
+  ['a closed socket', system('ERR_SOCKET_CLOSED')],
+  ['a stream that is destroyed', system('ERR_STREAM_DESTROYED')],
+  ['TLS that fails', system('ERR_SSL_WRONG_VERSION_NUMBER')],
+])('a call may have had its effect after %s', (_name, err) => {
+  const converted = fromMongodb(err);
+  expect(converted).toMatchObject({ code: 'UNAVAILABLE', retryable: true, cause: err });
+  expect(isUnanswered(converted)).toBe(true);
+});
+
+it.each([
+  ['a wrong call of the driver', new MongoInvalidArgumentError('filter')],
+  ['a wrong filter', answered(2)],
+  ['a wrong argument', Object.assign(new TypeError('no'), { code: 'ERR_INVALID_ARG_TYPE' })],
+  ['a bug', new TypeError('undefined is no function')],
+])('%s stays the fault of the hub', (_name, err) => {
+  expect(fromMongodb(err)).toBe(err);
 });
