@@ -7,7 +7,7 @@ import type { Seal } from '@datahub/sealing/sealer';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import type { CreateId } from '@datahub/service-kit/id';
+import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
@@ -35,7 +35,36 @@ export interface Catalog {
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {
   const principal = requirePrincipal(ctx);
-  return { accountId: principal.accountId, nowMs: catalog.nowMs(), createId: catalog.createId, principal };
+  const { accountId } = principal;
+  const createId = ctx.operation === undefined ? catalog.createId : fixedIds(catalog, ctx.operation);
+  return { accountId, nowMs: catalog.nowMs(), createId, principal };
+}
+
+/** In each attempt at an operation its resources get the same ids, so it creates them once. */
+function fixedIds({ namespace, createId }: Catalog, operation: string): CreateId {
+  let created = 0;
+  return (kind, atMs) => {
+    const place = created++ === 0 ? operation : `${operation}/${created}`;
+    return operationIdOf({ namespace, kind }, place) ?? createId(kind, atMs);
+  };
+}
+
+/** Inserts a new document. Resolves to the stored one, which an earlier attempt at the same operation may have inserted. */
+export async function insertOnce<T extends Doc>(
+  collection: Collection<T>,
+  doc: T,
+  made?: CompanionWrite,
+): Promise<T> {
+  try {
+    await collection.insert(doc, made);
+    return doc;
+  } catch (err) {
+    if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+    // The id is random, or that of the operation.
+    const own = await collection.get(doc.accountId, doc.id);
+    if (own === null) throw err;
+    return own;
+  }
 }
 
 const attemptsMax = 50;
@@ -80,7 +109,7 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
     const nowMs = catalog.nowMs();
     const changed = await change(doc, nowMs);
     if (changed === doc) {
-      await catalog.store.audit.insert(entry.doc as AuditDoc);
+      await insertOnce(catalog.store.audit, entry.doc as AuditDoc);
       return doc;
     }
     await beforeReplace?.(doc, changed);
@@ -197,13 +226,13 @@ interface NewNode<T extends Doc> {
 
 /**
  * Inserts a node, then checks that its hub and folder still exist. A deletion writes its tombstone before it looks for
- * contents, so one of the two always sees the other.
+ * contents, so one of the two always sees the other. Resolves to the node as `insertOnce` does.
  */
 export async function insertInHub<T extends Doc & { hubId: string; parentNodeId: string }>(
   catalog: Catalog,
-  { collection, doc, made, unmade, confirm }: NewNode<T>,
-): Promise<void> {
-  await collection.insert(doc, made);
+  { collection, doc: wanted, made, unmade, confirm }: NewNode<T>,
+): Promise<T> {
+  const doc = await insertOnce(collection, wanted, made);
   let refusal: HubError | undefined;
   try {
     const missing = await findMissing(catalog, doc);
@@ -214,6 +243,7 @@ export async function insertInHub<T extends Doc & { hubId: string; parentNodeId:
     throw outcomeUnknown(err);
   }
   if (refusal !== undefined) throw refusal;
+  return doc;
 }
 
 /** Resolves to the error if a check refuses with NOT_FOUND or CONFLICT. Other errors are thrown. */

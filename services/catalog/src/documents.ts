@@ -268,5 +268,7 @@ export interface OperationDoc extends Doc {
   begunAt: number;
   /** The longest that the operation can run; absent if an older hub wrote the record. */
   longestMs?: number;
+  /** Names the last start; empty or absent if an older gateway made it. */
+  attempt?: string;
   expiresAt: number;
 }

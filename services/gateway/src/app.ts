@@ -148,6 +148,7 @@ function addRequestContext(
   app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('responseBytes', 0);
   app.decorateRequest('operationId', undefined);
+  app.decorateRequest('operationAttempt', undefined);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('overheadMs', undefined);
   app.decorateRequest('disconnected', false);
@@ -213,6 +214,7 @@ function registerV1(
     requireRoute(request);
     done();
   });
+  app.addHook('onClose', async () => idempotency.close());
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
     requireParts(request);

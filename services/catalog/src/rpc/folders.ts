@@ -40,13 +40,13 @@ export function createFolderCalls(catalog: Catalog) {
       if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
       await catalog.quota.requireRoom(store.folders, folder.accountId, 'folders');
-      await insertInHub(catalog, {
+      const made = await insertInHub(catalog, {
         collection: store.folders,
         doc: folder,
         made: auditEntry(catalog, ctx, { rpc: 'createFolder', resourceId: folder.id }),
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteFolder', resourceId: folder.id }),
       });
-      return { folder: toFolder(folder) };
+      return { folder: toFolder(made) };
     },
 
     updateFolder: async ({ nodeId, label, parentNodeId, ...expected }, ctx) => {

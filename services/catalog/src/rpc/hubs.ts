@@ -4,7 +4,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import { type Catalog, loadHub, makeContext, update } from '../catalog.ts';
+import { type Catalog, insertOnce, loadHub, makeContext, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { makeHub, patchHub } from '../hub.ts';
 import { keyLimits } from '../key-limits.ts';
@@ -28,10 +28,10 @@ export function createHubCalls(catalog: Catalog) {
       const hub = makeHub({ label, path }, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
       const entry = auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id });
-      await store.hubs.insert(hub, entry).catch(async (err) => {
+      const made = await insertOnce(store.hubs, hub, entry).catch(async (err) => {
         throw await toTaken(catalog, err, hub);
       });
-      return { hub: toHub(hub) };
+      return { hub: toHub(made) };
     },
 
     listHubs: async ({ page, archived }, ctx) => {

@@ -8,7 +8,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { isIdOf } from '@datahub/service-kit/id';
-import { type Catalog, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
+import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
 import { type KeyPatch, type MadeKey, makeKey, patchKey } from '../key.ts';
@@ -28,6 +28,11 @@ import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
 
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
+const madeBefore = ({ id }: KeyDoc) =>
+  new HubError(
+    'IDEMPOTENCY_CONFLICT',
+    `The first request with this Idempotency-Key created ${id}. Its answer with the secret was lost. Rotate the key to get a new one.`,
+  );
 /** The keys that one read of the store returns. */
 const batchSize = 100;
 /** The resolution of `lastUsedAt`, so that not every use writes. */
@@ -67,7 +72,8 @@ export function createKeyCalls(catalog: Catalog) {
       await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, made.doc);
-      await store.keys.insert(doc, auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id }));
+      const entry = auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id });
+      if ((await insertOnce(store.keys, doc, entry)) !== doc) throw madeBefore(doc);
       return toCreated({ ...made, doc });
     },
 
@@ -108,7 +114,8 @@ export function createKeyCalls(catalog: Catalog) {
         requireUnexpired(old, context.nowMs);
         const { name, scopes, limits } = old;
         const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
-        const made = makeKey({ name, scopes, limits, expiresAt }, context);
+        const made = makeKey({ name, scopes, limits, expiresAt }, makeContext(catalog, ctx));
+        if (old.successor?.keyId === made.doc.id) throw madeBefore(made.doc);
         await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
         // Both keys share one budget while the old one is valid.
         const doc = { ...made.doc, budgets: budgetsOf(old), ownBudget: old.ownBudget ?? old.id };

@@ -89,6 +89,7 @@ function newRecord(catalog: Catalog, accountId: string, request: BeginOperationR
     createdAt: nowMs,
     begunAt: nowMs,
     longestMs: request.longestMs || requestMsMax,
+    attempt: request.attempt,
     expiresAt: nowMs + keptMs,
   };
 }
@@ -144,7 +145,8 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   }
   if (!isLeft) return { ...nothing, state: State.STATE_IN_FLIGHT };
   if (settling === Settling.SETTLING_UNSPECIFIED) return { ...nothing, state: State.STATE_UNKNOWN };
-  return takeOver(catalog, found, { ...found, unknown: 0, begunAt: doc.begunAt, longestMs: doc.longestMs });
+  const { begunAt, longestMs, attempt } = doc as Required<OperationDoc>;
+  return takeOver(catalog, found, { ...found, unknown: 0, begunAt, longestMs, attempt });
 }
 
 /** True if a record that is still open belongs to a process that died. */
@@ -183,11 +185,15 @@ type FinishRequest = Parameters<OperationCalls['finishOperation']>[0];
 async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext): Promise<object> {
   const { operations } = catalog.store;
   const { accountId } = requirePrincipal(ctx);
-  const { recordId: id, status, contentType, body, etag, unknown } = request;
+  const { status, contentType, body, etag, attempt } = request;
+  const id = request.recordId || recordId(accountId, request.operation, request.idempotencyKey);
   const found = await operations.get(accountId, id);
   if (found === null || found.open === 0) return {};
+  if (attempt !== '' && attempt !== found.attempt) return {};
   const version = found.version + 1;
-  if (unknown) {
+  // An earlier start with an unknown outcome may still take effect, so a repeat must have the same operation.
+  const isRepeat = found.begunAt > found.createdAt;
+  if (request.unknown || (status === 0 && isRepeat)) {
     await operations.replace({ ...found, version, unknown: 1 });
     return {};
   }

@@ -66,7 +66,7 @@ export function createQueryCalls(catalog: Catalog) {
       const query = stampNew(made, context.principal.keyId);
       const warnings = catalog.checkStatement(query, source.pooling);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
-      await insertInHub(catalog, {
+      const created = await insertInHub(catalog, {
         collection: store.queries,
         doc: query,
         made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
@@ -75,7 +75,7 @@ export function createQueryCalls(catalog: Catalog) {
       }).catch(async (err) => {
         throw await toTaken(catalog, err, query);
       });
-      return { query: toQuery(query), warnings };
+      return { query: toQuery(created), warnings };
     },
 
     listQueries: (request, ctx) => listQueries(catalog, requirePrincipal(ctx), request),

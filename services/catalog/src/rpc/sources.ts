@@ -46,13 +46,13 @@ export function createSourceCalls(catalog: Catalog) {
         context,
       );
       await catalog.quota.requireRoom(store.sources, source.accountId, 'sources');
-      await insertInHub(catalog, {
+      const made = await insertInHub(catalog, {
         collection: store.sources,
         doc: source,
         made: auditEntry(catalog, ctx, { rpc: 'createSource', resourceId: source.id }),
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: source.id }),
       });
-      return { source: toSource(source) };
+      return { source: toSource(made) };
     },
 
     listSources: async ({ hubId, page }, ctx) => {

@@ -255,3 +255,16 @@ describe('the rate of a key', () => {
     expect(await rates(foreign)).toEqual([6]);
   });
 });
+
+it('a key that an earlier attempt at the same operation made is named, because its secret is lost', async () => {
+  const operation = { ...ctx(), operation: '42:o' };
+  const wanted = { name: 'k', scopes: ['*'], limits: limitsOf() };
+  const { key } = await calls.createKey(wanted, operation);
+  const named = { code: 'IDEMPOTENCY_CONFLICT', message: expect.stringContaining(`${key?.keyId}.`) };
+  await expect(calls.createKey(wanted, operation)).rejects.toMatchObject(named);
+  const rotation = { ...ctx(), operation: '42:p' };
+  const keyId = key?.keyId as string;
+  await calls.rotateKey({ keyId }, rotation);
+  await expect(calls.rotateKey({ keyId }, rotation)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+  expect((await calls.listKeys({}, ctx())).total).toBe(2);
+});

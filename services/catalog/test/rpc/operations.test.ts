@@ -44,13 +44,15 @@ describe('a record of an operation', () => {
     settling: Settling.SETTLING_AUDIT as Settling,
     queryId: '',
     longestMs: 60_000,
+    attempt: '',
   };
   const calls = () => createOperationCalls(catalog);
   const begin = (more: Partial<typeof asked> = {}, accountId = 'a') =>
     calls().beginOperation({ ...asked, ...more }, ctx(undefined, accountId));
   const ended = { status: 503, contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
+  const unnamed = { attempt: '', idempotencyKey: '', operation: '' };
   const finish = (recordId: string, more: object = {}) =>
-    calls().finishOperation({ recordId, unknown: false, ...ended, ...more }, ctx());
+    calls().finishOperation({ recordId, unknown: false, ...ended, ...unnamed, ...more }, ctx());
 
   it('whose outcome is unknown tells a repeat what was made, where it was made', async () => {
     const { recordId, operation } = await begin();
@@ -68,19 +70,36 @@ describe('a record of an operation', () => {
     expect(await begin()).toMatchObject({ state: State.STATE_DONE });
   });
 
-  it('begins anew where nothing was made, once, and what the first one still makes then is refused', async () => {
+  it('begins anew where nothing was made, once, and the first one then finds what was made', async () => {
     const first = await begin();
     await finish(first.recordId, { unknown: true });
     const again = await begin();
     expect(again).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
     expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });
     const { createHub } = createHubCalls(catalog);
-    await createHub({ label: 'again' }, ctx(again.operation));
-    await expect(createHub({ label: 'late' }, ctx(first.operation))).rejects.toMatchObject({
-      code: 'CONFLICT',
-    });
+    const made = await createHub({ label: 'again' }, ctx(again.operation));
+    expect(await createHub({ label: 'late' }, ctx(first.operation))).toEqual(made);
     expect(await store.hubs.count({ accountId: 'a' })).toBe(1);
     expect(await store.audit.count({ accountId: 'a' })).toBe(1);
+  });
+
+  it('stays for a repeat that made nothing, because the first one may still make something', async () => {
+    const first = await begin();
+    await finish(first.recordId, { unknown: true });
+    nowMs += 1;
+    await begin();
+    await finish(first.recordId, { status: 0 });
+    expect(await begin()).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
+  });
+
+  it('is ended only by the request that began it, which can name it without its id', async () => {
+    await begin({ attempt: 'first' });
+    const { idempotencyKey, operation } = asked;
+    const named = { status: 0, idempotencyKey, operation };
+    await finish('', { ...named, attempt: 'other' });
+    expect(await begin({ attempt: 'second' })).toMatchObject({ state: State.STATE_IN_FLIGHT });
+    await finish('', { ...named, attempt: 'first' });
+    expect(await begin({ attempt: 'second' })).toMatchObject({ state: State.STATE_NEW });
   });
 
   it('that was left by a process that died is found out about after five minutes', async () => {

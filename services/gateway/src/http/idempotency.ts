@@ -3,16 +3,16 @@
  * stores no body, only an HMAC of it. The key of the HMAC is the caller's API key, which is stored nowhere.
  */
 
-import { createHmac, hash } from 'node:crypto';
+import { createHmac, hash, randomUUID } from 'node:crypto';
 import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
-import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
+import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
 import { validationError } from './request-error.ts';
 
 export interface FinishedResponse {
@@ -26,14 +26,25 @@ export interface Idempotency {
   begin(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Call this after the operation. Stores the answer, or frees the key if nothing was changed. */
   finish(request: FastifyRequest, reply: FastifyReply, answer: FinishedResponse): Promise<void>;
+  close(): void;
 }
 
 const keyShape = /^[\x21-\x7e]{1,255}$/;
 /** A larger answer is not stored. */
 export const responseBytesMax = 65_536;
-const finishTimeoutMs = 5_000;
-/** After these failures it is unknown whether the operation was carried out. */
-const unknownCodes = new Set(['OUTCOME_UNKNOWN', 'SOURCE_BROKEN', 'CANCELLED', 'INTERNAL']);
+/** For the end of an operation whose time is up. The catalog waits as long. */
+const endingMs = 240_000;
+/**
+ * After these failures it is unknown whether the operation was carried out. An IDEMPOTENCY_CONFLICT is of an operation
+ * that meets what its first attempt has made.
+ */
+const unknownCodes = new Set([
+  'OUTCOME_UNKNOWN',
+  'SOURCE_BROKEN',
+  'CANCELLED',
+  'INTERNAL',
+  'IDEMPOTENCY_CONFLICT',
+]);
 const settlings = {
   audit: Settling.SETTLING_AUDIT,
   repeat: Settling.SETTLING_REPEAT,
@@ -47,6 +58,8 @@ interface Options {
 }
 
 export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idempotency {
+  const ends = createOperationEnds({ catalog, giveUpMs: requestTimeoutMs + endingMs });
+  const beginRecord = createBegin({ catalog, requestTimeoutMs }, ends);
   return {
     begin: async (request, reply) => {
       const key = readKey(request);
@@ -55,17 +68,7 @@ export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idemp
         const detail = 'is not accepted with a streamed body';
         throw validationError([{ pointer: 'header/idempotency-key', detail }]);
       }
-      const answer = await catalog.beginOperation(
-        {
-          idempotencyKey: key,
-          operation: operationOf(request),
-          bodyMac: macOf(request),
-          settling: settlings[request.context.route?.settledBy ?? 'nothing'],
-          queryId: request.target?.queryId ?? '',
-          longestMs: requestTimeoutMs,
-        },
-        request.context,
-      );
+      const answer = await beginRecord(request, key);
       switch (answer.state) {
         case State.STATE_NEW:
           request.operationId = answer.recordId;
@@ -101,19 +104,66 @@ export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idemp
     },
 
     finish: async (request, reply, answer) => {
-      const { operationId } = request;
-      if (operationId === undefined) return;
+      const { operationId: recordId, operationAttempt: attempt = '', context } = request;
+      if (recordId === undefined) return;
       request.operationId = undefined;
-      const ctx = createCallContext({ timeoutMs: finishTimeoutMs, ...principalOf(request) });
-      const outcome = outcomeOf(request, reply, answer);
-      await catalog.finishOperation({ recordId: operationId, ...outcome }, ctx);
+      const named = { recordId, attempt, idempotencyKey: '', operation: '' };
+      const outcome = { ...outcomeOf(request, reply, answer), ...named };
+      await ends.tell({ outcome, principal: context.principal });
     },
+
+    close: ends.close,
   };
 }
 
-function principalOf({ context }: FastifyRequest) {
-  return context.principal === undefined ? {} : { principal: context.principal };
+/** Begins the operation. If the record may exist although there is no answer, it is removed. */
+function createBegin({ catalog, requestTimeoutMs }: Options, ends: OperationEnds) {
+  return async (request: FastifyRequest, idempotencyKey: string) => {
+    const attempt = randomUUID();
+    const operation = operationOf(request);
+    const { context } = request;
+    request.operationAttempt = attempt;
+    try {
+      return await catalog.beginOperation(
+        {
+          idempotencyKey,
+          operation,
+          bodyMac: macOf(request),
+          settling: settlings[context.route?.settledBy ?? 'nothing'],
+          queryId: request.target?.queryId ?? '',
+          longestMs: requestTimeoutMs,
+          attempt,
+        },
+        context,
+      );
+    } catch (err) {
+      if (!mayHaveBegun(err)) throw err;
+      const outcome = { ...nothing, recordId: '', status: 0, attempt, idempotencyKey, operation };
+      ends.release({ outcome, principal: context.principal });
+      if (err.code === 'CANCELLED') throw err;
+      throw new HubError(
+        'UNAVAILABLE',
+        'The request was not carried out, because its Idempotency-Key could not be recorded. Try again.',
+        { cause: err, retryable: true, retryAfterMs: 1_000 },
+      );
+    }
+  };
 }
+
+/** True if the record of an operation may have been written although its answer is an error. */
+function mayHaveBegun(err: unknown): err is HubError {
+  if (!(err instanceof HubError)) return false;
+  return err.lost === true || err.code === 'OUTCOME_UNKNOWN' || err.code === 'CANCELLED';
+}
+
+const nothing = {
+  contentType: '',
+  body: Buffer.alloc(0),
+  kept: false,
+  note: '',
+  etag: '',
+  unknown: false,
+};
 
 function readKey(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key'];
@@ -153,14 +203,6 @@ function outcomeOf(
   { payload, unstored = 'The answer was too large to be stored.' }: FinishedResponse,
 ) {
   const status = reply.statusCode;
-  const nothing = {
-    contentType: '',
-    body: Buffer.alloc(0),
-    kept: false,
-    note: '',
-    etag: '',
-    unknown: false,
-  };
   // An interrupted answer failed too, although its status 200 was sent before.
   if (request.failedWith !== undefined) {
     const unknown = unknownCodes.has(request.failedWith);

@@ -121,6 +121,8 @@ declare module 'fastify' {
     responseBytes: number;
     /** The record of an operation with an idempotency key, until it is finished. */
     operationId: string | undefined;
+    /** Names this start of the operation. */
+    operationAttempt: string | undefined;
     /** The code of the problem that was sent, or that interrupted the answer. */
     failedWith: string | undefined;
     /** The time that the hub itself took until the head of the answer to an execution. */

@@ -1,5 +1,6 @@
 import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
-import { expect, it } from 'vitest';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import { expect, it, vi } from 'vitest';
 import { createIdempotency } from '../../src/http/idempotency.ts';
 
 const failed = async (request: object) => {
@@ -24,6 +25,14 @@ it('keeps that nobody knows where the outcome is unknown, for the next repeat to
   expect(await failed({ failedWith: 'OUTCOME_UNKNOWN' })).toMatchObject({ status: 503, unknown: true });
 });
 
+const execution = {
+  headers: { 'idempotency-key': 'i' },
+  method: 'POST',
+  url: '/v1/execute',
+  body: {},
+  context: {},
+};
+
 it('tells how long the request may take', async () => {
   let begun: object | undefined;
   const catalog = {
@@ -32,16 +41,61 @@ it('tells how long the request may take', async () => {
       return { state: State.STATE_UNRECORDED };
     },
   };
-  const request = {
-    headers: { 'idempotency-key': 'i' },
-    method: 'POST',
-    url: '/v1/execute',
-    body: {},
-    context: {},
-  };
   await createIdempotency({ catalog: catalog as never, requestTimeoutMs: 3_600_000 }).begin(
-    request as never,
+    execution as never,
     {} as never,
   );
   expect(begun).toMatchObject({ longestMs: 3_600_000 });
+});
+
+const away = new HubError('UNAVAILABLE', 'away', { retryable: true });
+
+it('tells the end of an operation again until the catalog has recorded it', async () => {
+  const finishOperation = vi
+    .fn()
+    .mockRejectedValueOnce(away)
+    .mockRejectedValueOnce(away)
+    .mockResolvedValue({});
+  const idempotency = createIdempotency({ catalog: { finishOperation } as never, requestTimeoutMs: 60_000 });
+  const request = { operationId: 'r', operationAttempt: 'a', context: {} };
+  const finishing = idempotency.finish(
+    request as never,
+    { statusCode: 201, getHeader: () => undefined } as never,
+    { payload: '{}' },
+  );
+  await expect(finishing).rejects.toBe(away);
+  await vi.waitFor(() => expect(finishOperation).toHaveBeenCalledTimes(3), { timeout: 10_000 });
+  for (const [outcome] of finishOperation.mock.calls)
+    expect(outcome).toMatchObject({ recordId: 'r', attempt: 'a', status: 201, kept: true });
+  idempotency.close();
+});
+
+it.each([
+  ['its outcome is unknown', outcomeUnknown(undefined)],
+  ['its answer was lost', new HubError('UNAVAILABLE', 'lost', { retryable: true, lost: true })],
+])('frees the key of a request that could not begin, if %s', async (_name, err) => {
+  const finishOperation = vi.fn().mockRejectedValueOnce(away).mockResolvedValue({});
+  let attempt = '';
+  const beginOperation = async (request: { attempt: string }) => {
+    attempt = request.attempt;
+    throw err;
+  };
+  const catalog = { beginOperation, finishOperation };
+  const idempotency = createIdempotency({ catalog: catalog as never, requestTimeoutMs: 60_000 });
+  const refused = await idempotency.begin({ ...execution } as never, {} as never).catch((thrown) => thrown);
+  expect(refused).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+  // The gateway would report a lost answer as OUTCOME_UNKNOWN.
+  expect(refused.lost).toBeUndefined();
+  await vi.waitFor(() => expect(finishOperation).toHaveBeenCalledTimes(2), { timeout: 10_000 });
+  expect(finishOperation.mock.lastCall?.[0]).toMatchObject({ status: 0, attempt, idempotencyKey: 'i' });
+  idempotency.close();
+});
+
+it('leaves a key alone that was not recorded', async () => {
+  const finishOperation = vi.fn();
+  const catalog = { beginOperation: vi.fn().mockRejectedValue(away), finishOperation };
+  const idempotency = createIdempotency({ catalog: catalog as never, requestTimeoutMs: 60_000 });
+  await expect(idempotency.begin({ ...execution } as never, {} as never)).rejects.toBe(away);
+  idempotency.close();
+  expect(finishOperation).not.toHaveBeenCalled();
 });

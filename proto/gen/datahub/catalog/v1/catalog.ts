@@ -830,6 +830,8 @@ export interface BeginOperationRequest {
   queryId: string;
   /** The longest that the caller lets an operation run. Later, a record without an outcome belongs to a process that died. */
   longestMs: number;
+  /** A random text that names this start of the operation. FinishOperation ends only the start that it names. */
+  attempt: string;
 }
 
 export const BeginOperationRequest_Settling = {
@@ -903,6 +905,11 @@ export interface FinishOperationRequest {
   etag: string;
   /** True if the outcome is unknown. The next repeat determines it. */
   unknown: boolean;
+  /** Of the request that began the operation. Empty: whichever start is the last one. */
+  attempt: string;
+  /** These name the record if its id is unknown, because the answer of BeginOperation was lost. */
+  idempotencyKey: string;
+  operation: string;
 }
 
 export interface FinishOperationResponse {
@@ -8175,7 +8182,15 @@ export const TakeRequestsResponse: MessageFns<TakeRequestsResponse> = {
 };
 
 function createBaseBeginOperationRequest(): BeginOperationRequest {
-  return { idempotencyKey: "", operation: "", bodyMac: Buffer.alloc(0), settling: 0, queryId: "", longestMs: 0 };
+  return {
+    idempotencyKey: "",
+    operation: "",
+    bodyMac: Buffer.alloc(0),
+    settling: 0,
+    queryId: "",
+    longestMs: 0,
+    attempt: "",
+  };
 }
 
 export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
@@ -8197,6 +8212,9 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
     }
     if (message.longestMs !== 0) {
       writer.uint32(48).uint32(message.longestMs);
+    }
+    if (message.attempt !== "") {
+      writer.uint32(58).string(message.attempt);
     }
     return writer;
   },
@@ -8260,6 +8278,14 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
             }
 
             message.longestMs = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.attempt = reader.string();
             continue;
           }
         }
@@ -8429,6 +8455,9 @@ function createBaseFinishOperationRequest(): FinishOperationRequest {
     note: "",
     etag: "",
     unknown: false,
+    attempt: "",
+    idempotencyKey: "",
+    operation: "",
   };
 }
 
@@ -8457,6 +8486,15 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
     }
     if (message.unknown !== false) {
       writer.uint32(64).bool(message.unknown);
+    }
+    if (message.attempt !== "") {
+      writer.uint32(74).string(message.attempt);
+    }
+    if (message.idempotencyKey !== "") {
+      writer.uint32(82).string(message.idempotencyKey);
+    }
+    if (message.operation !== "") {
+      writer.uint32(90).string(message.operation);
     }
     return writer;
   },
@@ -8536,6 +8574,30 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
             }
 
             message.unknown = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.attempt = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.idempotencyKey = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.operation = reader.string();
             continue;
           }
         }
