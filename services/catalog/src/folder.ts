@@ -1,5 +1,6 @@
 /** A folder in a hub's tree: pure rules. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { createChecker } from './check.ts';
 import type { FolderDoc, HubDoc, NodeSubType } from './documents.ts';
 import type { MakeContext } from './hub.ts';
@@ -21,7 +22,7 @@ export function makeFolder(
   { accountId, nowMs, createId }: MakeContext,
 ): FolderDoc {
   const check = createChecker();
-  const folder: FolderDoc = {
+  const folder: Complete<FolderDoc> = {
     id: createId('hrt', nowMs),
     accountId,
     version: 1,

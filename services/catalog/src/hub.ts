@@ -1,6 +1,8 @@
 /** A hub: pure rules. */
 
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { hubPathPattern } from '@datahub/contract/limits';
+import type { CreateHubRequest, UpdateHubRequest } from '@datahub/proto/catalog/v1/catalog';
 import { type Checker, createChecker } from './check.ts';
 import type { HubDoc } from './documents.ts';
 
@@ -12,53 +14,45 @@ export interface MakeContext {
 
 const isHubPath = new RegExp(hubPathPattern);
 
-export interface NewHub {
-  label: string;
-  path?: string | undefined;
-}
+export type NewHub = CreateHubRequest;
 
 export function makeHub({ label, path }: NewHub, { accountId, nowMs, createId }: MakeContext): HubDoc {
   const check = createChecker();
-  const hub: HubDoc = {
+  const hub: Complete<HubDoc> = {
     id: createId('hub', nowMs),
     accountId,
     version: 1,
     label: check.label(['label'], label),
     archived: 0,
     deleting: 0,
-    ...withPath(check, path),
+    deleted: undefined,
+    deletedPath: undefined,
+    path: checkPath(check, path),
     queriesNodeId: createId('hrt', nowMs),
     sourcesNodeId: createId('hrt', nowMs),
     createdAt: nowMs,
     updatedAt: null,
   };
   check.done();
-  return hub;
+  return withoutUndefined<HubDoc>(hub);
 }
 
-export interface HubPatch {
-  label?: string | undefined;
-  archived?: boolean | undefined;
-  /** An empty text removes the path. */
-  path?: string | undefined;
-}
+/** Absent members stay unchanged. An empty path removes it. */
+export type HubPatch = Pick<UpdateHubRequest, 'label' | 'archived' | 'path'>;
 
 /** The same document when the patch changes nothing. */
 export function patchHub(hub: HubDoc, patch: HubPatch): HubDoc {
   const check = createChecker();
-  const { path, ...rest } = hub;
-  const next: HubDoc = {
-    ...rest,
+  const changed: Complete<Pick<HubDoc, keyof HubPatch>> = {
     label: patch.label === undefined ? hub.label : check.label(['label'], patch.label),
     archived: patch.archived === undefined ? hub.archived : Number(patch.archived),
-    ...withPath(check, patch.path ?? path),
+    path: checkPath(check, patch.path ?? hub.path),
   };
+  const next = withoutUndefined<HubDoc>({ ...hub, ...changed });
   check.done();
   const isSame = next.label === hub.label && next.archived === hub.archived && next.path === hub.path;
   return isSame ? hub : next;
 }
 
-function withPath(check: Checker, text: string | undefined): Pick<HubDoc, 'path'> {
-  const path = text === undefined ? undefined : check.path(['path'], text, isHubPath);
-  return path === undefined ? {} : { path };
-}
+const checkPath = (check: Checker, text: string | undefined): string | undefined =>
+  text === undefined ? undefined : check.path(['path'], text, isHubPath);

@@ -1,5 +1,6 @@
 /** API keys as documents: pure rules. */
 
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import {
   fieldOf,
   type KeyLimit,
@@ -43,7 +44,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
   checkUser(check, wanted, input.limits);
   check.done();
   const secret = input.secret ?? createApiKey();
-  const doc: KeyDoc = {
+  const doc: Complete<KeyDoc> = {
     id: createId('key', nowMs),
     accountId,
     version: 1,
@@ -53,8 +54,11 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     lastCharacters: secret.slice(-4),
     createdAt: nowMs,
     lastUsedAt: null,
+    budgets: undefined,
+    ownBudget: undefined,
+    successor: undefined,
   };
-  return { doc, secret };
+  return { doc: withoutUndefined<KeyDoc>(doc), secret };
 }
 
 export interface KeyPatch {

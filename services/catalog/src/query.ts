@@ -1,6 +1,7 @@
 /** The rules of stored queries, as pure functions. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { queryLimits, queryPathPattern, toolNamePattern } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
@@ -10,12 +11,13 @@ import type {
   CreateQueryRequest,
   QueryWarning,
   Tool,
+  UpdateQueryRequest,
   Variable,
 } from '@datahub/proto/catalog/v1/catalog';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
-import type { CacheDoc, QueryDoc, VariableDoc } from './documents.ts';
+import type { CacheDoc, QueryDoc, ToolDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
 const { textLength, commandLength, variableNameLength } = queryLimits;
@@ -42,7 +44,7 @@ export interface NewQuery extends Omit<CreateQueryRequest, 'context' | 'notNull'
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   const check = createChecker();
-  const query: QueryDoc = {
+  const query: Complete<QueryDoc> = {
     id: context.createId('q', context.nowMs),
     accountId: context.accountId,
     version: 1,
@@ -54,15 +56,16 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     command: checkCommand(check, ['command'], input.command ?? commandOf(input)),
     query: check.text(['query'], input.query, textLength),
     context: checkVariables(check, ['context'], input.context ?? []),
-    ...(input.cache === undefined ? {} : { cache: checkCache(check, ['cache'], input.cache) }),
-    ...withNotNull(check, input.notNull ?? []),
-    ...toNames(check, input),
+    cache: input.cache && checkCache(check, ['cache'], input.cache),
+    notNull: checkNotNull(check, input.notNull ?? []),
+    ...checkNames(check, { path: input.path, tool: input.tool, presentationJson: input.presentationJson }),
     createdAt: context.nowMs,
     updatedAt: null,
+    stamp: undefined,
   };
   requireReading(check, query);
   check.done();
-  return query;
+  return withoutUndefined<QueryDoc>(query);
 }
 
 /** Returns the default command. For MongoDB it is the verb in the text. */
@@ -70,33 +73,26 @@ function commandOf({ engine, query }: NewQuery): string {
   return (engine === 'mongodb' ? verbOf(query) : undefined) ?? 'SELECT';
 }
 
-export interface QueryPatch {
-  label?: string | undefined;
-  parentNodeId?: string | undefined;
-  command?: string | undefined;
+/** The members of an update. Absent ones stay unchanged. */
+export type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
+
+/** A change whose source is known. Null, like an empty path or presentation, removes the member. */
+export interface QueryPatch extends Omit<QueryChange, 'context' | 'notNull' | 'cache' | 'sourceId' | 'tool'> {
   context?: Variable[] | undefined;
   notNull?: readonly string[] | undefined;
-  query?: string | undefined;
-  /** Null removes the cache. */
   cache?: CachePolicy | null | undefined;
   source?: { id: string; engine: EngineName } | undefined;
-  /** An empty text removes the path. */
-  path?: string | undefined;
-  /** Null removes the tool. */
   tool?: Tool | null | undefined;
-  /** An empty text removes the presentation. */
-  presentationJson?: string | undefined;
 }
+
+type Changeable = { [M in keyof QueryDoc]-?: (typeof parts)[M] extends 'record' ? never : M }[keyof QueryDoc];
 
 /** Returns the same document if the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
-  const { cache, notNull, path, tool, toolName: _, isTool: _isTool, presentationJson, ...rest } = query;
-  const nextCache =
-    patch.cache === undefined ? cache : patch.cache && checkCache(check, ['cache'], patch.cache);
-  const next: QueryDoc = {
-    ...rest,
-    ...withNotNull(check, patch.notNull ?? notNull ?? []),
+  const { cache, notNull, path, tool, presentationJson } = query;
+  const changed: Complete<Pick<QueryDoc, Changeable>> = {
+    notNull: checkNotNull(check, patch.notNull ?? notNull ?? []),
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
@@ -104,39 +100,44 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     context: patch.context === undefined ? query.context : checkVariables(check, ['context'], patch.context),
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
-    ...(nextCache ? { cache: nextCache } : {}),
-    ...toNames(check, {
+    cache:
+      patch.cache === undefined
+        ? cache
+        : (patch.cache && checkCache(check, ['cache'], patch.cache)) || undefined,
+    ...checkNames(check, {
       path: patch.path ?? path,
       tool: patch.tool === undefined ? tool : patch.tool,
       presentationJson: patch.presentationJson ?? presentationJson,
     }),
   };
+  const next = withoutUndefined<QueryDoc>({ ...query, ...changed });
   requireReading(check, next);
   check.done();
-  return isSameState(next, query) && isSamePlace(next, query) ? query : next;
+  return isSameState(next, query) && isSameIn(otherMembers, next, query) ? query : next;
 }
 
 type Names = Pick<QueryDoc, 'path' | 'tool' | 'toolName' | 'isTool' | 'presentationJson'>;
 
 /** How clients find and show a query. */
-function toNames(
+function checkNames(
   check: Checker,
-  { path: pathText, tool, presentationJson }: Pick<QueryPatch, 'path' | 'tool' | 'presentationJson'>,
-): Names {
-  const path = pathText && check.path(['path'], pathText, isQueryPath);
+  { path, tool, presentationJson }: Complete<Pick<QueryPatch, 'path' | 'tool' | 'presentationJson'>>,
+): Complete<Names> {
   if (presentationJson) checkPresentation(check, presentationJson);
+  if (tool) checkTool(check, tool);
   return {
-    ...(path ? { path } : {}),
-    ...(tool ? toTool(check, tool) : {}),
-    ...(presentationJson ? { presentationJson } : {}),
+    path: path ? check.path(['path'], path, isQueryPath) : undefined,
+    tool: tool ? withoutUndefined<ToolDoc>({ name: tool.name, description: tool.description }) : undefined,
+    toolName: tool?.name,
+    isTool: tool ? 1 : undefined,
+    presentationJson: presentationJson || undefined,
   };
 }
 
-function toTool(check: Checker, { name, description }: Tool): Omit<Names, 'path' | 'presentationJson'> {
+function checkTool(check: Checker, { name, description }: Tool): void {
   check.text(['tool', 'description'], description, queryLimits.toolDescriptionLength);
-  if (name === undefined) return { tool: { description }, isTool: 1 };
-  if (!isToolName.test(name)) check.fault(['tool', 'name'], `must match ${toolNamePattern}`);
-  return { tool: { name, description }, toolName: name, isTool: 1 };
+  if (name !== undefined && !isToolName.test(name))
+    check.fault(['tool', 'name'], `must match ${toolNamePattern}`);
 }
 
 function checkPresentation(check: Checker, text: string): void {
@@ -148,28 +149,53 @@ function checkPresentation(check: Checker, text: string): void {
     check.fault(['presentation'], `must have at most ${max} bytes as JSON`);
 }
 
-function isSamePlace(one: QueryDoc, other: QueryDoc): boolean {
-  const textOf = ({ parentNodeId, path, tool, presentationJson }: QueryDoc) =>
-    JSON.stringify([parentNodeId, path, tool, presentationJson]);
-  return textOf(one) === textOf(other);
-}
+/**
+ * What each member says. A change of the `state` makes a version. A change of the `place` or of a `name` does not, and
+ * versions hold no names. `record` members say which document it is.
+ */
+const parts = {
+  label: 'state',
+  command: 'state',
+  query: 'state',
+  context: 'state',
+  cache: 'state',
+  sourceId: 'state',
+  engine: 'state',
+  notNull: 'state',
+  parentNodeId: 'place',
+  path: 'name',
+  tool: 'name',
+  toolName: 'name',
+  isTool: 'name',
+  presentationJson: 'name',
+  id: 'record',
+  accountId: 'record',
+  hubId: 'record',
+  version: 'record',
+  createdAt: 'record',
+  updatedAt: 'record',
+  stamp: 'record',
+} as const satisfies Record<keyof QueryDoc, 'state' | 'place' | 'name' | 'record'>;
+const membersOf = (...wanted: string[]) =>
+  (Object.keys(parts) as (keyof QueryDoc)[]).filter((name) => wanted.includes(parts[name]));
+const stateMembers = membersOf('state');
+const otherMembers = membersOf('place', 'name');
+const nameMembers = membersOf('name');
+
+const isSameIn = (members: (keyof QueryDoc)[], one: QueryDoc, other: QueryDoc): boolean =>
+  members.every(
+    (name) => one[name] === other[name] || JSON.stringify(one[name]) === JSON.stringify(other[name]),
+  );
 
 /** A copy without the members that are no part of a version. */
 export function withoutNames(query: QueryDoc): QueryDoc {
-  const { path: _p, tool: _t, toolName: _n, isTool: _i, presentationJson: _j, ...rest } = query;
+  const rest = { ...query };
+  for (const name of nameMembers) delete rest[name];
   return rest;
 }
 
 /** True if the queries differ at most in their place, names and presentation. */
-export function isSameState(one: QueryDoc, other: QueryDoc): boolean {
-  return runText(one) === runText(other) && one.label === other.label;
-}
-
-/** Everything that an execution depends on, as one text to compare. */
-function runText(query: QueryDoc): string {
-  const { command, query: text, context, cache, sourceId, engine, notNull } = query;
-  return JSON.stringify([command, text, context, cache, sourceId, engine, notNull]);
-}
+export const isSameState = (one: QueryDoc, other: QueryDoc): boolean => isSameIn(stateMembers, one, other);
 
 function checkCommand(check: Checker, path: FieldPath, text: string): string {
   const command = text.trim().toUpperCase();
@@ -180,23 +206,24 @@ function checkCommand(check: Checker, path: FieldPath, text: string): string {
 function checkCache(check: Checker, path: FieldPath, policy: CachePolicy): CacheDoc {
   const { maxAgeS, staleS, validate } = policy;
   const { cacheSeconds } = queryLimits;
-  return {
+  const cache: Complete<CacheDoc> = {
     maxAgeS: check.integer([...path, 'maxAgeS'], maxAgeS, cacheSeconds),
-    ...(staleS === undefined ? {} : { staleS: check.integer([...path, 'staleS'], staleS, cacheSeconds) }),
-    ...(validate === undefined ? {} : { validate: check.text([...path, 'validate'], validate, textLength) }),
+    staleS: staleS === undefined ? undefined : check.integer([...path, 'staleS'], staleS, cacheSeconds),
+    validate: validate === undefined ? undefined : check.text([...path, 'validate'], validate, textLength),
   };
+  return withoutUndefined<CacheDoc>(cache);
 }
 
-function withNotNull(check: Checker, names: readonly string[]): Pick<QueryDoc, 'notNull'> {
+function checkNotNull(check: Checker, names: readonly string[]): string[] | undefined {
   const { notNull, columnNameLength } = queryLimits;
   if (names.length > notNull.max) check.fault(['notNull'], `must have at most ${notNull.max} entries`);
   const seen = names
     .slice(0, notNull.max)
     .map((name, i) => check.text(['notNull', i], name, columnNameLength));
-  return seen.length === 0 ? {} : { notNull: [...new Set(seen)] };
+  return seen.length === 0 ? undefined : [...new Set(seen)];
 }
 
-function requireReading(check: Checker, { notNull, command }: QueryDoc): void {
+function requireReading(check: Checker, { notNull, command }: Pick<QueryDoc, 'notNull' | 'command'>): void {
   if (notNull !== undefined && !isReadingCommand(command))
     check.fault(['notNull'], 'is allowed only with a command that reads, such as SELECT');
 }
@@ -238,13 +265,8 @@ export function parseJson(text: string): unknown {
 }
 
 function toVariableDoc(variable: Variable): VariableDoc {
-  return {
-    key: variable.key,
-    ...(variable.valueJson === undefined ? {} : { valueJson: variable.valueJson }),
-    ...(variable.type === undefined ? {} : { type: variable.type }),
-    ...(variable.required === undefined ? {} : { required: variable.required }),
-    ...(variable.enumJson === undefined ? {} : { enumJson: variable.enumJson }),
-    ...(variable.description === undefined ? {} : { description: variable.description }),
-    ...(variable.secret === true ? { secret: true } : {}),
-  };
+  const { key, valueJson, type, required, enumJson, description } = variable;
+  const secret = variable.secret === true ? true : undefined;
+  const doc: Complete<VariableDoc> = { key, valueJson, type, required, enumJson, description, secret };
+  return withoutUndefined<VariableDoc>(doc);
 }

@@ -1,6 +1,7 @@
 /** The settings that name a source's servers and say how the hub selects one, logs in and shares connections. */
 
 import { isIP } from 'node:net';
+import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
 import { awsRegionShape, passwordProviders } from '@datahub/contract/password-from';
@@ -38,17 +39,6 @@ const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 
 const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSettings', ...names];
 
-/** Returns the source without these settings, so that a change can remove one. */
-export function withoutServers(source: SourceDoc): Omit<SourceDoc, keyof ServerSettings> {
-  const without = { ...source };
-  for (const name of memberNames) delete without[name];
-  return without;
-}
-
-/** The settings as one string to compare. */
-export const serversText = (source: ServerSettings) =>
-  JSON.stringify(memberNames.map((name) => source[name]));
-
 /** The settings that the secrets are bound to by encryption, besides address and TLS mode. */
 export const bindingOf = ({ hosts, srv, authMechanism, passwordFrom }: ServerSettings) => ({
   hosts,
@@ -83,10 +73,8 @@ const engineNames: Partial<Record<EngineName, string>> = { postgres: 'PostgreSQL
 export function checkServers(
   check: Checker,
   { settings, engine, tlsMode, current }: ServersInput,
-): ServerSettings {
+): Complete<ServerSettings> {
   const authSource = settings.authSource ?? current?.authSource ?? '';
-  const servers: ServerSettings =
-    authSource === '' ? {} : { authSource: check.text(pathOf('authSource'), authSource, authSourceLength) };
   const given = { ...settings, hosts: settings.hosts?.hosts };
   const effective = <N extends Exclude<ServerSetting, 'authSource'>>(name: N): ServerSettings[N] => {
     const usable = hasServerSetting(engine, name);
@@ -95,41 +83,45 @@ export function checkServers(
     if (isSet && !usable) check.fault(pathOf(name), onlyFor(serverSettings[name].engines));
     return isSet && usable ? value : undefined;
   };
-  const oneOf = (name: keyof typeof choices) => {
+  const oneOf = <N extends keyof typeof choices>(name: N): ServerSettings[N] => {
     const value = effective(name);
-    if (value !== undefined) servers[name] = check.oneOf(pathOf(name), value, choices[name]);
-    return value;
+    return value && check.oneOf<string>(pathOf(name), value, choices[name]);
   };
   const hosts = effective('hosts');
-  if (hosts !== undefined) servers.hosts = checkHosts(check, hosts);
-  if (effective('srv')) servers.srv = true;
+  const set = effective('replicaSet');
+  const servers: Complete<Omit<ServerSettings, 'passwordFrom'>> = {
+    authSource:
+      authSource === '' ? undefined : check.text(pathOf('authSource'), authSource, authSourceLength),
+    hosts: hosts && checkHosts(check, hosts),
+    srv: effective('srv') ? true : undefined,
+    replicaSet: set && check.text(pathOf('replicaSet'), set, replicaSetLength),
+    readPreference: oneOf('readPreference'),
+    authMechanism: oneOf('authMechanism'),
+    pooling: oneOf('pooling'),
+    targetSessionAttrs: oneOf('targetSessionAttrs'),
+    statementComments: oneOf('statementComments'),
+  };
   if (hosts !== undefined && servers.srv)
     check.fault(pathOf('hosts'), 'must be empty with srv, because DNS lists the hosts of its name');
-  const set = effective('replicaSet');
-  if (set !== undefined) servers.replicaSet = check.text(pathOf('replicaSet'), set, replicaSetLength);
-  oneOf('readPreference');
-  oneOf('pooling');
-  oneOf('targetSessionAttrs');
-  oneOf('statementComments');
-  const mechanism = oneOf('authMechanism');
-  if (mechanism === 'PLAIN' && tlsMode !== 'verify-full')
+  if (servers.authMechanism === 'PLAIN' && tlsMode !== 'verify-full')
     check.fault(
       pathOf('authMechanism'),
       'PLAIN needs tls.mode verify-full, because it sends the password in clear text',
     );
-  if (mechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
+  if (servers.authMechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
     check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
-  return { ...servers, ...checkPasswordFrom(check, { settings, engine, tlsMode, current }, servers) };
+  const passwordFrom = checkPasswordFrom(check, { settings, engine, tlsMode, current }, servers);
+  return { ...servers, passwordFrom };
 }
 
 /** An empty kind removes the setting. */
 function checkPasswordFrom(
   check: Checker,
   { settings, engine, tlsMode, current }: ServersInput,
-  { hosts }: ServerSettings,
-): Pick<ServerSettings, 'passwordFrom'> {
+  { hosts }: Pick<ServerSettings, 'hosts'>,
+): ServerSettings['passwordFrom'] {
   const given: PasswordFrom | undefined = settings.passwordFrom ?? current?.passwordFrom;
-  if (given === undefined || given.kind === '') return {};
+  if (given === undefined || given.kind === '') return undefined;
   const path = (name: string) => pathOf('passwordFrom', name);
   const kind = check.oneOf(path('kind'), given.kind, passwordProviders);
   if (!new RegExp(awsRegionShape).test(given.region))
@@ -137,7 +129,7 @@ function checkPasswordFrom(
   if (engine === 'mongodb') check.fault(pathOf('passwordFrom'), 'is not available for MongoDB');
   if (tlsMode !== 'verify-full' || hosts !== undefined)
     check.fault(pathOf('passwordFrom'), 'needs tls.mode verify-full, and hosts must be empty');
-  return { passwordFrom: { kind, region: given.region } };
+  return { kind, region: given.region };
 }
 
 const onlyFor = (engines: readonly EngineName[]) =>

@@ -1,9 +1,10 @@
 /** Creates and changes a source. All functions are pure; the caller passes the function that seals secrets. */
 
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { type EngineName, engines } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
 import { type TlsMode, tlsModes } from '@datahub/contract/source-settings';
-import type { ConnectionSettings } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
 import { withoutEnd } from '@datahub/service-kit/without-end';
@@ -12,21 +13,12 @@ import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { maskKey, maskPassword, maskUser } from './secret-mask.ts';
 import { changedPassword, changedSecret, newPassword, newSecret, settingPath } from './source-secrets.ts';
-import {
-  bindingOf,
-  checkHost,
-  checkServers,
-  isElsewhere,
-  type ServerSettings,
-  serversText,
-  withoutServers,
-} from './source-servers.ts';
+import { bindingOf, checkHost, checkServers, isElsewhere, type ServerSettings } from './source-servers.ts';
 
-type PlainSettings = Pick<
-  SourceDoc,
-  'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'
-> &
-  ServerSettings;
+type PlainSettings = Complete<
+  Pick<SourceDoc, 'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'> &
+    ServerSettings
+>;
 
 export interface NewSource {
   hubId: string;
@@ -53,27 +45,29 @@ export async function makeSource(
   check.done();
   const id = context.createId('src', context.nowMs);
   const seal = sealFor({ ...plain, id }, context.seal);
-  return {
+  const { tls, ...others } = plain;
+  const source: Complete<SourceDoc> = {
     id,
     accountId: context.accountId,
     version: 1,
     hubId: input.hubId,
     parentNodeId: input.parentNodeId,
     label,
-    ...plain,
+    ...others,
     user: await seal('user', user),
     password: await seal('password', password),
-    tls: key === undefined ? plain.tls : { ...plain.tls, key: await seal('tls.key', key) },
+    tls: key === undefined ? tls : { ...tls, key: await seal('tls.key', key) },
     settingsVersion: 1,
+    changesEngine: undefined,
     createdAt: context.nowMs,
     updatedAt: null,
   };
+  return withoutUndefined<SourceDoc>(source);
 }
 
-export interface SourcePatch {
-  label?: string | undefined;
-  parentNodeId?: string | undefined;
-  engine?: string | undefined;
+/** Absent members stay unchanged. */
+export interface SourcePatch
+  extends Omit<UpdateSourceRequest, 'sourceId' | 'connectionSettings' | 'expectedVersion' | 'moreVersions'> {
   settings?: ConnectionSettings | undefined;
 }
 
@@ -111,22 +105,62 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
       : fresh.key === ''
         ? undefined
         : await sealed('tls.key', fresh.key);
-  const tls = { ...plain.tls, ...(key === undefined ? {} : { key }) };
-  const next = { ...withoutServers(source), label, parentNodeId, ...plain, user, password, tls };
+  const { tls: certificates, ...others } = plain;
+  const tls = { ...certificates, ...(key === undefined ? {} : { key }) };
+  const changed: Complete<Pick<SourceDoc, Changeable>> = {
+    label,
+    parentNodeId,
+    ...others,
+    user,
+    password,
+    tls,
+  };
+  const next = withoutUndefined<SourceDoc>({ ...source, ...changed });
   const reconnects = connectionText(next) !== connectionText(source);
   if (!reconnects && label === source.label && parentNodeId === source.parentNodeId) return source;
   return reconnects ? { ...next, settingsVersion: source.version + 1 } : next;
 }
 
+/** What each member says. Connections depend on the `settings`. `record` members say which document it is. */
+const parts = {
+  engine: 'settings',
+  host: 'settings',
+  port: 'settings',
+  database: 'settings',
+  user: 'settings',
+  password: 'settings',
+  tls: 'settings',
+  pool: 'settings',
+  statementTimeoutMs: 'settings',
+  authSource: 'settings',
+  hosts: 'settings',
+  srv: 'settings',
+  replicaSet: 'settings',
+  readPreference: 'settings',
+  authMechanism: 'settings',
+  pooling: 'settings',
+  targetSessionAttrs: 'settings',
+  statementComments: 'settings',
+  passwordFrom: 'settings',
+  label: 'place',
+  parentNodeId: 'place',
+  id: 'record',
+  accountId: 'record',
+  hubId: 'record',
+  version: 'record',
+  createdAt: 'record',
+  updatedAt: 'record',
+  settingsVersion: 'record',
+  changesEngine: 'record',
+} as const satisfies Record<keyof SourceDoc, 'settings' | 'place' | 'record'>;
+type Changeable = {
+  [M in keyof SourceDoc]-?: (typeof parts)[M] extends 'record' ? never : M;
+}[keyof SourceDoc];
+const settingNames = (Object.keys(parts) as (keyof SourceDoc)[]).filter((name) => parts[name] === 'settings');
+
 /** All settings that a connection depends on, as one string to compare. */
-function connectionText(source: SourceDoc): string {
-  const { engine, host, port, database, user, password, tls, pool, statementTimeoutMs } = source;
-  const key = tls.key?.sealed;
-  return JSON.stringify([
-    [engine, host, port, database, user.sealed, password.sealed, tls.mode, tls.ca, tls.cert, key],
-    [pool.max, pool.idleTimeoutMs, statementTimeoutMs, serversText(source)],
-  ]);
-}
+const connectionText = (source: SourceDoc): string =>
+  JSON.stringify(settingNames.map((name) => source[name] ?? null));
 
 function sealFor(
   source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tls'> & ServerSettings,

@@ -71,7 +71,7 @@ async function checkOne(
 ): Promise<Found[]> {
   const { file, model, textLine } = query;
   const { text, command, context, notNull } = model;
-  const body = { sourceId, query: text, command, context, notNull } as never;
+  const body = { sourceId, query: text, command, context, notNull };
   const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
     const faults = toFaults(err, query);
     if (faults.length === 0) throw err;

@@ -3,13 +3,13 @@
  * one. A query that somebody else changed since the plan is not overwritten.
  */
 
-import { ProblemError } from '@datahub/client';
+import { ProblemError, type Routes } from '@datahub/client';
 import { CommandError, exitCodes } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
 import { changedMembers } from './compare.ts';
 import { hubFileName } from './hub-file.ts';
 import { keepFirst } from './keep-first.ts';
-import { type Fault, folderKey, type QueryModel, toLine } from './model.ts';
+import { type Fault, folderKey, type QueryModel, type Settable, toLine } from './model.ts';
 import type { Plan, QueryUpdate, Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
@@ -48,22 +48,19 @@ async function applyHub(
     return readRemote(hub, await findHub(hub, path));
   }
   const { hubId } = remote;
-  const ifMatch = await readETag(hub, 'GET /v1/hubs/{hubId}', { hubId });
+  const ifMatch = await readETag((onResponse) =>
+    hub.call('GET /v1/hubs/{hubId}', { path: { hubId }, onResponse }),
+  );
   await hub.call('PUT /v1/hubs/{hubId}', { path: { hubId }, body: { label, path }, ifMatch });
   return { ...remote, label, path };
 }
 
 async function readETag(
-  hub: Hub,
-  route: 'GET /v1/hubs/{hubId}' | 'GET /v1/sources/{sourceId}',
-  path: object,
+  read: (onResponse: (response: Response) => void) => Promise<unknown>,
 ): Promise<string> {
   let etag = '';
-  await hub.call(route, {
-    path: path as never,
-    onResponse: ({ headers }) => {
-      etag = headers.get('etag') ?? '';
-    },
+  await read(({ headers }) => {
+    etag = headers.get('etag') ?? '';
   });
   return etag;
 }
@@ -124,6 +121,7 @@ async function createFolder(
   remote.folders.push({ nodeId, labels });
 }
 
+type NewSettings = Routes['POST /v1/sources']['body']['connectionSettings'];
 type SourceStep<A> = Extract<Step, { kind: 'source'; action: A }>;
 
 async function createSource(
@@ -131,7 +129,15 @@ async function createSource(
   { step: { source }, remote }: { step: SourceStep<'create'>; remote: RemoteHub },
 ): Promise<void> {
   const { hubId } = remote;
-  const body = { hubId, ...source } as never;
+  const { label, engine } = source;
+  const body: Settable<Routes['POST /v1/sources']['body']> = {
+    hubId,
+    label,
+    engine,
+    driver: undefined,
+    connectionSettings: source.connectionSettings as NewSettings,
+    parentNodeId: undefined,
+  };
   const { sourceId } = await hub.call('POST /v1/sources', { body });
   await keepFirst({
     what: `source ${source.label}`,
@@ -164,8 +170,11 @@ async function updateSource(
     ...source.connectionSettings,
     ...Object.fromEntries(removed.map((name) => [name, null])),
   };
-  const ifMatch = await readETag(hub, 'GET /v1/sources/{sourceId}', { sourceId });
-  const body = { engine: source.engine, connectionSettings } as never;
+  const ifMatch = await readETag((onResponse) =>
+    hub.call('GET /v1/sources/{sourceId}', { path: { sourceId }, onResponse }),
+  );
+  // Files name a source by its label, so neither that nor its folder changes.
+  const body = { engine: source.engine, connectionSettings };
   await hub.call('PUT /v1/sources/{sourceId}', { path: { sourceId }, body, ifMatch });
 }
 
@@ -181,10 +190,16 @@ async function createQuery(
   hub: Hub,
   { file, remote }: { file: QueryFile; remote: RemoteHub },
 ): Promise<void> {
-  const { text: query, source: _, folder: __, ...members } = file.model;
-  const body = { hubId: remote.hubId, query, ...members, ...toReferences(file, remote) } as never;
+  const { label, path, text, command, context, notNull, cache, tool, presentation } = file.model;
+  const body: Settable<Routes['POST /v1/queries']['body']> = {
+    hubId: remote.hubId,
+    ...toReferences(file, remote),
+    ...{ label, path, query: text, command, context, notNull, cache, tool, presentation },
+  };
   await hub.call('POST /v1/queries', { body });
 }
+
+type QueryChange = Routes['PUT /v1/queries/{queryId}']['body'];
 
 async function updateQuery(
   hub: Hub,
@@ -204,19 +219,13 @@ async function updateQuery(
   } = file.model;
   const { sourceId, parentNodeId } = toReferences(file, remote);
   const ifMatch = await requireUnchanged(hub, { step, remote });
-  const body = {
-    meta: { label, path, parentNodeId },
-    config: {
-      query: { query: text },
-      source: { sourceId },
-      command,
-      context,
-      notNull,
-      cache,
-      tool,
-      presentation,
-    },
-  } as never;
+  const meta: Settable<NonNullable<QueryChange['meta']>> = { label, path, parentNodeId, hubId: undefined };
+  const config: Settable<NonNullable<QueryChange['config']>> = {
+    query: { query: text },
+    source: { sourceId },
+    ...{ command, context, notNull, cache, tool, presentation },
+  };
+  const body = { meta, config };
   const { queryId } = step.remote;
   await hub.call('PUT /v1/queries/{queryId}', { path: { queryId }, body, ifMatch });
 }

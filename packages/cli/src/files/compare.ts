@@ -17,9 +17,24 @@ const sorted = (value: unknown): unknown => {
   );
 };
 
-const comparedMembers = [
-  ...['label', 'source', 'folder', 'command', 'context', 'notNull', 'cache', 'tool', 'presentation', 'text'],
-] as (keyof QueryModel)[];
+/** What a change of each member concerns: the contract with callers, or only how the query is found and shown. */
+const members = {
+  label: 'name',
+  source: 'contract',
+  folder: 'name',
+  command: 'contract',
+  context: 'contract',
+  notNull: 'contract',
+  cache: 'name',
+  tool: 'name',
+  presentation: 'name',
+  text: 'contract',
+} as const satisfies Record<Exclude<keyof QueryModel, 'path'>, 'contract' | 'name'>;
+type Member = keyof typeof members;
+
+const comparedMembers = Object.keys(members) as Member[];
+
+export const isOfContract = (name: string): boolean => members[name as Member] === 'contract';
 
 export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =>
   comparedMembers.filter(

@@ -1,5 +1,8 @@
 /** A hub as files: what the files say and what the hub has, in one form that can be compared. */
 
+import type { Json, Routes } from '@datahub/client';
+import type { Complete } from '@datahub/contract/complete';
+
 export interface HubModel {
   path: string;
   label: string;
@@ -10,9 +13,17 @@ export interface HubModel {
   queries: QueryModel[];
 }
 
+/** All members of a body but those that the hub ignores, whose type is any JSON. */
+export type Settable<Body> = Complete<{
+  [Member in keyof Body as Json extends Body[Member] ? never : Member]: Body[Member];
+}>;
+
+type QueryBody = Settable<Routes['POST /v1/queries']['body']>;
+type SourceBody = Settable<Routes['POST /v1/sources']['body']>;
+
 export interface SourceModel {
   label: string;
-  engine: string;
+  engine: SourceBody['engine'];
   connectionSettings: Record<string, unknown>;
 }
 
@@ -30,11 +41,11 @@ export interface QueryModel {
   folder: string[];
   /** Undefined: the default of the engine. */
   command?: string;
-  context: object[];
+  context: NonNullable<QueryBody['context']>;
   notNull: string[];
-  cache?: object;
-  tool?: object;
-  presentation?: object;
+  cache?: NonNullable<QueryBody['cache']>;
+  tool?: NonNullable<QueryBody['tool']>;
+  presentation?: NonNullable<QueryBody['presentation']>;
   text: string;
 }
 

@@ -3,7 +3,7 @@
 import { ProblemError, type Routes } from '@datahub/client';
 import type { Environment } from '../access.ts';
 import type { Hub } from '../hub.ts';
-import { changedMembers, withoutDefaults, writeCanonical } from './compare.ts';
+import { changedMembers, isOfContract, withoutDefaults, writeCanonical } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
 import { type Fault, folderKey, type SourceModel } from './model.ts';
@@ -227,8 +227,6 @@ function querySteps(
   return { changes, left };
 }
 
-const contractMembers = ['text', 'context', 'notNull', 'command', 'source'];
-
 /** Adds what callers notice of each change: the contract, and who called the query. */
 export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<void> {
   const sourceIds = new Map(remote?.sources.map(({ label, sourceId }) => [label, sourceId]));
@@ -239,11 +237,11 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
     const path = { queryId };
     const usage = await hub.call('GET /v1/queries/{queryId}/usage', { path }).catch(unlessUnknown);
     if (usage !== undefined) step.callers = { calls: usage.count, keys: usage.totalKeys };
-    if (step.action !== 'update' || !step.members.some((name) => contractMembers.includes(name))) return;
+    if (step.action !== 'update' || !step.members.some(isOfContract)) return;
     const { text: query, command, context, notNull, source } = step.file.model;
     const sourceId = sourceIds.get(source);
     if (sourceId === undefined) return;
-    const body = { sourceId, query, command, context, notNull, compareTo: queryId } as never;
+    const body = { sourceId, query, command, context, notNull, compareTo: queryId };
     const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
       faults[i] = toFaults(err, step.file);
       return faults[i].length > 0 ? undefined : unlessUnknown(err);

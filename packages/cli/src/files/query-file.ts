@@ -1,5 +1,6 @@
 /** The file of a query: its settings in comments, then its text. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { toolNamePattern } from '@datahub/contract/limits';
 import { declarableTypes } from '@datahub/contract/variable-types';
 import type { Fault, QueryModel } from './model.ts';
@@ -9,40 +10,47 @@ const fence = '-- ---';
 
 const toolName: Shape = { pattern: toolNamePattern, what: 'of 1 to 64 letters, digits, - and _' };
 
-const shape: Shape = {
-  members: {
-    label: 'text',
-    source: 'text',
-    folder: 'any',
-    command: 'text',
-    context: {
-      list: {
-        members: {
-          key: 'text',
-          type: { oneOf: declarableTypes },
-          value: 'any',
-          required: 'boolean',
-          enum: { list: 'any' },
-          description: 'text',
-          secret: 'boolean',
-        },
-        required: ['key'],
-      },
+const members: Record<keyof Front, Shape> = {
+  label: 'text',
+  source: 'text',
+  folder: 'any',
+  command: 'text',
+  context: {
+    list: {
+      members: {
+        key: 'text',
+        type: { oneOf: declarableTypes },
+        value: 'any',
+        required: 'boolean',
+        enum: { list: 'any' },
+        description: 'text',
+        secret: 'boolean',
+      } satisfies Record<keyof QueryModel['context'][number], Shape>,
+      required: ['key'],
     },
-    notNull: { list: 'text' },
-    cache: {
-      members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' },
-      required: ['maxAgeS'],
-    },
-    tool: { members: { name: toolName, description: 'text' }, required: ['description'] },
-    presentation: 'object',
   },
-  required: ['label', 'source'],
+  notNull: { list: 'text' },
+  cache: {
+    members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' } satisfies Record<
+      keyof NonNullable<QueryModel['cache']>,
+      Shape
+    >,
+    required: ['maxAgeS'],
+  },
+  tool: {
+    members: { name: toolName, description: 'text' } satisfies Record<
+      keyof NonNullable<QueryModel['tool']>,
+      Shape
+    >,
+    required: ['description'],
+  },
+  presentation: 'object',
 };
+const shape: Shape = { members, required: ['label', 'source'] };
 
 type Front = Omit<QueryModel, 'path' | 'text' | 'folder' | 'context' | 'notNull'> & {
   folder?: string | string[];
-  context?: object[];
+  context?: QueryModel['context'];
   notNull?: string[];
 };
 
@@ -58,7 +66,7 @@ export interface QueryFile {
 export function writeQueryFile(query: QueryModel): string {
   const { folder, context, notNull } = query;
   const isPlain = folder.every((label) => !label.includes('/'));
-  const front = {
+  const front: Complete<Front> = {
     label: query.label,
     source: query.source,
     folder: folder.length === 0 ? undefined : isPlain ? folder.join('/') : folder,

@@ -1,6 +1,7 @@
 /** Reads a hub over the public API into the form of its files. */
 
 import type { Node, Routes } from '@datahub/client';
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { CommandError } from '../failure.ts';
 import { type FoundHub, type Hub, listAll } from '../hub.ts';
 import {
@@ -75,13 +76,11 @@ export function toModel(
   { source, folder, path }: Pick<QueryModel, 'source' | 'folder' | 'path'>,
 ): QueryModel {
   const { command, context, notNull = [], cache, tool, presentation } = config;
-  return {
-    ...{ path, label: meta.label, source, folder, command, context, notNull },
-    ...(cache === undefined ? {} : { cache }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(presentation === undefined ? {} : { presentation }),
+  const model: Complete<QueryModel> = {
+    ...{ path, label: meta.label, source, folder, command, context, notNull, cache, tool, presentation },
     text: config.query.query,
   };
+  return withoutUndefined<QueryModel>(model);
 }
 
 export function readFolders(tree: Node): Pick<RemoteHub, 'folders' | 'rootNodeId'> {

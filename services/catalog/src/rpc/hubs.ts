@@ -1,12 +1,13 @@
 /** Hubs and their trees. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type Catalog, insertOnce, loadHub, makeContext, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
-import { makeHub, patchHub } from '../hub.ts';
+import { type HubPatch, makeHub, type NewHub, patchHub } from '../hub.ts';
 import { keyLimits } from '../key-limits.ts';
 import { isHubEmpty, type Settled, settleHub, sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
@@ -25,7 +26,8 @@ export function createHubCalls(catalog: Catalog) {
       const context = makeContext(catalog, ctx);
       if (keyLimits.hubIds.ids(context.principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
-      const hub = makeHub({ label, path }, context);
+      const wanted: Complete<NewHub> = { label, path };
+      const hub = makeHub(wanted, context);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
       const entry = auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id });
       const made = await insertOnce(store.hubs, hub, entry).catch(async (err) => {
@@ -49,11 +51,12 @@ export function createHubCalls(catalog: Catalog) {
 
     updateHub: async ({ hubId, label, archived, path, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      const patch: Complete<HubPatch> = { label, archived, path };
       let wanted: HubDoc | undefined;
       const hub = await update(catalog, {
         collection: store.hubs,
         load: () => loadHub(catalog, principal, hubId),
-        change: (doc) => (wanted = patchHub(doc, { label, archived, path })),
+        change: (doc) => (wanted = patchHub(doc, patch)),
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateHub', resourceId: hubId }),
       }).catch(async (err) => {

@@ -1,5 +1,6 @@
 /** The RPCs that authenticate keys and manage the keys of an account. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
@@ -88,10 +89,8 @@ export function createKeyCalls(catalog: Catalog) {
       const wanted = fromLimits(limits);
       await requireKnownIds(catalog, context.principal, wanted);
       const ends = neverExpires ? null : expiresAt?.getTime();
-      const key = await changeKey(catalog, ctx, {
-        keyId,
-        patch: { name, limits: wanted, removedLimits, expiresAt: ends },
-      });
+      const patch: Complete<KeyPatch> = { name, limits: wanted, removedLimits, expiresAt: ends };
+      const key = await changeKey(catalog, ctx, { keyId, patch });
       const { ratePerMinute } = wanted;
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
         await tellRate(catalog, key);

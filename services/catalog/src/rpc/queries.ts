@@ -1,5 +1,6 @@
 /** Stored queries. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type {
   CatalogServiceService,
   FindQueryRequest,
@@ -21,7 +22,7 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
-import { makeQuery } from '../query.ts';
+import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
 import { readStates, stateOf } from '../signature.ts';
 import { auditEntry, undoEntry } from './audit.ts';
@@ -45,24 +46,22 @@ export function createQueryCalls(catalog: Catalog) {
         nodeId: request.parentNodeId,
         nodeSubType: 'queries',
       });
-      const made = makeQuery(
-        {
-          hubId: hub.id,
-          parentNodeId: parent.nodeId,
-          label: request.label,
-          sourceId: source.id,
-          engine: source.engine,
-          query: request.query,
-          command: request.command,
-          context: request.context?.variables,
-          cache: request.cache,
-          notNull: request.notNull,
-          path: request.path,
-          tool: request.tool,
-          presentationJson: request.presentationJson,
-        },
-        context,
-      );
+      const wanted: Complete<NewQuery> = {
+        hubId: hub.id,
+        parentNodeId: parent.nodeId,
+        label: request.label,
+        sourceId: source.id,
+        engine: source.engine,
+        query: request.query,
+        command: request.command,
+        context: request.context?.variables,
+        cache: request.cache,
+        notNull: request.notNull,
+        path: request.path,
+        tool: request.tool,
+        presentationJson: request.presentationJson,
+      };
+      const made = makeQuery(wanted, context);
       const query = stampNew(made, context.principal.keyId);
       const warnings = catalog.checkStatement(query, source.pooling);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');

@@ -1,6 +1,7 @@
 /** Changes of a stored query. Each one makes a version, unless the query only moves. */
 
-import type { Query, QueryWarning, UpdateQueryRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { Complete } from '@datahub/contract/complete';
+import type { Query, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
@@ -18,14 +19,11 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
-import { isSameState, patchQuery } from '../query.ts';
+import { isSameState, patchQuery, type QueryChange, type QueryPatch } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { toQuery } from './to-proto.ts';
-
-/** Absent members stay unchanged. */
-export type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
 
 interface Requested {
   rpc: 'updateQuery' | 'restoreQuery';
@@ -122,7 +120,7 @@ async function applyChange(
       nodeSubType: 'queries',
     });
   }
-  const next = patchQuery(doc, {
+  const patch: Complete<QueryPatch> = {
     label,
     parentNodeId,
     command,
@@ -134,7 +132,8 @@ async function applyChange(
     tool: change.tool && (change.tool.tool ?? null),
     presentationJson,
     source: source && { id: source.id, engine: source.engine },
-  });
+  };
+  const next = patchQuery(doc, patch);
   // Only a changed statement is checked, so that renaming never fails because of an old statement.
   if (
     next.query !== doc.query ||

@@ -1,13 +1,14 @@
 /** The versions of a stored query. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { CatalogServiceService, QueryVersion } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, notFound } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
-import { withoutNames } from '../query.ts';
+import { type QueryChange, withoutNames } from '../query.ts';
 import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts';
-import { changeQuery, type QueryChange } from './query-changes.ts';
+import { changeQuery } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
 export function createQueryVersionCalls(catalog: Catalog) {
@@ -43,15 +44,15 @@ export function createQueryVersionCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-function toVersion(query: QueryDoc): QueryVersion {
+function toVersion(query: QueryDoc): Complete<QueryVersion> {
   const { number, at, keyId, restoredFrom } = stampOf(query);
   return { number, at: new Date(at), keyId, restoredFrom, query: toQuery(withoutNames(query)) };
 }
 
-/** Every member of a version. If this does not compile, a member is missing. */
+/** Every member of a version. */
 function toChange(
   was: QueryDoc,
-): Required<Omit<QueryChange, 'parentNodeId' | 'path' | 'tool' | 'presentationJson'>> {
+): Complete<Omit<QueryChange, 'parentNodeId' | 'path' | 'tool' | 'presentationJson'>> {
   const { label, command, context, query, sourceId, cache, notNull } = toQuery(was);
   return {
     label,

@@ -1,5 +1,6 @@
 /** Sources: connections to the users' databases, their secrets sealed before anything is stored. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { CatalogServiceService, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -92,7 +93,7 @@ async function updateSource(
 ): Promise<SourceDoc> {
   const principal = requirePrincipal(ctx);
   const { sourceId, label, engine, parentNodeId, connectionSettings: settings } = request;
-  const patch = { label, engine, parentNodeId, settings };
+  const patch: Complete<SourcePatch> = { label, engine, parentNodeId, settings };
   const expected = await announceEngine(catalog, principal, { request, patch });
   let before: SourceDoc | undefined;
   const source = await update(catalog, {

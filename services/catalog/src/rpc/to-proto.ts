@@ -1,7 +1,17 @@
 /** Converts documents to messages. Only this file replaces secrets with masks. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { fromFields, type KeyLimitFields, type KeyLimitValues, toFields } from '@datahub/contract/key-limits';
-import type { Folder, Hub, Key, Query, Source, Tls, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  ConnectionSettings,
+  Folder,
+  Hub,
+  Key,
+  Query,
+  Source,
+  Tls,
+  Variable,
+} from '@datahub/proto/catalog/v1/catalog';
 import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
@@ -9,7 +19,7 @@ import { stampOf } from '../query-version.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
 
-export function toHub(hub: HubDoc): Hub {
+export function toHub(hub: HubDoc): Complete<Hub> {
   return {
     hubId: hub.id,
     label: hub.label,
@@ -21,12 +31,23 @@ export function toHub(hub: HubDoc): Hub {
   };
 }
 
-export function toFolder(folder: FolderDoc): Folder {
+export function toFolder(folder: FolderDoc): Complete<Folder> {
   const { id, hubId, parentNodeId, nodeSubType, label, version } = folder;
   return { nodeId: id, hubId, parentNodeId, nodeSubType, label, version };
 }
 
-export function toSource(source: SourceDoc): Source {
+type Settings = Complete<ConnectionSettings>;
+
+export function toSource(source: SourceDoc): Complete<Source> {
+  const connectionSettings: Settings = {
+    host: source.host,
+    port: source.port,
+    database: source.database,
+    user: source.user.mask,
+    password: source.password.mask,
+    tls: { ...toTls(source), key: source.tls.key?.mask },
+    ...toOptions(source),
+  };
   return {
     sourceId: source.id,
     accountId: source.accountId,
@@ -34,15 +55,7 @@ export function toSource(source: SourceDoc): Source {
     parentNodeId: source.parentNodeId,
     label: source.label,
     engine: source.engine,
-    connectionSettings: {
-      host: source.host,
-      port: source.port,
-      database: source.database,
-      user: source.user.mask,
-      password: source.password.mask,
-      tls: { ...toTls(source), key: source.tls.key?.mask },
-      ...toOptions(source),
-    },
+    connectionSettings,
     createdAt: toDate(source.createdAt),
     updatedAt: toDate(source.updatedAt),
     version: source.version,
@@ -50,7 +63,9 @@ export function toSource(source: SourceDoc): Source {
 }
 
 /** The settings that a client and an executor receive alike. */
-function toOptions(source: SourceDoc) {
+function toOptions(
+  source: SourceDoc,
+): Omit<Settings, 'host' | 'port' | 'database' | 'user' | 'password' | 'tls'> {
   return {
     pool: source.pool,
     statementTimeoutMs: source.statementTimeoutMs ?? undefined,
@@ -67,13 +82,17 @@ function toOptions(source: SourceDoc) {
   };
 }
 
-function toTls({ tls }: SourceDoc): Tls {
+function toTls({ tls }: SourceDoc): Omit<Complete<Tls>, 'key'> {
   return { mode: tls.mode, ca: tls.ca, cert: tls.cert };
 }
 
 type QueryState = Pick<Query, 'state' | 'problemJson' | 'driftJson'>;
 
-export function toQuery(query: QueryDoc, signatureJson = '', state: QueryState = {}): Query {
+export function toQuery(
+  query: QueryDoc,
+  signatureJson = '',
+  { state, problemJson, driftJson }: QueryState = {},
+): Complete<Query> {
   return {
     queryId: query.id,
     hubId: query.hubId,
@@ -93,15 +112,18 @@ export function toQuery(query: QueryDoc, signatureJson = '', state: QueryState =
     path: query.path,
     tool: query.tool,
     presentationJson: query.presentationJson,
-    ...state,
+    state,
+    problemJson,
+    driftJson,
   };
 }
 
-function toVariable(variable: VariableDoc): Variable {
-  return { ...variable };
+function toVariable(variable: VariableDoc): Complete<Variable> {
+  const { key, valueJson, enumJson, type, required, description, secret } = variable;
+  return { key, valueJson, enumJson, type, required, description, secret };
 }
 
-export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): ResolvedQuery {
+export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): Complete<ResolvedQuery> {
   return {
     queryId: query.id,
     accountId: query.accountId,
@@ -118,7 +140,7 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): R
   };
 }
 
-export function toResolvedSource(source: SourceDoc): ResolvedSource {
+export function toResolvedSource(source: SourceDoc): Complete<ResolvedSource> {
   return {
     sourceId: source.id,
     accountId: source.accountId,
@@ -139,7 +161,7 @@ export function toResolvedSource(source: SourceDoc): ResolvedSource {
   };
 }
 
-export function toKey(key: KeyDoc): Key {
+export function toKey(key: KeyDoc): Complete<Key> {
   return {
     keyId: key.id,
     name: key.name,
@@ -153,13 +175,15 @@ export function toKey(key: KeyDoc): Key {
   };
 }
 
-export function toPrincipal(key: KeyDoc): Principal {
+export function toPrincipal(key: KeyDoc): Complete<Principal> {
   return {
     accountId: key.accountId,
     keyId: key.id,
     scopes: key.scopes,
     limits: toLimits(key.limits),
-    ...(key.budgets === undefined ? {} : { budgets: { budgets: key.budgets } }),
+    budgets: key.budgets && { budgets: key.budgets },
+    // Only the gateway knows the signed-in user.
+    user: undefined,
   };
 }
 

@@ -1,5 +1,6 @@
 /** The executor's definitions of stored queries and sources, and their conversion from the catalog's messages. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { type EngineName, isEngine } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
 import { tlsModes } from '@datahub/contract/source-settings';
@@ -69,7 +70,7 @@ function toCacheRules({ maxAgeS, staleS = 0, validate }: CachePolicy): CacheRule
   return { maxAgeS, staleS: ageSMax - maxAgeS, ageMsMax: 1_000 * ageSMax, validate };
 }
 
-export function toSourceDefinition(source: ResolvedSource | undefined): SourceDefinition {
+export function toSourceDefinition(source: ResolvedSource | undefined): Complete<SourceDefinition> {
   if (source?.sealed === undefined) throw incomplete('source');
   const { engine, tls } = source;
   const mode = tls?.mode || 'prefer';
@@ -101,7 +102,7 @@ export function toSourceDefinition(source: ResolvedSource | undefined): SourceDe
 function toServers(source: ResolvedSource): ServerSettings {
   const { hosts, srv, replicaSet, readPreference, authMechanism } = source;
   const { pooling, targetSessionAttrs, statementComments, passwordFrom } = source;
-  return {
+  const servers: Record<keyof ServerSettings, unknown> = {
     hosts: hosts?.hosts,
     srv: srv || undefined,
     replicaSet,
@@ -111,7 +112,8 @@ function toServers(source: ResolvedSource): ServerSettings {
     targetSessionAttrs,
     statementComments,
     passwordFrom,
-  } as ServerSettings;
+  };
+  return servers as ServerSettings;
 }
 
 /** A fault of the hub itself, so the answer does not describe it. */

@@ -1,5 +1,6 @@
 /** The connection settings of a source in bodies and answers. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { sourceLimits as limits } from '@datahub/contract/limits';
 import { awsRegionShape, passwordProviders } from '@datahub/contract/password-from';
 import {
@@ -14,7 +15,7 @@ import {
   textServerSettings,
   tlsModes,
 } from '@datahub/contract/source-settings';
-import type { ConnectionSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { count, type FromSchema, list, object, orNull, record, text } from '../http/json-schema.ts';
 
 const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limits.hostLength.max } as const;
@@ -134,6 +135,7 @@ export const connectionSettings = record(
 
 type SettingsBody = FromSchema<typeof updateSettings>;
 type SettingsJson = FromSchema<typeof connectionSettings>;
+type RequiredSetting = 'host' | 'port' | 'database' | 'user' | 'password';
 
 /** `tls: null` and `pool: null` remove every member. */
 const removed = {
@@ -145,52 +147,58 @@ const removed = {
  * Converts settings for the catalog, which removes those that are 0, false or empty. A TLS object without a mode keeps
  * it.
  */
-export function toSettings(body: SettingsBody): ConnectionSettings {
-  const { statementTimeoutMs, hosts, srv, passwordFrom, ...rest } = body;
-  const tls = body.tls === null ? removed.tls : body.tls;
-  const pool = body.pool === null ? removed.pool : body.pool;
+export function toSettings(body: SettingsBody): Complete<ConnectionSettings> {
+  const { host, port, database, user, password, hosts } = body;
   return {
-    ...(rest as Omit<typeof rest, TextServerSetting>),
-    ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs: statementTimeoutMs ?? 0 }),
-    ...withDefaults<TextServerSetting, string>(body, textServerSettings, ''),
-    ...(hosts === undefined ? {} : { hosts: { hosts: hosts ?? [] } }),
-    ...(srv === undefined ? {} : { srv: srv ?? false }),
-    ...(passwordFrom === undefined ? {} : { passwordFrom: passwordFrom ?? { kind: '', region: '' } }),
-    tls: tls && { mode: tls.mode ?? '', ...withDefaults(tls, ['ca', 'cert', 'key'], '') },
-    pool: pool && withDefaults(pool, ['max', 'idleTimeoutMs'], 0),
+    ...{ host, port, database, user, password },
+    tls: toTls(body.tls === null ? removed.tls : body.tls),
+    pool: toPool(body.pool === null ? removed.pool : body.pool),
+    statementTimeoutMs: orAbsent(body.statementTimeoutMs, 0),
+    ...toTextSettings(body),
+    hosts: hosts === undefined ? undefined : { hosts: hosts ?? [] },
+    srv: orAbsent(body.srv, false),
+    passwordFrom: orAbsent(body.passwordFrom, { kind: '', region: '' }),
   };
 }
 
-/** Returns the members that the body has, with `absent` in place of null. */
-function withDefaults<N extends string, V>(
-  from: Partial<Record<N, V | null>>,
-  names: N[],
-  absent: V,
-): Partial<Record<N, V>> {
-  const given: Partial<Record<N, V>> = {};
-  for (const name of names) if (from[name] !== undefined) given[name] = from[name] ?? absent;
-  return given;
-}
+const toTls = (tls: SettingsBody['tls']): Complete<Tls> | undefined =>
+  tls
+    ? {
+        mode: tls.mode ?? '',
+        ca: orAbsent(tls.ca, ''),
+        cert: orAbsent(tls.cert, ''),
+        key: orAbsent(tls.key, ''),
+      }
+    : undefined;
+
+const toPool = (pool: SettingsBody['pool']): Complete<PoolSettings> | undefined =>
+  pool ? { max: orAbsent(pool.max, 0), idleTimeoutMs: orAbsent(pool.idleTimeoutMs, 0) } : undefined;
+
+/** Returns what removes the setting in place of null. */
+const orAbsent = <V>(value: V | null | undefined, absent: V): V | undefined =>
+  value === null ? absent : value;
+
+const toTextSettings = (from: { [S in TextServerSetting]?: string | null | undefined }) =>
+  Object.fromEntries(textServerSettings.map((name) => [name, orAbsent(from[name], '')])) as Record<
+    TextServerSetting,
+    string | undefined
+  >;
 
 /** Leaves out settings that have their defaults. */
-export function toSettingsJson(settings: ConnectionSettings = {}): SettingsJson {
+export function toSettingsJson(settings: ConnectionSettings = {}): Complete<SettingsJson> {
   const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv, passwordFrom } =
     settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
-    host,
-    port,
-    database,
-    user,
-    password,
-    ...(tls && hasTls(tls) ? { tls } : {}),
-    ...(hasPool ? { pool } : {}),
+    ...({ host, port, database, user, password } as Pick<SettingsJson, RequiredSetting>),
+    tls: tls && hasTls(tls) ? tls : undefined,
+    pool: hasPool ? pool : undefined,
     statementTimeoutMs,
     hosts: hosts?.hosts,
     srv,
     passwordFrom,
-    ...withDefaults<TextServerSetting, string>(settings, textServerSettings, ''),
-  } as SettingsJson;
+    ...toTextSettings(settings),
+  };
 }
 
 const hasTls = (tls: Tls): boolean =>

@@ -1,6 +1,7 @@
 /** Folders below the categories of a hub. */
 
-import type { Folder } from '@datahub/proto/catalog/v1/catalog';
+import type { Complete } from '@datahub/contract/complete';
+import type { CreateFolderRequest, Folder, UpdateFolderRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import { type FromSchema, id, label, nothing, object, readOnly, record, text } from '../http/json-schema.ts';
@@ -35,6 +36,8 @@ export const folder = record({
   label: text,
 });
 
+type FolderChange = Omit<UpdateFolderRequest, 'nodeId' | 'expectedVersion' | 'moreVersions'>;
+
 const nodeIdOf = (request: FastifyRequest) => (request.params as { nodeId: string }).nodeId;
 
 function createFolderHandlers({ upstreams: { catalog } }: ResourceDeps) {
@@ -42,15 +45,17 @@ function createFolderHandlers({ upstreams: { catalog } }: ResourceDeps) {
     create: async (request, reply) => {
       const { hubId } = request.params as { hubId: string };
       const { label, parentNodeId } = request.body as FromSchema<typeof createFolderBody>;
-      const { folder } = await catalog.createFolder({ hubId, label, parentNodeId }, request.context);
+      const creation: Complete<CreateFolderRequest> = { hubId, label, parentNodeId };
+      const { folder } = await catalog.createFolder(creation, request.context);
       setVersion(reply, folder?.version);
       return toFolderJson(required(folder));
     },
 
     update: async (request, reply) => {
       const { label, parentNodeId } = request.body as FromSchema<typeof updateFolderBody>;
+      const change: Complete<FolderChange> = { label, parentNodeId };
       const { folder } = await catalog.updateFolder(
-        { nodeId: nodeIdOf(request), label, parentNodeId, ...expectedVersions(request) },
+        { nodeId: nodeIdOf(request), ...change, ...expectedVersions(request) },
         request.context,
       );
       setVersion(reply, folder?.version);

@@ -1,6 +1,7 @@
 /** Hubs and their trees. */
 
-import type { Hub, Node } from '@datahub/proto/catalog/v1/catalog';
+import type { Complete } from '@datahub/contract/complete';
+import type { CreateHubRequest, Hub, Node, UpdateHubRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
@@ -94,8 +95,7 @@ function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
 
   return {
     create: async (request, reply) => {
-      const { label, path } = request.body as HubBody;
-      const { hub } = await catalog.createHub({ label, path: path ?? undefined }, request.context);
+      const { hub } = await catalog.createHub(toCreation(request), request.context);
       setVersion(reply, hub?.version);
       return toHubJson(required(hub));
     },
@@ -115,9 +115,8 @@ function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
     },
 
     update: async (request, reply) => {
-      const { label, path } = request.body as HubBody;
       const { hub } = await catalog.updateHub(
-        { hubId: hubIdOf(request), label, path: path === null ? '' : path, ...expectedVersions(request) },
+        { hubId: hubIdOf(request), ...toChange(request), ...expectedVersions(request) },
         request.context,
       );
       setVersion(reply, hub?.version);
@@ -144,7 +143,19 @@ function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
   } satisfies Record<string, Handler>;
 }
 
-function toHubJson(hub: Hub): HubJson {
+function toCreation(request: FastifyRequest): Complete<CreateHubRequest> {
+  const { label, path } = request.body as HubBody;
+  return { label, path: path ?? undefined };
+}
+
+type HubChange = Omit<UpdateHubRequest, 'hubId' | 'archived' | 'expectedVersion' | 'moreVersions'>;
+
+function toChange(request: FastifyRequest): Complete<HubChange> {
+  const { label, path } = request.body as HubBody;
+  return { label, path: path === null ? '' : path };
+}
+
+function toHubJson(hub: Hub): Complete<HubJson> {
   return {
     hubId: hub.hubId,
     label: hub.label,

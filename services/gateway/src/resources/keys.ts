@@ -1,5 +1,6 @@
 /** Keys of the caller's account. */
 
+import type { Complete } from '@datahub/contract/complete';
 import { parseExact } from '@datahub/contract/exact-json';
 import {
   fieldOf,
@@ -294,9 +295,10 @@ interface UserJson extends Pick<UserLimit, 'issuer' | 'audience' | 'ratePerMinut
   public?: string[];
 }
 
-function toUserLimit({ jwks, claims, public: open = [], ...rest }: UserJson): UserLimit {
+function toUserLimit({ jwks, claims, public: open = [], ...rest }: UserJson): Complete<UserLimit> {
+  const { issuer, audience, ratePerMinute } = rest;
   return {
-    ...rest,
+    ...{ issuer, audience, ratePerMinute },
     jwksUrl: typeof jwks === 'string' ? jwks : undefined,
     jwksJson: typeof jwks === 'object' ? JSON.stringify(jwks) : undefined,
     claims: Object.entries(claims).map(([variable, path]) => ({ variable, path })),
@@ -304,13 +306,14 @@ function toUserLimit({ jwks, claims, public: open = [], ...rest }: UserJson): Us
   };
 }
 
-function toUserJson({ jwksUrl, jwksJson, claims, public: open, ...rest }: UserLimit): UserJson {
+function toUserJson({ jwksUrl, jwksJson, claims, public: open, ...rest }: UserLimit): Complete<UserJson> {
   const jwks = jwksJson === undefined ? jwksUrl : JSON.parse(jwksJson);
+  const { issuer, audience, ratePerMinute } = rest;
   return {
-    ...rest,
-    ...(jwks === undefined ? {} : { jwks }),
+    ...{ issuer, audience, ratePerMinute },
+    jwks,
     claims: Object.fromEntries(claims.map(({ variable, path }) => [variable, path])),
-    ...(open.length === 0 ? {} : { public: open }),
+    public: open.length === 0 ? undefined : open,
   };
 }
 
@@ -328,7 +331,7 @@ function isOfCalendar(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
 }
 
-function toKeyJson(key: Key): KeyJson {
+function toKeyJson(key: Key): Complete<KeyJson> {
   return {
     keyId: key.keyId,
     name: key.name,

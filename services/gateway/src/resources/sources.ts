@@ -1,7 +1,8 @@
 /** Sources: connections to the users' databases. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { Executor } from '@datahub/executor-session/executor';
-import type { Source } from '@datahub/proto/catalog/v1/catalog';
+import type { CreateSourceRequest, Source, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
@@ -141,11 +142,7 @@ const sourceIdOf = (request: FastifyRequest) => (request.params as { sourceId: s
 function createSourceHandlers({ upstreams: { catalog, executor } }: ResourceDeps) {
   return {
     create: async (request, reply) => {
-      const { hubId, label, engine, connectionSettings, parentNodeId } = request.body as CreateSourceBody;
-      const { source } = await catalog.createSource(
-        { hubId, label, engine, connectionSettings: toSettings(connectionSettings), parentNodeId },
-        request.context,
-      );
+      const { source } = await catalog.createSource(toCreation(request), request.context);
       setVersion(reply, source?.version);
       return toCreatedSourceJson(required(source));
     },
@@ -165,16 +162,8 @@ function createSourceHandlers({ upstreams: { catalog, executor } }: ResourceDeps
     },
 
     update: async (request, reply) => {
-      const { label, engine, connectionSettings, parentNodeId } = request.body as UpdateSourceBody;
       const { source } = await catalog.updateSource(
-        {
-          sourceId: sourceIdOf(request),
-          label,
-          engine,
-          parentNodeId,
-          connectionSettings: connectionSettings && toSettings(connectionSettings),
-          ...expectedVersions(request),
-        },
+        { sourceId: sourceIdOf(request), ...toChange(request), ...expectedVersions(request) },
         request.context,
       );
       setVersion(reply, source?.version);
@@ -212,13 +201,26 @@ async function checkSource(executor: Pick<Executor, 'checkSource'>, request: Fas
   return { checked, broken: brokenQueryIds, left };
 }
 
-function toCreatedSourceJson(source: Source): FromSchema<typeof createdSource> {
+function toCreation(request: FastifyRequest): Complete<CreateSourceRequest> {
+  const { hubId, label, engine, connectionSettings, parentNodeId } = request.body as CreateSourceBody;
+  return { hubId, label, engine, connectionSettings: toSettings(connectionSettings), parentNodeId };
+}
+
+type SourceChange = Omit<UpdateSourceRequest, 'sourceId' | 'expectedVersion' | 'moreVersions'>;
+
+function toChange(request: FastifyRequest): Complete<SourceChange> {
+  const { label, engine, connectionSettings, parentNodeId } = request.body as UpdateSourceBody;
+  const settings = connectionSettings && toSettings(connectionSettings);
+  return { label, engine, connectionSettings: settings, parentNodeId };
+}
+
+function toCreatedSourceJson(source: Source): Complete<FromSchema<typeof createdSource>> {
   const { hubId, label, sourceId, parentNodeId } = source;
   const engine = source.engine as Engine;
   return { hubId, label, engine, sourceId, nodeId: sourceId, nodeType: 'source', parentNodeId };
 }
 
-function toListedSourceJson(source: Source): FromSchema<typeof listedSource> {
+function toListedSourceJson(source: Source): Complete<FromSchema<typeof listedSource>> {
   return {
     sourceId: source.sourceId,
     accountId: source.accountId,
@@ -232,7 +234,7 @@ function toListedSourceJson(source: Source): FromSchema<typeof listedSource> {
   };
 }
 
-function toSourceJson(source: Source): SourceJson {
+function toSourceJson(source: Source): Complete<SourceJson> {
   return {
     sourceId: source.sourceId,
     hubId: source.hubId,

@@ -1,6 +1,7 @@
 /** Classifiers: create, list, rename, delete, train, predict and evaluate. */
 
 import { hash } from 'node:crypto';
+import type { Complete } from '@datahub/contract/complete';
 import { classifierLimits, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
@@ -237,7 +238,7 @@ async function predict(request: FastifyRequest, ml: Upstreams['ml']) {
   return predictions[0] === undefined ? {} : toPredictionJson(predictions[0]);
 }
 
-function toListedClassifierJson(classifier: Classifier): FromSchema<typeof listedClassifier> {
+function toListedClassifierJson(classifier: Classifier): Complete<FromSchema<typeof listedClassifier>> {
   return {
     classifierId: classifier.classifierId,
     name: classifier.name,
@@ -246,7 +247,7 @@ function toListedClassifierJson(classifier: Classifier): FromSchema<typeof liste
   };
 }
 
-function toClassifierJson(classifier: Classifier): ClassifierJson {
+function toClassifierJson(classifier: Classifier): Complete<ClassifierJson> {
   return { ...toListedClassifierJson(classifier), classes: classifier.classes };
 }
 

@@ -1,9 +1,15 @@
 /** The definitions of stored queries. `execute.ts` runs them. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits, toolNamePattern } from '@datahub/contract/limits';
-import type { Query, Variable } from '@datahub/proto/catalog/v1/catalog';
+import type {
+  CreateQueryRequest,
+  Query,
+  UpdateQueryRequest,
+  Variable,
+} from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
@@ -224,15 +230,25 @@ export function exactBody<T>(request: FastifyRequest): T {
 
 export function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
   if (context === undefined || context === null) return undefined;
-  const variables = context.map(({ value, enum: allowed, ...rest }) => ({
-    ...rest,
-    ...(value === undefined ? {} : { valueJson: JSON.stringify(value) }),
-    ...(allowed === undefined ? {} : { enumJson: JSON.stringify(allowed) }),
-  }));
-  return { variables };
+  return { variables: context.map(toVariable) };
 }
 
-function toCreation(request: FastifyRequest) {
+type VariableBody = FromSchema<typeof context.items>;
+
+function toVariable(variable: VariableBody): Complete<Variable> {
+  const { value, enum: allowed } = variable;
+  return {
+    key: variable.key,
+    valueJson: value === undefined ? undefined : JSON.stringify(value),
+    type: variable.type,
+    required: variable.required,
+    enumJson: allowed === undefined ? undefined : JSON.stringify(allowed),
+    description: variable.description,
+    secret: variable.secret,
+  };
+}
+
+function toCreation(request: FastifyRequest): Complete<CreateQueryRequest> {
   const { hubId, label, sourceId, query, command, parentNodeId, ...rest } = request.body as CreateBody;
   const exact = exactBody<CreateBody>(request);
   return {
@@ -257,7 +273,9 @@ function toPresentationJson(presentation: object | null | undefined): string | u
   return presentation === null ? '' : JSON.stringify(presentation);
 }
 
-function toChange(request: FastifyRequest) {
+type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
+
+function toChange(request: FastifyRequest): Complete<QueryChange> {
   const { meta, config } = request.body as UpdateBody;
   const exact = exactBody<UpdateBody>(request).config;
   return {
@@ -337,7 +355,7 @@ function toQueryJson(query: Query): QueryJson {
   };
 }
 
-function toStateJson({ state, problemJson, driftJson }: Query): Partial<QueryJson> {
+function toStateJson({ state, problemJson, driftJson }: Query): Pick<QueryJson, keyof typeof described> {
   return {
     ...(state === undefined ? {} : { state: 'broken' as const }),
     ...(problemJson === undefined ? {} : { problem: JSON.parse(problemJson) }),
@@ -348,7 +366,10 @@ function toStateJson({ state, problemJson, driftJson }: Query): Partial<QueryJso
 /** The answer to a creation has `context: null`, which clients of the reference API expect. */
 const toCreatedQueryJson = (query: Query): FromSchema<typeof createdQuery> => toDefinitionJson(query, null);
 
-export function toDefinitionJson<C>(query: Query, context: C) {
+type MetaJson = Complete<QueryJson['meta']>;
+type ConfigJson<C> = Complete<Omit<QueryJson['config'], 'context'>> & { context: C };
+
+export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson; config: ConfigJson<C> } {
   const engine = query.engine as EngineName;
   return {
     meta: {
@@ -361,27 +382,28 @@ export function toDefinitionJson<C>(query: Query, context: C) {
     config: {
       command: query.command,
       context,
-      ...(query.notNull.length === 0 ? {} : { notNull: query.notNull }),
+      notNull: query.notNull.length === 0 ? undefined : query.notNull,
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
       cache: query.cache,
       tool: query.tool,
-      ...(query.presentationJson === undefined
-        ? {}
-        : { presentation: parseExact(query.presentationJson) as Record<string, unknown> }),
+      presentation:
+        query.presentationJson === undefined
+          ? undefined
+          : (parseExact(query.presentationJson) as Record<string, unknown>),
     },
   };
 }
 
 export const toContextJson = ({ context }: Query) => context.map(toVariableJson);
 
-function toVariableJson(variable: Variable): FromSchema<typeof queryVariable> {
+function toVariableJson(variable: Variable): Complete<FromSchema<typeof queryVariable>> {
   return {
     key: variable.key,
-    ...(variable.valueJson === undefined ? {} : { value: parseExact(variable.valueJson) }),
+    value: variable.valueJson === undefined ? undefined : parseExact(variable.valueJson),
     type: variable.type,
     required: variable.required,
-    ...(variable.enumJson === undefined ? {} : { enum: parseExact(variable.enumJson) as unknown[] }),
+    enum: variable.enumJson === undefined ? undefined : (parseExact(variable.enumJson) as unknown[]),
     description: variable.description,
     secret: variable.secret,
   };
