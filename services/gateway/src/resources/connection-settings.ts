@@ -135,7 +135,6 @@ export const connectionSettings = record(
 
 type SettingsBody = FromSchema<typeof updateSettings>;
 type SettingsJson = FromSchema<typeof connectionSettings>;
-type RequiredSetting = 'host' | 'port' | 'database' | 'user' | 'password';
 
 /** `tls: null` and `pool: null` remove every member. */
 const removed = {
@@ -190,7 +189,11 @@ export function toSettingsJson(settings: ConnectionSettings = {}): Complete<Sett
     settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
-    ...({ host, port, database, user, password } as Pick<SettingsJson, RequiredSetting>),
+    host: host as string,
+    port: port as number,
+    database: database as string,
+    user: user as string,
+    password: password as string,
     tls: tls && hasTls(tls) ? tls : undefined,
     pool: hasPool ? pool : undefined,
     statementTimeoutMs,

@@ -13,7 +13,8 @@ import { count, type FromSchema, id, list, object, record, text } from '../../ht
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
-import { command, context, exactBody, notNull, queryText, toVariables } from './queries.ts';
+import { exactBody, toVariables } from './queries.ts';
+import { command, context, notNull, queryText } from './query-schemas.ts';
 import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
 
 export function queryCheckRoutes(deps: ResourceDeps): Route[] {

@@ -3,7 +3,6 @@
 import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { parseExact } from '@datahub/contract/exact-json';
-import { queryLimits, toolNamePattern } from '@datahub/contract/limits';
 import type {
   CreateQueryRequest,
   Query,
@@ -12,29 +11,26 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
-import {
-  count,
-  engine,
-  type FromSchema,
-  id,
-  label,
-  list,
-  nothing,
-  object,
-  orNull,
-  queryPath,
-  readOnly,
-  record,
-  text,
-} from '../../http/json-schema.ts';
+import { type FromSchema, nothing } from '../../http/json-schema.ts';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { readChoice, readFlag, requireText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import {
+  type context,
+  createdQuery,
+  createQueryBody,
+  type described,
+  queries,
+  query,
+  type queryVariable,
+  savedQuery,
+  updateQueryBody,
+} from './query-schemas.ts';
 import { requireSameHub } from './same-hub.ts';
-import { type SignatureJson, signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
+import type { SignatureJson } from './signatures.ts';
 
 export function queryRoutes(deps: ResourceDeps): Route[] {
   const handlers = createQueryHandlers(deps);
@@ -49,159 +45,6 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
 }
 
 const paging = { limitMax: 10_000 };
-const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
-export const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
-export const command = { type: 'string', maxLength: commandLength.max } as const;
-
-export const context = {
-  type: ['array', 'null'],
-  maxItems: variables.max,
-  items: object(
-    {
-      key: { type: 'string', minLength: variableNameLength.min, maxLength: variableNameLength.max },
-      value: {},
-      type: { type: 'string', maxLength: 32 },
-      required: { type: 'boolean' },
-      enum: { type: 'array', minItems: 1, maxItems: 1_000 },
-      description: { type: 'string', maxLength: 2_000 },
-      secret: { type: 'boolean' },
-    },
-    ['key'],
-  ),
-} as const;
-
-const seconds = { type: 'integer', minimum: cacheSeconds.min, maximum: cacheSeconds.max } as const;
-const cache = orNull(object({ maxAgeS: seconds, staleS: seconds, validate: queryText }, ['maxAgeS']));
-export const notNull = {
-  type: ['array', 'null'],
-  maxItems: queryLimits.notNull.max,
-  items: {
-    type: 'string',
-    minLength: queryLimits.columnNameLength.min,
-    maxLength: queryLimits.columnNameLength.max,
-  },
-} as const;
-
-const { toolDescriptionLength } = queryLimits;
-const tool = orNull(
-  object(
-    {
-      name: { type: 'string', pattern: toolNamePattern },
-      description: {
-        type: 'string',
-        minLength: toolDescriptionLength.min,
-        maxLength: toolDescriptionLength.max,
-      },
-    },
-    ['description'],
-  ),
-);
-/** What the console draws. The hub stores it and does not read it. */
-const presentation = orNull(
-  object({
-    chart: { type: ['object', 'null'] },
-    columns: { type: ['object', 'array', 'null'] },
-    pinned: { type: ['boolean', 'object', 'null'] },
-  }),
-);
-
-export const createQueryBody = object(
-  {
-    hubId: id,
-    label,
-    sourceId: id,
-    query: queryText,
-    command,
-    parentNodeId: id,
-    context,
-    cache,
-    notNull,
-    path: orNull(queryPath),
-    tool,
-    presentation,
-    ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
-  },
-  ['hubId', 'label', 'sourceId', 'query'],
-);
-
-export const updateQueryBody = object({
-  meta: object({ label, parentNodeId: id, hubId: id, path: orNull(queryPath), ...readOnly('engine') }),
-  config: object({
-    command,
-    context,
-    cache,
-    notNull,
-    tool,
-    presentation,
-    query: object({ query: queryText, ...readOnly('queryId') }),
-    source: object({ sourceId: id, ...readOnly('engine') }),
-  }),
-  ...readOnly('signature', 'state', 'problem', 'drift', 'queryId', 'createdAt', 'updatedAt'),
-});
-
-const queryVariable = record(
-  {
-    key: text,
-    value: {},
-    type: text,
-    required: { type: 'boolean' },
-    enum: { type: 'array' },
-    description: text,
-    secret: { type: 'boolean' },
-  },
-  ['value', 'type', 'required', 'enum', 'description', 'secret'],
-);
-const meta = record({ engine, hubId: text, label: text, parentNodeId: text, path: text }, ['path']);
-/** What a query does, apart from its text and source. */
-export const behaviour = {
-  command: text,
-  context: list(queryVariable),
-  notNull: list(text),
-  cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
-} as const;
-const configWith = <const S>(context: S) =>
-  record(
-    {
-      ...behaviour,
-      context,
-      query: record({ queryId: text, query: text }),
-      source: record({ sourceId: text, engine }),
-      tool: record({ name: text, description: text }, ['name']),
-      presentation: { type: 'object' },
-    },
-    ['notNull', 'cache', 'tool', 'presentation'],
-  );
-const config = configWith(behaviour.context);
-export const createdQuery = record({ meta, config: configWith({ type: 'null' }), signature, warnings }, [
-  'signature',
-  'warnings',
-]);
-/** The answer to an update. */
-export const savedQuery = record({ signature, warnings }, ['signature', 'warnings']);
-/** What the source said of the query when it was last described. */
-const described = {
-  state: { type: 'string', enum: ['broken'] },
-  problem: record({ code: text, detail: text, sql: sqlFault }, ['sql']),
-  drift: list(
-    record(
-      {
-        name: text,
-        change: { type: 'string', enum: ['added', 'removed', 'changed'] },
-        from: { type: 'object' },
-        to: { type: 'object' },
-      },
-      ['from', 'to'],
-    ),
-  ),
-} as const;
-export const query = record({ meta, config, ...described, signature: signatureOrNull }, [
-  'state',
-  'problem',
-  'drift',
-  'signature',
-]);
-const listedQuery = record({ meta, config, ...described }, ['state', 'problem', 'drift']);
-export const queries = list(listedQuery);
 
 /** Maps the fields of the call to pointers into the body of an update. */
 export const updateQueryPointers = (): FieldPointers => ({

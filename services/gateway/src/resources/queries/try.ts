@@ -9,7 +9,8 @@ import { StreamedResponse } from '../../response/streamed-response.ts';
 import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { draftPointers } from './checks.ts';
-import { command, context, exactBody, notNull, queryText, toVariables } from './queries.ts';
+import { exactBody, toVariables } from './queries.ts';
+import { command, context, notNull, queryText } from './query-schemas.ts';
 
 export function queryTryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.

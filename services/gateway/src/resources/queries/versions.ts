@@ -21,14 +21,8 @@ import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, paged, type Route } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
-import {
-  behaviour,
-  queryIdOf,
-  savedQuery,
-  toContextJson,
-  toDefinitionJson,
-  updateQueryPointers,
-} from './queries.ts';
+import { queryIdOf, toContextJson, toDefinitionJson, updateQueryPointers } from './queries.ts';
+import { behaviour, savedQuery } from './query-schemas.ts';
 
 export function queryVersionRoutes(deps: ResourceDeps): Route[] {
   const handlers = createVersionHandlers(deps);
