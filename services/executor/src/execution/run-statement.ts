@@ -3,7 +3,14 @@
 import type { CallSignal, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../pool/pool.ts';
-import { type Connection, NeverAnswered, type RunOptions, type Statement } from '../ports/engine.ts';
+import {
+  type Connection,
+  NeverAnswered,
+  NothingRan,
+  type RunOptions,
+  type Statement,
+  unreported,
+} from '../ports/engine.ts';
 import type { ResponseOptions, ResponseWriter } from '../result/response.ts';
 import { runValidated, type Validation } from './cached/validation.ts';
 import { cancelReason, timedOut } from './execution-error.ts';
@@ -30,7 +37,7 @@ export async function runOn(execution: Execution, run: StatementRun): Promise<vo
   try {
     await runOnce(execution, run);
   } catch (err) {
-    if (!isStale(err, execution, run.statement)) throw err;
+    if (!isRepeatable(err, execution, run.statement)) throw err;
     // The other idle connections are probably dead, too. They are closed, so that the retry opens a new one.
     run.pool.closeIdle();
     await runOnce(execution, run);
@@ -50,6 +57,7 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
   const { deadlineAt } = execution;
   const { connection } = lease;
   const writer = deps.createWriter(execution.responseOptions(options.maxRows));
+  let hasEnded = false;
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines, createWriter } = deps;
@@ -58,45 +66,48 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
         ? connection.run(statement, writer, options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
+    hasEnded = true;
     execution.onOutcome(writer);
     if (validation?.isUnchanged) writer.abandon();
     else writer.finish(outcome, execution);
   } catch (err) {
     writer.abandon();
-    throw statement.kind === 'read' ? err : toUnknownOutcome(err);
+    if (statement.kind === 'read') throw err;
+    throw hasEnded ? unreported(err) : toUnknownOutcome(err);
   } finally {
     pool.release(lease);
   }
 }
 
-const connectionLost =
-  'The connection to the source was lost while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
-const hubFailed =
-  'The hub failed while the statement ran, so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+const unknown =
+  'so its outcome is unknown: it may have been carried out. Check the source before you repeat it.';
+const connectionLost = `The connection to the source was lost while the statement ran, ${unknown}`;
+const unconfirmed = `The statement was cancelled, but the database did not confirm that, ${unknown}`;
+const hubFailed = `The hub failed while the statement ran, ${unknown}`;
 
 /**
- * The outcome of a write is unknown if its connection died, was closed because the cancel was not confirmed, or if the
- * hub itself failed. The hub never repeats such a write, and the error asks the caller to check the source first.
+ * The outcome of a write is unknown if its connection died, if the database did not confirm a cancel, or if the hub
+ * itself failed. The hub never repeats such a write, and the error asks the caller to check the source first.
  */
 function toUnknownOutcome(err: unknown): unknown {
-  const failed = !(err instanceof HubError || err instanceof CancelUnconfirmed);
-  if (!failed && err instanceof HubError && err.code !== 'SOURCE_BROKEN') return err;
-  return new HubError('OUTCOME_UNKNOWN', failed ? hubFailed : connectionLost, {
-    cause: failed ? toHubError(err) : err,
-    retryable: false,
-  });
+  const outcomeUnknown = (message: string, cause = err) =>
+    new HubError('OUTCOME_UNKNOWN', message, { cause, retryable: false });
+  if (!(err instanceof HubError)) return outcomeUnknown(hubFailed, toHubError(err));
+  if (err instanceof CancelUnconfirmed) return outcomeUnknown(unconfirmed);
+  return err.code === 'SOURCE_BROKEN' ? outcomeUnknown(connectionLost) : err;
 }
 
-/** True for a read on a pooled connection that died before the database answered: repeating it is safe. */
-function isStale(err: unknown, execution: Execution, statement: Statement): boolean {
-  if (!(err instanceof NeverAnswered)) return false;
-  return (
-    statement.kind === 'read' && execution.isReused && execution.bytes === 0 && !execution.ctx.signal.aborted
-  );
+/**
+ * True if a pooled connection was dead before the database answered, and repeating the statement on another one is
+ * safe.
+ */
+function isRepeatable(err: unknown, execution: Execution, { kind }: Statement): boolean {
+  if (!(err instanceof NothingRan || (kind === 'read' && err instanceof NeverAnswered))) return false;
+  return execution.isReused && execution.bytes === 0 && !execution.ctx.signal.aborted;
 }
 
 interface CancellationOptions {
-  connection: Pick<Connection, 'cancel' | 'close'>;
+  connection: Pick<Connection, 'cancel' | 'close' | 'silentSince'>;
   /** Aborts when the caller leaves. */
   signal: CallSignal;
   deadlineAt: number;
@@ -108,17 +119,23 @@ interface CancellationOptions {
 /** The time that a cancelled statement has to end before its connection is closed. */
 const graceMs = 800;
 
-/** The connection was lost before the database confirmed a cancel, so the statement may have been carried out. */
+/** A connection whose server gives no sign for this long is dead. */
+const silentMsMax = 2_000;
+
+/** The database did not confirm a cancel, so the statement may have been carried out. */
 export class CancelUnconfirmed extends HubError {
   constructor({ code, message, cause }: HubError) {
-    super(code, message, { cause, retryable: false });
+    const text =
+      'The statement took longer than allowed, and the database did not confirm that it cancelled it.';
+    super(code, code === 'STATEMENT_TIMEOUT' ? text : message, { cause, retryable: false });
   }
 }
 
 /**
- * Settles as `work` does. When the caller leaves or the deadline passes, it asks the database to cancel the statement.
- * If the statement then does not end in time, it closes the connection. It rejects with CANCELLED or STATEMENT_TIMEOUT,
- * but resolves if the work succeeded nevertheless.
+ * Settles as `work` does. When the caller leaves, the deadline passes or the connection is silent, it asks the database
+ * to cancel the statement. If the statement then does not end in time, it closes the connection. It rejects with
+ * CANCELLED, STATEMENT_TIMEOUT or, for a silent connection, NeverAnswered, but resolves if the work succeeded
+ * nevertheless.
  *
  * A cancel that arrives after its statement has ended could cancel the next statement on the connection. Therefore this
  * settles only when the cancel was delivered, and closes the connection unless the cancel ended the statement.
@@ -129,10 +146,14 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
     let cancelled: HubError | undefined;
     let delivered: Promise<void> | undefined;
     let graceTimer: NodeJS.Timeout | undefined;
+    let lookTimer: NodeJS.Immediate | undefined;
+    let isGivenUp = false;
+    let end = () => reject(afterCancel(cancelled as HubError, undefined));
     const giveUp = () => {
+      isGivenUp = true;
       connection.close();
-      done();
-      reject(cancelled && new CancelUnconfirmed(cancelled));
+      // Until then, the work can report that it had not sent the statement.
+      lookTimer = setImmediate(settle);
     };
     const cancel = (reason: HubError) => {
       if (cancelled) return;
@@ -141,20 +162,31 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
       delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(giveUp);
     };
     const abort = () => cancel(cancelReason(signal, now() >= deadlineAt));
-    const deadline = deadlines.add(deadlineAt - now(), () => cancel(timedOut()));
-    const done = () => {
+    const watch = (silentMs: number) => {
+      const leftMs = deadlineAt - now();
+      const lookMs = silentMsMax - silentMs;
+      return leftMs <= lookMs
+        ? deadlines.add(leftMs, () => cancel(timedOut()))
+        : // After a pause of the process, the timers come before what has arrived.
+          deadlines.add(lookMs, () => (lookTimer = setImmediate(look)));
+    };
+    const look = () => {
+      const silentMs = connection.silentSince === undefined ? 0 : now() - connection.silentSince;
+      if (silentMs >= silentMsMax) cancel(new NeverAnswered(new Error('The server gave no sign in time.')));
+      else deadline = watch(silentMs);
+    };
+    let deadline = watch(0);
+    const settle = () => {
       deadlines.remove(deadline);
       clearTimeout(graceTimer);
+      clearImmediate(lookTimer);
       signal.removeEventListener('abort', abort);
+      end();
     };
-    const finish = (settle: () => void, byCancel: boolean) => {
-      if (delivered === undefined) {
-        done();
-        settle();
-        return;
-      }
+    const finish = (ending: () => void, byCancel: boolean) => {
+      end = ending;
+      if (delivered === undefined || isGivenUp) return settle();
       void delivered.then(() => {
-        done();
         if (!byCancel) connection.close();
         settle();
       });
@@ -173,7 +205,11 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
 
 /** Returns the error for a statement that failed with `err` after it was cancelled. */
 function afterCancel(cancelled: HubError, err: unknown): unknown {
-  if (!(err instanceof HubError)) return cancelled;
-  if (err.code === 'OUTCOME_UNKNOWN') return err;
-  return err.code === 'SOURCE_BROKEN' ? new CancelUnconfirmed(cancelled) : cancelled;
+  const code = err instanceof HubError ? err.code : undefined;
+  if (err instanceof NothingRan || code === 'OUTCOME_UNKNOWN' || code === 'ROLLBACK_INCOMPLETE') return err;
+  const isConfirmed = code !== undefined && code !== 'SOURCE_BROKEN';
+  if (!(cancelled instanceof NeverAnswered))
+    return isConfirmed ? cancelled : new CancelUnconfirmed(cancelled);
+  if (code === 'CANCELLED') return new NothingRan(cancelled);
+  return isConfirmed ? err : cancelled;
 }

@@ -217,7 +217,9 @@ export interface ForeignKey {
  * All methods reject with a HubError: SQL_REJECTED, CONSTRAINT, STATEMENT_TIMEOUT, MAX_AFFECTED, ROLLBACK_INCOMPLETE,
  * CANCELLED, SOURCE_AUTH, SOURCE_TLS, SOURCE_UNREACHABLE (nothing was sent, or nothing can have run), SOURCE_BROKEN
  * (the connection died, so a write may have been carried out) or OUTCOME_UNKNOWN (a write may have been carried out in
- * part, or was not replicated to enough servers). The messages are the adapter's own. It passes on the database's
+ * part, was carried out without an answer, or was not replicated to enough servers). STATEMENT_TIMEOUT and CANCELLED
+ * say that a write was stopped without an effect: it ran in a transaction, and the server confirmed its end. The
+ * messages are the adapter's own. It passes on the database's
  * message only for an error in the statement itself, without host, user or values. `sql.line` and `sql.column` are
  * positions in the text that was run.
  */
@@ -225,6 +227,11 @@ export interface Connection {
   readonly serverVersion: string;
   /** Once true, it stays true, and the connection must not be used again. */
   readonly broken: boolean;
+  /**
+   * The time, in milliseconds of `performance.now()`, since which the server owes the first sign that it received the
+   * running statement. Undefined if it has given one, if none is running, or if the engine gives no early sign.
+   */
+  readonly silentSince?: number | undefined;
   /** The listener is called once, when the connection dies or is closed, even while idle. */
   onClose(listener: () => void): void;
   /**
@@ -253,7 +260,7 @@ export interface Connection {
 /** The connection died before the server responded. A read may be repeated; the outcome of a write is unknown. */
 export class NeverAnswered extends HubError {
   constructor(cause?: unknown) {
-    super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+    super('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
   }
 }
 
@@ -269,6 +276,26 @@ export class SetUpFailed extends HubError {
     return new SetUpFailed(new HubError('SOURCE_UNREACHABLE', text, { cause: err }));
   }
 }
+
+/** The connection failed, and the statement certainly had no effect, so any statement may be repeated. */
+export class NothingRan extends HubError {
+  constructor(cause: unknown) {
+    super('SOURCE_UNREACHABLE', 'The connection to the source broke before the statement ran. Try again.', {
+      cause,
+      retryable: true,
+    });
+  }
+}
+
+/** The error of a write that was carried out, but whose rows could not be passed on. */
+export const unreported = (cause: unknown): HubError =>
+  new HubError(
+    'OUTCOME_UNKNOWN',
+    `The database carried out the statement, but its answer could not be passed on: ${
+      cause instanceof HubError ? cause.message : 'the hub failed.'
+    } Check the source before you repeat it.`,
+    { cause, retryable: false },
+  );
 
 /**
  * The same error for an unknown host, a closed port, a timeout and a forbidden address, so that the hub cannot be used

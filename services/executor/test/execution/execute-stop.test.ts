@@ -1,12 +1,16 @@
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import { unexpectedOf } from '@datahub/service-kit/call/error';
+import type { Deadlines } from '@datahub/service-kit/call/call';
+import { HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { describe, expect, test, vi } from 'vitest';
-import { NeverAnswered, type Statement } from '../../src/ports/engine.ts';
+import { withCancellation } from '../../src/execution/run-statement.ts';
+import { NeverAnswered, NothingRan, type RunOptions, type Statement } from '../../src/ports/engine.ts';
+import type { RowSink } from '../../src/ports/row-sink.ts';
 import {
   answerNow,
   broken,
   deaf,
   done,
+  FakeConnection,
   hang,
   noOptions,
   query,
@@ -51,6 +55,32 @@ describe('a dead connection', () => {
       message: expect.stringContaining('outcome is unknown'),
     });
     expect(connections).toHaveLength(1);
+  });
+
+  test.each<Statement['kind']>(['write', 'standalone'])(
+    'is replaced for a %s that was not sent',
+    async (kind) => {
+      const notSent: Run = async function () {
+        this.broken = true;
+        throw new NothingRan(new Error('reset'));
+      };
+      const { call, connections } = setup({ runs: [answerNow, notSent, answerNow], kind });
+      await call();
+      await call();
+      expect(connections).toHaveLength(2);
+    },
+  );
+
+  test('gives an unknown outcome if a write was carried out and its answer cannot be written', async () => {
+    const { call, chunks } = setup({ kind: 'write' });
+    chunks.push = () => {
+      throw new HubError('CONTRACT_BROKEN', 'a value does not fit');
+    };
+    await expect(call()).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      retryable: false,
+      message: expect.stringMatching(/carried out the statement.* a value does not fit/),
+    });
   });
 
   test('gives an unknown outcome if the hub itself fails during a write, and the cause is logged', async () => {
@@ -102,6 +132,66 @@ describe('with one connection, which is in use', () => {
   });
 });
 
+const lostWhenCancelled: Run = function () {
+  return new Promise((_resolve, reject) => {
+    this.stop = () => reject(broken());
+  });
+};
+
+describe('a connection whose server gives no sign', () => {
+  const silent = (run: Run) => Object.assign(new FakeConnection(run), { silentSince: 0 });
+  /** Two seconds later. */
+  const late = {
+    add: (_ms: number, onReached: () => void) => void setImmediate(onReached),
+    remove: () => {},
+  };
+  const runOn = (connection: FakeConnection) => {
+    const work = connection.run({} as Statement, {} as RowSink, {} as RunOptions);
+    const now = () => 2_000;
+    const { signal } = new AbortController();
+    return withCancellation(work, {
+      connection,
+      signal,
+      deadlineAt: 60_000,
+      now,
+      deadlines: late as unknown as Deadlines,
+    });
+  };
+
+  test.each<[string, Run, new (cause: unknown) => HubError]>([
+    ['it stays silent', deaf, NeverAnswered],
+    ['it breaks', lostWhenCancelled, NeverAnswered],
+    ['it confirms the cancel', hang, NothingRan],
+  ])('if %s', async (_name, run, told) => {
+    await expect(runOn(silent(run))).rejects.toBeInstanceOf(told);
+  });
+
+  test('if the statement was not sent', async () => {
+    const prepares: Run = function () {
+      return new Promise((_resolve, reject) => {
+        this.onClose(() => reject(new NothingRan(broken())));
+      });
+    };
+    await expect(runOn(silent(prepares))).rejects.toBeInstanceOf(NothingRan);
+  });
+
+  test('if the statement ends nevertheless', async () => {
+    const slow: Run = function () {
+      return new Promise((resolve) => {
+        this.stop = () => resolve(done);
+      });
+    };
+    expect(await runOn(silent(slow))).toBe(done);
+  });
+
+  test('is left alone if it has given one', async () => {
+    const slow: Run = () => new Promise((resolve) => setTimeout(resolve, 20, done));
+    const connection = new FakeConnection(slow);
+    expect(await runOn(connection)).toBe(done);
+    expect(connection.cancelled).toBe(0);
+  });
+});
+
 describe('cancelling', () => {
   test('the statement of a caller who leaves is cancelled at the database, and the connection stays in the pool', async () => {
     const { call, caller, connections, stats } = setup({ runs: [hang] });
@@ -127,11 +217,27 @@ describe('cancelling', () => {
     expect(stats()).toMatchObject({ busy: 0, idle: 1 });
   });
 
-  test('a statement that ignores the cancel loses its connection', async () => {
+  test('a read that ignores the cancel loses its connection, and is not reported as cancelled', async () => {
     const { call, connections, stats } = setup({ runs: [deaf], statementTimeoutMs: 20 });
-    await expect(call()).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+    await expect(call()).rejects.toMatchObject({
+      code: 'STATEMENT_TIMEOUT',
+      message: expect.stringContaining('did not confirm'),
+    });
     expect(connections[0]?.broken).toBe(true);
     expect(stats()).toMatchObject({ busy: 0, idle: 0 });
+  });
+
+  test('a write that ignores the cancel has an unknown outcome', async () => {
+    const { call } = setup({ runs: [deaf], kind: 'write', statementTimeoutMs: 20 });
+    await expect(call()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
+  });
+
+  test.each<[string, Run, object]>([
+    ['confirmed', hang, { code: 'STATEMENT_TIMEOUT' }],
+    ['lost', lostWhenCancelled, { code: 'OUTCOME_UNKNOWN', retryable: false }],
+  ])('a write whose cancel is %s', async (_name, run, told) => {
+    const { call } = setup({ runs: [run], kind: 'write', statementTimeoutMs: 20 });
+    await expect(call()).rejects.toMatchObject(told);
   });
 
   test('nothing runs for a caller who left before', async () => {

@@ -230,5 +230,5 @@ export function logInError(cause: unknown): HubError {
 /** The error of a closed connection: `cause` if it is a HubError, else SOURCE_BROKEN. */
 export function brokenError(cause?: unknown): HubError {
   if (cause instanceof HubError) return cause;
-  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }

@@ -17,7 +17,7 @@ import {
   typeNames,
   types,
 } from '../../result/values/bson-reader.ts';
-import { rowTooLargeError } from '../shared/bounds.ts';
+import { RowTooLarge } from '../shared/bounds.ts';
 
 /** A reply to `distinct` comes as a whole, with up to millions of values. */
 const valuesPerSlice = 1_000;
@@ -103,7 +103,7 @@ export class DocumentRows {
 
   #document(reply: Buffer, { at, end }: Element): boolean {
     const { sink, rowBytesMax, command } = this.#options;
-    if (end - at > rowBytesMax) throw rowTooLargeError(rowBytesMax);
+    if (end - at > rowBytesMax) throw new RowTooLarge(rowBytesMax);
     if (this.#columns === undefined)
       this.#begin(columnsOf(reply, at, sink.takesDocuments ? undefined : namedFields(command)));
     if (sink.takesDocuments) sink.document(reply, at);

@@ -1,10 +1,19 @@
 /** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import {
+  type Connection,
+  type Outcome,
+  type RunOptions,
+  type Schema,
+  type Signature,
+  type Statement,
+  unreported,
+} from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { withCommentInFront } from '../shared/comment.ts';
+import { toOutcome } from '../shared/outcomes.ts';
 import type { Canceller } from './cancel.ts';
 import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -61,6 +70,10 @@ export class MysqlConnection implements Connection {
   readonly #cancellation = new Cancellation();
   /** Of the running statement. */
   #isRead = false;
+  /** True once the running statement itself was sent. */
+  #isSent = false;
+  /** True once it was answered. */
+  #hasEnded = false;
 
   constructor(session: MysqlSession) {
     this.#session = session;
@@ -79,6 +92,10 @@ export class MysqlConnection implements Connection {
 
   get broken(): boolean {
     return this.#broken || this.#wire.closed;
+  }
+
+  get silentSince(): number | undefined {
+    return this.#wire.silentSince;
   }
 
   onClose(listener: () => void): void {
@@ -108,6 +125,8 @@ export class MysqlConnection implements Connection {
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#cancellation.reset();
     this.#isRead = statement.kind === 'read';
+    this.#isSent = false;
+    this.#hasEnded = false;
     const key = keyOf(statement, this.#session.isMariadb);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
@@ -133,8 +152,7 @@ export class MysqlConnection implements Connection {
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
-      if (err instanceof ConnectionEnds && this.#wire.closed) throw this.#wire.broken(err);
-      throw this.#cancellation.isAsked ? toCancelled(err) : located(err, statement.text);
+      throw toOutcome(this.#toReported(err, statement), { kind: statement.kind, isSent: this.#isSent });
     } finally {
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
@@ -145,6 +163,11 @@ export class MysqlConnection implements Connection {
       if (next === undefined) this.#closeOnce();
       if (leavesState && next === undefined && !this.broken) await this.#reset();
     }
+  }
+
+  #toReported(err: unknown, { text }: Statement): unknown {
+    if (err instanceof ConnectionEnds && this.#wire.closed) return this.#wire.broken(err);
+    return this.#cancellation.isAsked ? toCancelled(err) : located(err, text);
   }
 
   /** Closes the statements that do not run again. The server does not answer this. */
@@ -176,13 +199,17 @@ export class MysqlConnection implements Connection {
       warnings === undefined
         ? afterRead
         : this.#controls.afterWrite(this.#cleanUp, [warnings.response, this.#followUp]);
+    // MySQL answers each command when it has carried it out, and `before` waits for nothing.
+    if (before.responses.length > 0) this.#wire.awaitSign();
+    this.#isSent = true;
     this.#wire.send(execute(prepared.id, params, { before: before.bytes, after: after.bytes }));
     this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false };
     const reader = new ResultReader({ prepared, sink, outcome }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
-    const { begun, ran } = await this.#wire.exchange(responses, before.responses.length);
+    const { begun, ran, ended } = await this.#wire.exchange(responses, before.responses.length);
+    this.#hasEnded = true;
     // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.
     this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
     // A misplaced write ran in the wrong transaction. Closing the session rolls back a transaction that is still open.
@@ -192,11 +219,25 @@ export class MysqlConnection implements Connection {
       throw brokenError();
     }
     if (begun !== undefined) throw controlError(begun);
-    if (ran === undefined && reader.failure !== undefined) throw reader.failure;
+    if (ran === undefined && reader.failure !== undefined)
+      throw isRead || run.inOpenTransaction ? reader.failure : unreported(reader.failure);
     if (ran === undefined) return outcome;
     // A failed statement does not report whether it changed the session.
     this.#changed = true;
-    throw warnings?.incomplete() ? failedIncompleteError(ran) : ran;
+    // Without the warnings it is unknown whether the error undid everything.
+    if (!isRead && ended !== undefined) throw brokenError();
+    const isIncomplete = warnings?.incomplete() || (await this.#mayLeaveRows(prepared, statement, run));
+    throw isIncomplete ? failedIncompleteError(ran) : ran;
+  }
+
+  /** MariaDB warns of tables without transactions only in an open transaction. */
+  async #mayLeaveRows(prepared: Prepared, { kind, text }: Statement, run: Run): Promise<boolean> {
+    if (!this.#session.isMariadb || kind !== 'write' || run.inOpenTransaction) return false;
+    prepared.isTransactional ||= await requireTransactional(text, (query) => this.#rows(query)).then(
+      () => true,
+      () => false,
+    );
+    return !prepared.isTransactional;
   }
 
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
@@ -244,6 +285,7 @@ export class MysqlConnection implements Connection {
     const { kind } = statement;
     const text = this.#session.comments ? withCommentInFront(statement) : statement.text;
     const { prepared, response } = createPrepareReader(this.#session.hasExtended);
+    this.#wire.awaitSign();
     this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
     const responses = [ok, response, this.#followUp, ...this.#cleanUp.map(() => ok)];
     const { begun, ran, ended } = await this.#wire.exchange(responses, 1);
@@ -263,7 +305,8 @@ export class MysqlConnection implements Connection {
     this.#cancellation.ask();
     return this.#canceller.cancelStatement({
       threadId: this.#session.threadId,
-      busy: () => this.#wire.busy,
+      // A KILL must not stop what follows the statement.
+      busy: () => this.#wire.busy && !this.#hasEnded,
       signal,
       onKilled: () => {
         this.#cancellation.answered();

@@ -286,7 +286,7 @@ export function controlError(cause: unknown): HubError {
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError && !(cause instanceof ConnectionEnds)) return cause;
   if (unanswered) return new NeverAnswered(cause);
-  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }
 
 export function toCancelled(err: unknown): unknown {

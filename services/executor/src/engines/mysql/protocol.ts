@@ -3,7 +3,7 @@
  */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
-import { rowTooLargeError } from '../shared/bounds.ts';
+import { RowTooLarge } from '../shared/bounds.ts';
 
 export type OnPacket = (source: Buffer, start: number, end: number) => void;
 
@@ -31,7 +31,7 @@ export class PacketReader {
       const length =
         (source[at] as number) | ((source[at + 1] as number) << 8) | ((source[at + 2] as number) << 16);
       const end = at + 4 + length;
-      if (this.#splitBytes + length > this.#rowBytesMax) throw rowTooLargeError(this.#rowBytesMax);
+      if (this.#splitBytes + length > this.#rowBytesMax) throw new RowTooLarge(this.#rowBytesMax);
       if (end > source.length) {
         needed = end - at;
         break;

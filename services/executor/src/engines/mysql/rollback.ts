@@ -5,6 +5,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../ports/engine.ts';
+import { isStopped, stoppedMidway } from '../shared/outcomes.ts';
 import { createTextReader, type TextRow } from './results.ts';
 import { literal, wordsOf } from './text.ts';
 import type { Response } from './wire.ts';
@@ -19,10 +20,11 @@ export function createWarningsReader(hasExtended: boolean): { incomplete(): bool
 }
 
 const rowsRemain =
-  'It writes to a table without transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
+  'It uses a table without transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
 
 /** `err` is the error of the statement. */
 export function failedIncompleteError(err: unknown): HubError {
+  if (isStopped(err)) return stoppedMidway(err, 'It uses a table without transactions');
   const failure = err instanceof HubError ? err : undefined;
   return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${rowsRemain}`, {
     cause: err,

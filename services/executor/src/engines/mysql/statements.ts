@@ -13,6 +13,8 @@ export interface Prepared {
   parameterCount: number;
   /** The columns of its last result. */
   lastColumns: ResultColumns | undefined;
+  /** True once it is known that all its tables have transactions. */
+  isTransactional: boolean;
 }
 
 /** The most prepared statements of one connection. The server's own limit is for all connections together. */
@@ -61,7 +63,13 @@ export class PreparedStatements {
 
 /** `prepared` is complete when the response is. */
 export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
-  const prepared: Prepared = { id: 0, columns: [], parameterCount: 0, lastColumns: undefined };
+  const prepared: Prepared = {
+    id: 0,
+    columns: [],
+    parameterCount: 0,
+    lastColumns: undefined,
+    isTransactional: false,
+  };
   let reader = new protocol.ColumnReader(0, false);
   let parametersLeft = 0;
   let seen = -1;

@@ -59,6 +59,8 @@ export interface WireOptions {
 
 export class Wire {
   closed = false;
+  /** See `Connection`. */
+  silentSince: number | undefined;
   readonly #socket: Socket;
   readonly #reader: PacketReader;
   readonly #exchanges: Exchange[] = [];
@@ -110,6 +112,11 @@ export class Wire {
     });
   }
 
+  /** Call this before the server is sent something that it answers at once. */
+  awaitSign(): void {
+    this.silentSince = performance.now();
+  }
+
   send(bytes: Buffer): void {
     if (!this.closed && this.#isAwake()) this.#socket.write(bytes);
   }
@@ -136,6 +143,7 @@ export class Wire {
   }
 
   #read(bytes: Buffer): void {
+    this.silentSince = undefined;
     try {
       this.#reader.push(bytes, (source, start, end) => this.#take(source, start, end));
     } catch (err) {

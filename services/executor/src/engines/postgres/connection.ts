@@ -1,9 +1,18 @@
 /** One session at PostgreSQL: prepared statements, read-only transactions, rows written directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
+import {
+  type Connection,
+  type Outcome,
+  type RunOptions,
+  type Schema,
+  type Signature,
+  type Statement,
+  unreported,
+} from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
+import { toOutcome } from '../shared/outcomes.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader, toBinaryResult } from './results.ts';
@@ -51,6 +60,8 @@ export class PostgresConnection implements Connection {
   #reset: Buffer | undefined;
   #broken = false;
   #running = false;
+  /** True once the running statement itself was sent. */
+  #isSent = false;
   readonly #cancellation = new Cancellation();
 
   constructor(session: PostgresSession) {
@@ -68,6 +79,10 @@ export class PostgresConnection implements Connection {
     return this.#broken || this.#wire.closed;
   }
 
+  get silentSince(): number | undefined {
+    return this.#wire.silentSince;
+  }
+
   onClose(listener: () => void): void {
     this.#wire.onClose(listener);
   }
@@ -81,6 +96,7 @@ export class PostgresConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#running = true;
+    this.#isSent = false;
     this.#cancellation.reset();
     try {
       let outcome: Outcome;
@@ -96,7 +112,8 @@ export class PostgresConnection implements Connection {
       return outcome;
     } catch (err) {
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
-      throw this.#cancellation.isAsked ? toCancelled(told) : told;
+      const { kind } = statement;
+      throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent: this.#isSent });
     } finally {
       this.#running = false;
       if (placeOf(options) !== 'first') this.#statements.forgetOnce();
@@ -157,6 +174,9 @@ export class PostgresConnection implements Connection {
     );
     const resets = blocks === undefined && kind !== 'read' && !held;
     const cleaned = resets ? this.#expectReset() : undefined;
+    // A pooler may have no server for the client yet, so it gives no sign.
+    if (blocks === undefined) this.#wire.awaitSign();
+    this.#isSent = true;
     this.#wire.send(Buffer.concat(resets ? [...messages, this.#resetQuery()] : messages));
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
     const isOver =
@@ -166,7 +186,8 @@ export class PostgresConnection implements Connection {
       reader.tagsMissing === 0;
     if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });
     if (reader.isOutdated) await this.#statements.forget(key);
-    if (reader.failure !== undefined) throw reader.failure;
+    if (reader.failure !== undefined)
+      throw kind === 'read' || options.dryRun ? reader.failure : unreported(reader.failure);
     return outcome;
   }
 
@@ -179,9 +200,9 @@ export class PostgresConnection implements Connection {
     return this.#reset;
   }
 
-  /** Waits for the reset. Closes a session that cannot be reset. */
+  /** Waits for the reset. Closes a session that cannot be reset. The outcome of the write is known without it. */
   async #expectReset(): Promise<void> {
-    const { error } = await this.#wire.expect(() => {});
+    const { error } = await this.#wire.expect(() => {}).catch((err) => ({ error: err }));
     if (error !== undefined) this.close();
   }
 

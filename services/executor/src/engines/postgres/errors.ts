@@ -232,7 +232,7 @@ export function setUpError(err: unknown): HubError {
 export function brokenError(cause?: unknown, { unanswered = false } = {}): HubError {
   if (cause instanceof HubError) return cause;
   if (unanswered) return new NeverAnswered(cause);
-  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: false });
+  return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }
 
 /** The server rejected the prepared statement of a read before it ran. */

@@ -23,6 +23,8 @@ export const describeStatement = (name: string) => message('D', [Buffer.from('S'
 export const describePortal = message('D', [Buffer.from('P'), cString('')]);
 export const closeStatement = (name: string) => message('C', [Buffer.from('S'), cString(name)]);
 export const sync = message('S', []);
+/** The server sends at once what it has kept for the end of the round trip. */
+export const flush = message('H', []);
 export const copyFail = message('f', [cString('The hub does not support COPY.')]);
 
 /** The server reads the number of rows as a signed integer. A negative number would mean all rows. */

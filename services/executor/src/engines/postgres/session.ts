@@ -40,9 +40,13 @@ export const once = (text: string) => [protocol.parse('', text), protocol.bind('
  */
 export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last';
 
+/** Makes the server show at once that it receives what is sent. It locks nothing, so it never waits. */
+export const sign = Buffer.concat([protocol.closeStatement(''), protocol.flush]);
+const begin = (text: string) => Buffer.concat([...once(text), protocol.flush]);
+
 export const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 
-/** The messages around a statement's own. */
+/** The messages around a statement's own. The server answers the first ones at once, see `sign`. */
 export interface Block {
   before: Buffer;
   after: Buffer;
@@ -69,7 +73,7 @@ export function toTags(tags: Readonly<Record<number, string>>): Tags {
 }
 
 const bare: Block = {
-  before: Buffer.alloc(0),
+  before: sign,
   after: protocol.sync,
   commandsBefore: 0,
   tags: toTags({}),
@@ -78,7 +82,7 @@ const bare: Block = {
 /** The blocks of a session that the hub does not share with other applications. */
 export const sessionBlocks: Record<BlockKind, Block> = {
   read: {
-    before: Buffer.concat(once('BEGIN READ ONLY')),
+    before: begin('BEGIN READ ONLY'),
     // Session-level advisory locks outlive a transaction, and a function can take them without a trace in the text.
     // They are released within the transaction, so that the release needs no transaction of its own.
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
@@ -87,15 +91,15 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   },
   write: bare,
   standalone: bare,
-  held: { ...bare, before: Buffer.concat(once('BEGIN')), commandsBefore: 1 },
+  held: { ...bare, before: begin('BEGIN'), commandsBefore: 1 },
   first: {
-    before: Buffer.concat(once(beginSnapshot)),
+    before: begin(beginSnapshot),
     after: protocol.sync,
     commandsBefore: 1,
     tags: toTags({ [-1]: 'BEGIN' }),
   },
   last: {
-    before: Buffer.alloc(0),
+    before: sign,
     after: Buffer.concat([...once(unlock), ...once('ROLLBACK'), protocol.sync]),
     commandsBefore: 0,
     tags: toTags({ 2: 'ROLLBACK' }),

@@ -7,7 +7,7 @@ import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import type { Block } from './session.ts';
+import { type Block, sign } from './session.ts';
 import { isKnownType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
 
@@ -141,8 +141,9 @@ export class Statements {
     const block = this.#block?.();
     const own = [protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
     const bytes = Buffer.concat(
-      block === undefined ? [...own, protocol.sync] : [block.before, ...own, block.after],
+      block === undefined ? [sign, ...own, protocol.sync] : [block.before, ...own, block.after],
     );
+    if (block === undefined) this.#wire.awaitSign();
     await this.#require(bytes, statement, (type, body) => {
       if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);

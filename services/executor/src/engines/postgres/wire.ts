@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { Carry, readInPlace } from '../../network/shared-read-buffer.ts';
-import { logInBytesMax, pieceBytes, rowTooLargeError, unaskedBytesMax } from '../shared/bounds.ts';
+import { logInBytesMax, pieceBytes, RowTooLarge, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
 import { copyFail } from './protocol.ts';
 
@@ -36,6 +36,8 @@ const copyIn = 0x47;
 
 export class Wire {
   closed = false;
+  /** See `Connection`. */
+  silentSince: number | undefined;
   readonly #socket: Socket;
   readonly #reader = new FrameReader(logInBytesMax);
   readonly #exchanges: Exchange[] = [];
@@ -93,6 +95,11 @@ export class Wire {
     });
   }
 
+  /** Call this before the server is sent something that it answers at once. */
+  awaitSign(): void {
+    this.silentSince = performance.now();
+  }
+
   send(bytes: Buffer): void {
     if (!this.closed && this.#isAwake()) this.#socket.write(bytes);
   }
@@ -116,6 +123,7 @@ export class Wire {
   }
 
   #read(bytes: Buffer): void {
+    this.silentSince = undefined;
     try {
       this.#reader.push(bytes, (type, source, start, end) => this.#take(type, source, start, end));
     } catch (err) {
@@ -199,7 +207,7 @@ class FrameReader {
   }
 
   #badLength(type: number, length: number): Error {
-    if (type === dataRow && length > 0) return rowTooLargeError(this.bytesMax);
+    if (type === dataRow && length > 0) return new RowTooLarge(this.bytesMax);
     return new RangeError('The server sent a message of an impossible length.');
   }
 }

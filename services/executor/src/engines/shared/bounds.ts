@@ -20,11 +20,13 @@ export const ownAnswerBytesMax = 8 * 1_048_576;
 export const pieceBytes = 32;
 
 /** Closes the connection, since the rest of the row would have to be read. Not SOURCE_BROKEN, since a retry would fail too. */
-export function rowTooLargeError(bytesMax: number): HubError {
-  const mebibytes = Math.floor(bytesMax / 1_048_576);
-  return new HubError(
-    'SQL_REJECTED',
-    `A row of the answer is larger than the limit of ${mebibytes} MiB. Select fewer or smaller columns, or raise DATAHUB_ROW_BYTES_MAX.`,
-    { retryable: false },
-  );
+export class RowTooLarge extends HubError {
+  constructor(bytesMax: number) {
+    const mebibytes = Math.floor(bytesMax / 1_048_576);
+    super(
+      'SQL_REJECTED',
+      `A row of the answer is larger than the limit of ${mebibytes} MiB. Select fewer or smaller columns, or raise DATAHUB_ROW_BYTES_MAX.`,
+      { retryable: false },
+    );
+  }
 }

@@ -1,0 +1,37 @@
+/** What the error of a statement says about its effect. */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import { NothingRan, type Statement } from '../../ports/engine.ts';
+import { RowTooLarge } from './bounds.ts';
+
+export interface Failed {
+  kind: Statement['kind'];
+  /** True if the statement itself was sent, not only prepared. */
+  isSent: boolean;
+}
+
+/** True for the error of a statement that was stopped, by its timeout or by a cancel. */
+export const isStopped = (err: unknown): err is HubError =>
+  err instanceof HubError && (err.code === 'STATEMENT_TIMEOUT' || err.code === 'CANCELLED');
+
+/** Converts the error of a statement that writes to one that is true about its effect. */
+export function toOutcome(err: unknown, { kind, isSent }: Failed): unknown {
+  if (kind === 'read') return err;
+  if (!isSent) return err instanceof HubError && err.code === 'SOURCE_BROKEN' ? new NothingRan(err) : err;
+  // The connection was closed in the middle of the rows.
+  if (err instanceof RowTooLarge)
+    return new HubError('OUTCOME_UNKNOWN', `${err.message} The statement may have been carried out.`, {
+      cause: err,
+      retryable: false,
+    });
+  // A procedure can have committed before it was stopped.
+  return kind === 'standalone' && isStopped(err) ? stoppedMidway(err, 'It ran without a transaction') : err;
+}
+
+/** The error of a statement that was stopped, and whose changes the stop did not undo. */
+export const stoppedMidway = (cause: unknown, why: string): HubError =>
+  new HubError(
+    'OUTCOME_UNKNOWN',
+    `The statement was stopped while it ran. ${why}, so what it had changed until then stays. Check the source before you repeat it.`,
+    { cause, retryable: false },
+  );
