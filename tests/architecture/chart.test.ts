@@ -154,7 +154,7 @@ describe.skipIf(helm === '')('the chart', () => {
 
   it('gives a longer drain the time it takes', () => {
     const objects = read(render([manifestsValues], ['drainMs=50000']));
-    expect(find(objects, 'Deployment', 'gateway').spec.template.spec.terminationGracePeriodSeconds).toBe(60);
+    expect(find(objects, 'Deployment', 'gateway').spec.template.spec.terminationGracePeriodSeconds).toBe(65);
   });
 
   describe.skipIf(!validator).each(['1.30', '1.33', '1.37'])('in Kubernetes %s', (version) => {

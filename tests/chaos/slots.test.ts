@@ -8,6 +8,7 @@ import { type DistributedHub, startDistributed } from '../../packages/hub/src/di
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { hubSettings } from '../support/spawned.ts';
+import { watchSessions } from './support/sessions.ts';
 
 const { POSTGRES_URL } = process.env;
 const executors = 3;
@@ -15,34 +16,6 @@ const callers = 60;
 const poolMax = 10;
 const leaseMs = 6_000;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Looks at the database's sessions without a pause, and remembers the most that ran statements at one time. */
-async function watchSessions(url: string, database: string) {
-  const client = new pg.Client(url);
-  await client.connect();
-  const seen = { most: 0, now: 0, looks: 0 };
-  let stopped = false;
-  const look = async () => {
-    while (!stopped) {
-      const { rows } = await client.query(
-        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'",
-        [database],
-      );
-      seen.now = rows[0].n;
-      seen.most = Math.max(seen.most, seen.now);
-      seen.looks++;
-    }
-  };
-  const looking = look();
-  return {
-    seen,
-    close: async () => {
-      stopped = true;
-      await looking;
-      await client.end();
-    },
-  };
-}
 
 describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs POSTGRES_URL)', () => {
   const url = POSTGRES_URL as string;

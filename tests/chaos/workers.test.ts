@@ -187,6 +187,27 @@ it('answers known queries while the owner is killed, and starts it again', async
   expect(processesOf(hub.pid).owner).not.toContain(owner);
 });
 
+it('serves as soon as it is ready after everything was killed', async () => {
+  const { dataDir, key, close } = hub;
+  const { owner, workers: both } = processesOf(hub.pid);
+  // Both workers hold connections.
+  const callBoth = () => Promise.all([1, 2, 3, 4].map((n) => call(new Agent(), readId, n)));
+  await expect.poll(callBoth).toEqual([200, 200, 200, 200]);
+  for (const pid of [hub.pid, ...owner, ...both]) process.kill(pid, 'SIGKILL');
+  const settings = {
+    DATAHUB_METRICS_PORT: String(metricsPort),
+    DATAHUB_DATA_DIR: dataDir,
+    DATAHUB_API_KEY: key,
+  };
+  const startedAt = performance.now();
+  const next = await spawnHub(settings, ['--workers', '2']);
+  hub = { ...next, close: () => Promise.all([next.close(), close()]).then(() => {}) };
+  const readyMs = performance.now() - startedAt;
+  expect(await callBoth()).toEqual([200, 200, 200, 200]);
+  const answeredMs = performance.now() - startedAt;
+  console.log(`ready after ${readyMs.toFixed(0)} ms, four answers after ${answeredMs.toFixed(0)} ms`);
+});
+
 it('lets running calls finish at SIGTERM, and stops all processes', async () => {
   const waitingId = await store(`SELECT :n AS n, count(*) FROM ${table}`, {
     context: [{ key: 'n', type: 'integer' }],

@@ -52,7 +52,7 @@ export async function spawnHub(
   const url = `http://127.0.0.1:${port}`;
   const api = createApi({ url, key });
   const close = async () => {
-    if (child.exitCode === null) {
+    if (child.exitCode === null && child.signalCode === null) {
       const ended = once(child, 'close');
       // A supervisor stops its processes.
       child.kill(args.length === 0 ? 'SIGKILL' : 'SIGTERM');

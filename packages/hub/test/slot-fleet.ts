@@ -13,8 +13,9 @@ import { Pool } from '@datahub/executor/pool/pool';
 import { defaultConnectionLimits, defaultPoolSettings } from '@datahub/executor/pool/pool-types';
 import type { Connection } from '@datahub/executor/ports/engine';
 import { SlotBook } from '@datahub/executor/slots/slot-book';
-import { leaseSlots, type SlotStream } from '@datahub/executor/slots/slot-stream';
+import { handOver, leaseSlots, type SlotStream } from '@datahub/executor/slots/slot-stream';
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { ProcessState } from '@datahub/service-kit/process/process-id';
 
 export interface FleetSource {
   sourceId: string;
@@ -27,6 +28,8 @@ export interface FleetOptions {
   leaseMs: number;
   sources: FleetSource[];
   servers: Map<string, number>;
+  /** True if the replicas know which processes have ended, as on one machine. */
+  onOneMachine: boolean;
 }
 
 const statementMs = 400;
@@ -98,6 +101,7 @@ class Documents {
 }
 
 interface Replica {
+  name: string;
   dead: boolean;
   streams: SlotStreams;
   clients: Set<AbortController>;
@@ -166,6 +170,7 @@ export class Executor {
   /** Like SIGKILL: the sockets close at once. */
   kill(): void {
     this.dead = true;
+    this.#fleet.endProcess(this.name);
     this.book.close();
     for (const end of this.#busy) setTimeout(end, noticedMs);
     for (const cut of this.#cuts) cut.abort();
@@ -176,9 +181,11 @@ export class Executor {
   async stop(): Promise<void> {
     for (const source of this.#fleet.options.sources) this.want(source, 0);
     await Promise.all([...this.pools.values()].map((pool) => pool.close(1_000)));
+    await handOver(() => this.#streams);
     await Promise.all(this.#streams.map((stream) => stream.close()));
     this.book.close();
     this.dead = true;
+    this.#fleet.endProcess(this.name);
   }
 
   sweep(): void {
@@ -273,6 +280,7 @@ export class Fleet {
   readonly options: FleetOptions;
   readonly database: Database;
   readonly replicas: Replica[] = [];
+  readonly #processes = new Map<string, ProcessState>();
   readonly executors: Executor[] = [];
   readonly #documents = new Documents();
   readonly #sweeps: NodeJS.Timeout;
@@ -287,8 +295,11 @@ export class Fleet {
   }
 
   async startReplica(index: number): Promise<void> {
-    const replica: Replica = { dead: false, streams: undefined as never, clients: new Set() };
-    const common = { ...this.options, now, onFailure: () => {} };
+    const name = this.#startProcess('catalog');
+    const replica: Replica = { name, dead: false, streams: undefined as never, clients: new Set() };
+    const stateOf = (id: string) => this.#processes.get(id) ?? 'unknown';
+    const hasEnded = (id: string) => stateOf(id) === 'ended';
+    const common = { ...this.options, now, onFailure: () => {}, stateOf, hasEnded };
     replica.streams = await openSlotStreams({
       ...common,
       openOwner: (ledger) =>
@@ -296,7 +307,7 @@ export class Fleet {
           ...common,
           ...ledger,
           docs: this.#documents.of(replica),
-          instanceId: `catalog-${++this.#started}`,
+          instanceId: name,
           isAlone: false,
         }),
     });
@@ -305,18 +316,33 @@ export class Fleet {
 
   killReplica(index: number): void {
     const replica = this.replicas[index] as Replica;
-    replica.dead = true;
+    this.#endReplica(replica);
     for (const client of replica.clients) client.abort();
   }
 
   async stopReplica(index: number): Promise<void> {
     const replica = this.replicas[index] as Replica;
     await replica.streams.close();
+    this.#endReplica(replica);
+  }
+
+  #endReplica(replica: Replica): void {
     replica.dead = true;
+    this.endProcess(replica.name);
   }
 
   startExecutor(index: number): void {
-    this.executors[index] = new Executor(`executor-${++this.#started}`, this);
+    this.executors[index] = new Executor(this.#startProcess('executor'), this);
+  }
+
+  #startProcess(kind: string): string {
+    const name = `${kind}-${++this.#started}`;
+    if (this.options.onOneMachine) this.#processes.set(name, 'running');
+    return name;
+  }
+
+  endProcess(name: string): void {
+    if (this.options.onOneMachine) this.#processes.set(name, 'ended');
   }
 
   close(): void {

@@ -22,8 +22,8 @@ const sources = [source('s1'), source('s2'), source('s3', { accountId: 'b', max:
 const executorCount = 3;
 const replicaCount = 2;
 
-async function openFleet(): Promise<Fleet> {
-  const fleet = new Fleet({ leaseMs, sources, servers: new Map([['db:5432', 7]]) });
+async function openFleet(onOneMachine: boolean): Promise<Fleet> {
+  const fleet = new Fleet({ leaseMs, sources, servers: new Map([['db:5432', 7]]), onOneMachine });
   for (let i = 0; i < replicaCount; i++) await fleet.startReplica(i);
   for (let i = 0; i < executorCount; i++) fleet.startExecutor(i);
   // Everybody wants more than there is, so that a slot that returns too early is used at once.
@@ -70,8 +70,8 @@ async function carryOut(fleet: Fleet, [what, index, sourceIndex = 0, callers = 0
 
 test('whatever stops, pauses or dies, no more sessions run statements than the budgets allow, and all are served', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
-      const fleet = await openFleet();
+    fc.asyncProperty(fc.array(action, { maxLength: 40 }), fc.boolean(), async (actions, onOneMachine) => {
+      const fleet = await openFleet(onOneMachine);
       try {
         for (const one of actions) {
           await carryOut(fleet, one);
@@ -92,4 +92,81 @@ test('whatever stops, pauses or dies, no more sessions run statements than the b
     }),
     { numRuns: Number(process.env.FUZZ_RUNS ?? 5) },
   );
+});
+
+/** How long a process needs to start. */
+const startMs = 1_500;
+const doneBy = ({ executors }: Fleet) => executors.reduce((sum, { done }) => sum + done, 0);
+
+/** Replaces everything, one after the other with the given times between, as a rollout of all services does. */
+test('after a rollout in any order all are served at once, and no slot was given twice', async () => {
+  const parts = ['e0', 'e1', 'e2', 'r0', 'r1'];
+  const order = fc.shuffledSubarray(parts, { minLength: parts.length });
+  const gaps = fc.array(fc.constantFrom(0, 20, 300), { minLength: 5, maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(order, gaps, async (steps, waits) => {
+      const fleet = await openFleet(false);
+      try {
+        for (const [i, step] of steps.entries()) {
+          const index = Number(step[1]);
+          if (step.startsWith('r')) {
+            await fleet.stopReplica(index);
+            setTimeout(() => void fleet.startReplica(index), startMs);
+          } else {
+            void fleet.executors[index]?.stop();
+            fleet.startExecutor(index);
+            for (const each of sources) fleet.executors[index]?.want(each, 8);
+          }
+          await pass(waits[i] as number);
+        }
+        await pass(startMs + 2_500);
+        const before = doneBy(fleet);
+        await pass(2_000);
+        // Seven statements of 400 ms at a time, less what the exchange of slots takes.
+        expect(doneBy(fleet) - before).toBeGreaterThan(25);
+        expect(fleet.database.excess).toBeUndefined();
+      } finally {
+        fleet.close();
+      }
+    }),
+    { numRuns: Number(process.env.FUZZ_RUNS ?? 20) },
+  );
+});
+
+test('after everything was killed on one machine, new executors are served within 5 s', async () => {
+  const fleet = await openFleet(true);
+  try {
+    for (const one of fleet.executors) one.kill();
+    for (let i = 0; i < replicaCount; i++) fleet.killReplica(i);
+    for (let i = 0; i < replicaCount; i++) await fleet.startReplica(i);
+    let settled = 0;
+    for (const { streams } of fleet.replicas) void streams.settled.then(() => settled++);
+    await pass(0);
+    expect(settled).toBe(0);
+    for (let i = 0; i < executorCount; i++) fleet.startExecutor(i);
+    for (const one of fleet.executors) for (const each of sources) one.want(each, 8);
+    await pass(5_000);
+    expect(settled).toBe(replicaCount);
+    expect(fleet.executors.map(({ done }) => done > 0)).toEqual([true, true, true]);
+    expect(fleet.database.excess).toBeUndefined();
+  } finally {
+    fleet.close();
+  }
+});
+
+test('executors that stop while the owner of the slots is gone are not awaited by the next one', async () => {
+  const fleet = await openFleet(false);
+  try {
+    fleet.killReplica(0);
+    for (const one of fleet.executors) void one.stop();
+    await pass(2_000);
+    for (let i = 0; i < executorCount; i++) fleet.startExecutor(i);
+    for (const one of fleet.executors) for (const each of sources) one.want(each, 8);
+    // The other replica takes over after 15 s.
+    await pass(20_000);
+    expect(fleet.executors.map(({ done }) => done > 0)).toEqual([true, true, true]);
+    expect(fleet.database.excess).toBeUndefined();
+  } finally {
+    fleet.close();
+  }
 });

@@ -222,6 +222,8 @@ export interface SlotOwnerDoc extends Doc {
   executors: string[];
   /** Of those, the ones whose streams have ended, as that of a killed one does. Documents of older releases have none. */
   lost?: string[];
+  /** False while the owner waits for executors of the former one. Documents of older releases do not say. */
+  settled?: boolean;
 }
 
 /**

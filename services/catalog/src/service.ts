@@ -1,6 +1,5 @@
 /** The composition of the catalog: store, rules and calls. */
 
-import { randomUUID } from 'node:crypto';
 import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
 import { createQuota } from '@datahub/document-store/quota';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
@@ -8,6 +7,7 @@ import type { Seal } from '@datahub/sealing/sealer';
 import type { Calls } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { openOperatorSocket } from '@datahub/service-kit/process/operator-socket';
+import { createProcessId, stateOfProcess } from '@datahub/service-kit/process/process-id';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './change-feed.ts';
@@ -49,6 +49,8 @@ export interface CatalogService {
   calls: Calls<typeof CatalogServiceService>;
   internal: InternalCalls;
   bootstrapped: Bootstrapped;
+  /** Before that, executors share the connections that they have. */
+  settling: { name: string; settled: Promise<void> };
   health(): Promise<void>;
   /** Ends the streams of watching executors, so that the server can drain. */
   stopWatches(): Promise<void>;
@@ -104,6 +106,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     calls: createCalls(catalog, config),
     internal: createInternalCalls(catalog, config.leaseMs),
     bootstrapped,
+    settling: { name: 'slots', settled: slots.settled },
     health: () => store.health(),
     stopWatches,
     close: async () => {
@@ -154,7 +157,8 @@ function openSlots(
     logger.warn({ event: 'slots.failed', err }, 'the slots could not be shared; this is tried again');
   const ownership = {
     docs: store.slotOwners,
-    instanceId: randomUUID(),
+    instanceId: createProcessId(),
+    stateOf: stateOfProcess,
     isAlone: storeUrl.startsWith('sqlite:'),
     leaseMs,
     now,
@@ -164,6 +168,7 @@ function openSlots(
     leaseMs,
     servers,
     now,
+    hasEnded: (id) => stateOfProcess(id) === 'ended',
     onFailure,
     openOwner: (ledger) =>
       executorsApart ? openSlotOwner({ ...ownership, ...ledger }) : Promise.resolve(soleOwner),

@@ -1,6 +1,5 @@
 /** Serves the executor over gRPC. */
 
-import { randomUUID } from 'node:crypto';
 import { type BusyWatch, watchBusy } from '@datahub/executor-session/busy-watch';
 import { executorService } from '@datahub/executor-session/codec';
 import {
@@ -21,6 +20,7 @@ import {
   serverCredentialsOf,
 } from '@datahub/service-kit/grpc/settings';
 import type { RunningService } from '@datahub/service-kit/process/lifecycle';
+import { createProcessId } from '@datahub/service-kit/process/process-id';
 import { createStopLog } from '@datahub/service-kit/process/stop-log';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import {
@@ -72,7 +72,7 @@ export async function startExecutorProcess(
   const tracing = await openTracing(env, 'executor');
   const catalog = await openRemoteCatalog({
     addresses: catalogAddresses,
-    instanceId: randomUUID(),
+    instanceId: createProcessId(),
     serviceToken: grpc.serviceToken,
     forOthers: true,
     credentials: clientCredentialsOf(grpc),

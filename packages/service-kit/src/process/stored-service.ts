@@ -17,6 +17,8 @@ import { isAwaited, openWithStore } from './store-wait.ts';
 interface Stored extends Closable {
   /** Rejects if the store does not work. */
   health(): Promise<void>;
+  /** What the service waits for before it serves well. It answers calls meanwhile, but reports that it is not serving. */
+  settling?: { name: string; settled: Promise<void> };
 }
 
 export interface StoredServiceOptions<T extends Stored> {
@@ -53,7 +55,12 @@ export async function startStoredService<T extends Stored>(
   const { name, title, logger, tracing, grpc } = options;
   let opened: T | undefined;
   let draining = false;
-  const missing = () => [...(opened === undefined ? ['store'] : []), ...(draining ? [name] : [])];
+  let settling: string | undefined;
+  const missing = () => [
+    ...(opened === undefined ? ['store'] : []),
+    ...(settling === undefined ? [] : [settling]),
+    ...(draining ? [name] : []),
+  ];
   let listening: ReturnType<typeof listen> | undefined;
   const listenOnce = () => {
     listening ??= listen(options, { find: () => opened, missing });
@@ -64,9 +71,15 @@ export async function startStoredService<T extends Stored>(
     isAwaited: isAwaited(options.storeUrl),
     onUnavailable: listenOnce,
   });
+  settling = service.settling?.name;
   opened = service;
   const { servers, metricsServer, metrics } = await listenOnce();
-  for (const server of servers) server.setServing(true);
+  const serve = () => {
+    settling = undefined;
+    if (!draining) for (const server of servers) server.setServing(true);
+  };
+  if (service.settling === undefined) serve();
+  else void service.settling.settled.then(serve);
   const port = servers[0]?.port;
   logger.info({ event: 'service.started', port }, `${title} listens on port ${port}`);
   const stopLog = createStopLog({

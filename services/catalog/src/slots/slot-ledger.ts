@@ -46,6 +46,8 @@ export interface LedgerOptions {
   lost: Iterable<string>;
   /** False while another replica may own the slots. */
   mayGrant: () => boolean;
+  /** True if the process of an executor is known to have ended. */
+  hasEnded: (id: string) => boolean;
   now: () => number;
 }
 
@@ -63,6 +65,8 @@ const turnMs = 500;
 /** Shares of the lease: after which silence a stream ended because of it, and how long an executor may be away. */
 const silentShare = 0.1;
 const awayShare = 1 / 12;
+/** The time for a database to notice that a process has ended, whose sessions may run statements until then. */
+const noticedMs = 1_000;
 /** A longer time between two ticks shows that this process was paused. */
 const pausedMs = 1_000;
 
@@ -73,13 +77,22 @@ export class SlotLedger {
   readonly #servers = new Map<string, Budget>();
   /** Until when each is awaited. */
   readonly #awaited = new Map<string, number>();
+  /** Those whose process has ended. */
+  readonly #ended = new Set<string>();
   #tickedAt: number;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.#tickedAt = options.now();
-    for (const id of options.known) this.#awaited.set(id, this.#tickedAt + options.leaseMs);
-    for (const id of options.lost) this.#awaited.set(id, this.#tickedAt + options.leaseMs * awayShare);
+    const { known, lost, leaseMs } = options;
+    for (const id of known) this.#awaited.set(id, this.#tickedAt + leaseMs);
+    for (const id of lost) this.#awaited.set(id, this.#tickedAt + leaseMs * awayShare);
+    this.#shorten();
+  }
+
+  /** True if all executors of the former owner have reported or ended, so that every slot can be granted. */
+  get isSettled(): boolean {
+    return this.#awaited.size === 0;
   }
 
   /** The executors that hold slots or may hold some. */
@@ -160,6 +173,7 @@ export class SlotLedger {
     this.#tickedAt = at;
     // This process was paused, so it has not read what the executors sent meanwhile.
     if (sleptMs > Math.max(leaseMs * silentShare, pausedMs)) this.#delay(sleptMs);
+    this.#shorten();
     const budgets = new Set<Budget>();
     for (const [id, executor] of this.#executors) {
       if (at < (executor.endsAt ?? executor.heardAt + leaseMs)) continue;
@@ -179,7 +193,25 @@ export class SlotLedger {
     }
   }
 
+  /** An executor that is known to have ended will not wake. */
+  #shorten(): void {
+    const endsAt = this.#tickedAt + noticedMs;
+    const isNew = (id: string) => !this.#ended.has(id) && this.#options.hasEnded(id);
+    for (const [id, until] of this.#awaited) {
+      if (!isNew(id)) continue;
+      this.#ended.add(id);
+      this.#awaited.set(id, Math.min(until, endsAt));
+    }
+    for (const [id, executor] of this.#executors) {
+      if (executor.endsAt === undefined || !isNew(id)) continue;
+      this.#ended.add(id);
+      executor.isLost = true;
+      executor.endsAt = Math.min(executor.endsAt, endsAt);
+    }
+  }
+
   #arrived(id: string): void {
+    this.#ended.delete(id);
     if (!this.#awaited.delete(id) || this.#awaited.size > 0) return;
     this.#endAwaiting();
     this.#settle(this.#waitedFor());

@@ -7,6 +7,7 @@
 
 import type { Collection } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { ProcessState } from '@datahub/service-kit/process/process-id';
 import type { SlotOwnerDoc } from '../documents.ts';
 
 export interface SlotOwner {
@@ -14,10 +15,16 @@ export interface SlotOwner {
   readonly epoch: number;
   /** False once another replica may have taken over. */
   readonly mayGrant: boolean;
+  /** True if another replica owns the slots, is alive and can grant every slot. */
+  readonly isFollowing: boolean;
   /** Resolves once the document lists the executor. Rejects if this replica is not the owner any more. */
   remember(executorId: string): Promise<void>;
   /** Writes down which executors are left. */
   update(): Promise<void>;
+  /** Resolves once no owner, now or later, waits for the executor, which holds nothing any more. */
+  forget(executorId: string): Promise<void>;
+  /** Looks at once whether the owner has ended. */
+  look(): Promise<void>;
   /** Lets another replica take over at once. */
   close(): Promise<void>;
 }
@@ -27,6 +34,8 @@ export interface KnownExecutors {
   executors: readonly string[];
   /** Of those, the ones whose streams have ended. */
   lost: readonly string[];
+  /** True if none of them is awaited. */
+  settled: boolean;
 }
 
 export interface SlotOwnerOptions {
@@ -34,11 +43,15 @@ export interface SlotOwnerOptions {
   instanceId: string;
   /** True if no other process can open the store, so the former owner has ended. */
   isAlone: boolean;
+  /** What is known of the process of another replica. */
+  stateOf: (instanceId: string) => ProcessState;
   leaseMs: number;
   now: () => number;
   known: () => KnownExecutors;
   onOwned(known: KnownExecutors): void;
   onLost(): void;
+  /** Another replica was told that this executor stops and holds nothing. */
+  onLeft(executorId: string): void;
   onFailure(err: unknown): void;
 }
 
@@ -49,12 +62,17 @@ const renewShare = 1 / 30;
 const ownShare = 1 / 6;
 const takeOverShare = 1 / 4;
 
+const triesMax = 10;
+
 /** For the catalog in one process with its executor, which can have no other owner. */
 export const soleOwner: SlotOwner = {
   epoch: 1,
   mayGrant: true,
+  isFollowing: false,
   remember: async () => {},
   update: async () => {},
+  forget: async () => {},
+  look: async () => {},
   close: async () => {},
 };
 
@@ -70,6 +88,7 @@ class StoredOwner implements SlotOwner {
   readonly #listed = new Set<string>();
   #ownsUntil = 0;
   #seen = { version: 0, at: 0 };
+  #isFollowing = false;
   #writing: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -80,6 +99,10 @@ class StoredOwner implements SlotOwner {
 
   get mayGrant(): boolean {
     return this.epoch > 0 && !this.#closed && this.#options.now() < this.#ownsUntil;
+  }
+
+  get isFollowing(): boolean {
+    return this.epoch === 0 && this.#isFollowing;
   }
 
   async start(): Promise<void> {
@@ -99,24 +122,54 @@ class StoredOwner implements SlotOwner {
       await this.#inTurn(() => this.#renew([])).catch(this.#options.onFailure);
   }
 
+  async forget(executorId: string): Promise<void> {
+    if (this.epoch > 0 && !this.#closed) return this.#inTurn(() => this.#renew([]));
+    const isOther = (one: string) => one !== executorId;
+    await this.#inTurn(() =>
+      this.#change((doc) => {
+        if (!doc.executors.includes(executorId)) return undefined;
+        return { executors: doc.executors.filter(isOther), lost: doc.lost?.filter(isOther) ?? [] };
+      }),
+    );
+  }
+
+  async look(): Promise<void> {
+    if (this.epoch === 0 && !this.#closed)
+      await this.#inTurn(() => this.#renew([])).catch(this.#options.onFailure);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#inTurn(async () => {
       if (this.epoch === 0) return;
-      const { docs, known } = this.#options;
-      const doc = await docs.get(accountId, id);
-      if (doc?.owner !== this.#options.instanceId) return;
-      const { executors, lost } = known();
-      await docs.replace({
-        ...doc,
-        version: doc.version + 1,
-        owner: null,
-        executors: [...executors],
-        lost: [...lost],
+      await this.#change((doc) => {
+        if (doc.owner !== this.#options.instanceId) return undefined;
+        this.#noteLeft(doc);
+        return { ...copyOf(this.#options.known()), owner: null };
       });
     }).catch(this.#options.onFailure);
+  }
+
+  /** Repeats the change if another replica wrote meanwhile. */
+  async #change(change: (doc: SlotOwnerDoc) => Partial<SlotOwnerDoc> | undefined): Promise<void> {
+    const { docs } = this.#options;
+    for (let tries = 0; tries < triesMax; tries++) {
+      const doc = await docs.get(accountId, id);
+      const changed = doc && change(doc);
+      if (!changed || (await docs.replace({ ...doc, ...changed, version: doc.version + 1 }))) return;
+    }
+    throw new HubError('UNAVAILABLE', 'The slots could not be handed over. Try again.');
+  }
+
+  /** Executors that this replica listed and another one took from the list. */
+  #noteLeft({ executors }: SlotOwnerDoc): void {
+    for (const executor of this.#listed) {
+      if (executors.includes(executor)) continue;
+      this.#listed.delete(executor);
+      this.#options.onLeft(executor);
+    }
   }
 
   async #renewLater(): Promise<void> {
@@ -141,31 +194,38 @@ class StoredOwner implements SlotOwner {
     const doc = await docs.get(accountId, id);
     if (doc !== null && doc.version !== this.#seen.version) {
       const isOwn = doc.owner === instanceId && this.epoch > 0;
-      if (!isOwn) this.#seen = { version: doc.version, at: startedAt };
+      if (isOwn) this.#noteLeft(doc);
+      else this.#see(doc, startedAt);
       if (!isOwn && this.epoch > 0) this.#lose();
     }
     const owns = this.epoch > 0;
     if (doc !== null && !owns && !this.#hasEnded(doc, startedAt)) return;
-    const before = { executors: doc?.executors ?? [], lost: doc?.lost ?? [] };
-    const { executors, lost } = owns ? withJoining(this.#options.known(), joining) : before;
-    const hasChanged = !isSame(executors, before.executors) || !isSame(lost, before.lost);
+    const before = { executors: doc?.executors ?? [], lost: doc?.lost ?? [], settled: false };
+    const known = owns ? withJoining(this.#options.known(), joining) : before;
+    const hasChanged = !isSame(known.executors, before.executors) || !isSame(known.lost, before.lost);
     if (owns && this.#options.isAlone && !hasChanged) return;
-    const version = (doc?.version ?? 0) + 1;
-    const next = { id, accountId, version, owner: instanceId, executors: [...executors], lost: [...lost] };
+    const next = { ...copyOf(known), id, accountId, version: (doc?.version ?? 0) + 1, owner: instanceId };
     if (doc === null) await docs.insert(next);
     else if (!(await docs.replace(next))) return;
     this.#seen = { version: next.version, at: startedAt };
     this.#ownsUntil = this.#options.isAlone ? Number.POSITIVE_INFINITY : startedAt + leaseMs * ownShare;
     this.#listed.clear();
-    for (const executor of executors) this.#listed.add(executor);
+    for (const executor of next.executors) this.#listed.add(executor);
     if (owns) return;
     this.epoch = next.version;
     this.#options.onOwned(before);
   }
 
+  /** The first look at a document does not tell whether its owner is alive. */
+  #see({ version, owner, settled = true }: SlotOwnerDoc, at: number): void {
+    const isAlive = this.#seen.version > 0 || (owner !== null && this.#options.stateOf(owner) === 'running');
+    this.#isFollowing = owner !== null && isAlive && settled;
+    this.#seen = { version, at };
+  }
+
   #hasEnded({ owner }: SlotOwnerDoc, at: number): boolean {
-    const { isAlone, leaseMs, instanceId } = this.#options;
-    if (owner === null || owner === instanceId || isAlone) return true;
+    const { isAlone, leaseMs, instanceId, stateOf } = this.#options;
+    if (owner === null || owner === instanceId || isAlone || stateOf(owner) === 'ended') return true;
     return at - this.#seen.at > leaseMs * takeOverShare;
   }
 
@@ -177,9 +237,19 @@ class StoredOwner implements SlotOwner {
   }
 }
 
-const withJoining = ({ executors, lost }: KnownExecutors, joining: readonly string[]): KnownExecutors => ({
+const withJoining = (
+  { executors, lost, settled }: KnownExecutors,
+  joining: readonly string[],
+): KnownExecutors => ({
   executors: [...new Set([...executors, ...joining])],
   lost: lost.filter((id) => !joining.includes(id)),
+  settled,
+});
+
+const copyOf = ({ executors, lost, settled }: KnownExecutors) => ({
+  executors: [...executors],
+  lost: [...lost],
+  settled,
 });
 
 function isSame(some: readonly string[], others: readonly string[]): boolean {

@@ -6,19 +6,23 @@ import { type LedgerOptions, type SlotChange, SlotLedger, type SlotUse } from '.
 import type { KnownExecutors, SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
 
 export interface SlotStreams {
+  /** Resolves once this replica can grant every slot, or another one owns the slots. */
+  readonly settled: Promise<void>;
   lease(requests: AsyncIterable<LeaseSlotsRequest>, signal: CallSignal): AsyncIterable<LeaseSlotsResponse>;
   /** Grants nothing more, lets another replica take over, and ends all streams. */
   close(): Promise<void>;
 }
 
-export interface SlotStreamsOptions extends Pick<LedgerOptions, 'leaseMs' | 'servers' | 'now'> {
-  openOwner(ledger: Pick<SlotOwnerOptions, 'known' | 'onOwned' | 'onLost'>): Promise<SlotOwner>;
+export interface SlotStreamsOptions extends Pick<LedgerOptions, 'leaseMs' | 'servers' | 'now' | 'hasEnded'> {
+  openOwner(ledger: Pick<SlotOwnerOptions, 'known' | 'onOwned' | 'onLost' | 'onLeft'>): Promise<SlotOwner>;
   onFailure(err: unknown): void;
 }
 
 /** What an executor has to be told. Changes of one source are merged, so this is bounded by its sources. */
 class Outbox {
   closed = false;
+  /** The executor stops, and no owner waits for it. */
+  left = false;
   #greeting: boolean;
   #changes = new Map<string, SlotChange>();
   #wake = () => {};
@@ -48,6 +52,11 @@ class Outbox {
   close(): void {
     this.closed = true;
     this.#wake();
+  }
+
+  leave(): void {
+    this.left = true;
+    this.close();
   }
 
   /** Resolves to undefined once closed. */
@@ -85,15 +94,18 @@ export async function openSlotStreams(options: SlotStreamsOptions): Promise<Slot
 }
 
 class Streams implements SlotStreams {
+  readonly settled: Promise<void>;
   readonly #options: SlotStreamsOptions;
   readonly #streams = new Set<Stream>();
   #ledger: SlotLedger | undefined;
   #owner: SlotOwner | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #settle: () => void;
 
   constructor(options: SlotStreamsOptions) {
     this.#options = options;
+    ({ promise: this.settled, resolve: this.#settle } = Promise.withResolvers<void>());
   }
 
   async open(): Promise<void> {
@@ -101,9 +113,12 @@ class Streams implements SlotStreams {
       known: () => this.#known(),
       onOwned: (known) => this.#begin(known),
       onLost: () => this.#end(),
+      onLeft: (id) => this.#ledger?.left(id),
     });
-    if (this.#owner.epoch > 0 && this.#ledger === undefined) this.#begin({ executors: [], lost: [] });
-    this.#timer = setInterval(() => this.#ledger?.tick(), tickMs).unref();
+    if (this.#owner.epoch > 0 && this.#ledger === undefined)
+      this.#begin({ executors: [], lost: [], settled: true });
+    this.#timer = setInterval(() => this.#tick(), tickMs).unref();
+    this.#tick();
   }
 
   async *lease(
@@ -121,8 +136,10 @@ class Streams implements SlotStreams {
     try {
       for (;;) {
         const changes = await stream.outbox.take();
-        if (changes === undefined) return;
-        yield { epoch: this.#owner?.epoch ?? 0, leaseMs, changes };
+        const epoch = this.#owner?.epoch ?? 0;
+        if (changes !== undefined) yield { epoch, leaseMs, changes, left: false };
+        else if (stream.outbox.left) return yield { epoch, leaseMs, changes: [], left: true };
+        else return;
       }
     } finally {
       signal.removeEventListener('abort', end);
@@ -143,6 +160,11 @@ class Streams implements SlotStreams {
     for (const { outbox } of this.#streams) outbox.close();
   }
 
+  #tick(): void {
+    this.#ledger?.tick();
+    if (this.#ledger?.isSettled || this.#owner?.isFollowing) this.#settle();
+  }
+
   #begin({ executors: known, lost }: KnownExecutors): void {
     const mayGrant = () => !this.#closed && this.#owner?.mayGrant === true;
     this.#ledger = new SlotLedger({ ...this.#options, known, lost, mayGrant });
@@ -155,8 +177,8 @@ class Streams implements SlotStreams {
   }
 
   #known(): KnownExecutors {
-    const { executors = [], lostExecutors: lost = [] } = this.#ledger ?? {};
-    return { executors: [...executors, ...this.#executorsOfStreams()], lost };
+    const { executors = [], lostExecutors: lost = [], isSettled: settled = false } = this.#ledger ?? {};
+    return { executors: [...executors, ...this.#executorsOfStreams()], lost, settled };
   }
 
   #executorsOfStreams(): string[] {
@@ -168,14 +190,28 @@ class Streams implements SlotStreams {
   }
 
   async #read(stream: Stream, requests: AsyncIterable<LeaseSlotsRequest>): Promise<void> {
-    for await (const { instanceId, epoch, sources, leaving } of requests) {
+    for await (const { instanceId, epoch, sources, leaving, ownerless } of requests) {
       if (stream.executorId === '') stream.executorId = instanceId;
+      if (leaving) return this.#leave(stream);
+      if (ownerless) void this.#owner?.look();
       if (epoch !== undefined) await this.#join(stream, epoch, sources);
       const ledger = this.#ledger;
       if (ledger === undefined || !this.#isJoined(stream)) continue;
       ledger.heard(stream.executorId);
-      if (leaving) ledger.left(stream.executorId);
-      else if (epoch === undefined && sources.length > 0) ledger.update(stream.executorId, sources);
+      if (epoch === undefined && sources.length > 0) ledger.update(stream.executorId, sources);
+    }
+  }
+
+  async #leave(stream: Stream): Promise<void> {
+    const { executorId } = stream;
+    // It is not among the known executors any more.
+    stream.executorId = '';
+    this.#ledger?.left(executorId);
+    try {
+      await this.#owner?.forget(executorId);
+      stream.outbox.leave();
+    } catch (err) {
+      this.#options.onFailure(err);
     }
   }
 

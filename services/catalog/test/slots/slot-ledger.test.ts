@@ -9,6 +9,7 @@ function setup({
   servers = {} as Record<string, number>,
 } = {}) {
   let at = 0;
+  const ended = new Set<string>();
   const held = new Map<string, number>();
   const told: string[] = [];
   const limits = new Map(Object.entries(servers));
@@ -18,6 +19,7 @@ function setup({
     known,
     lost,
     mayGrant: () => true,
+    hasEnded: (id) => ended.has(id),
     now: () => at,
   });
   const use = (sourceId: string, more: Partial<SlotUse> = {}): SlotUse => ({
@@ -64,7 +66,7 @@ function setup({
   };
   const of = (id: string, sourceId: string) => held.get(`${id} ${sourceId}`) ?? 0;
   const count = (text: string) => told.filter((line) => line.startsWith(text)).length;
-  return { ledger, use, join, want, giveBack, pass, sleep, of, told, count };
+  return { ledger, use, join, want, giveBack, pass, sleep, of, told, count, ended };
 }
 
 test('grants up to the limit of the source over all executors', () => {
@@ -247,4 +249,33 @@ test('accounts share a server fairly, whatever their sources', () => {
   giveBack('e1', 'a2', count('e1 a2 returns'));
   expect(of('e1', 'b1')).toBe(3);
   expect(of('e1', 'a1') + of('e1', 'a2')).toBe(3);
+});
+
+test('frees the slots of a process that has ended a second after that, also if it was silent', () => {
+  const { ledger, join, want, pass, of, ended } = setup();
+  join('e1');
+  join('e2');
+  want('e1', 'a1', 10);
+  pass(20_000, ['e2']);
+  ledger.lost('e1');
+  want('e2', 'a1', 10);
+  pass(20_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(0);
+  ended.add('e1');
+  pass(1_000, ['e2']);
+  expect(of('e2', 'a1')).toBe(0);
+  pass(500, ['e2']);
+  expect(of('e2', 'a1')).toBe(10);
+});
+
+test('does not wait for executors of the former owner that have ended', () => {
+  const { ledger, join, want, pass, of, ended } = setup({ known: ['e1', 'e2'] });
+  ended.add('e1');
+  ended.add('e2');
+  join('e3');
+  want('e3', 'a1', 10);
+  expect(ledger.isSettled).toBe(false);
+  pass(1_500, ['e3']);
+  expect(ledger.isSettled).toBe(true);
+  expect(of('e3', 'a1')).toBe(10);
 });

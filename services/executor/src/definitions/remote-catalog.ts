@@ -9,7 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
 import { openReplicas } from '@datahub/service-kit/grpc/replicas';
 import type { SlotBook } from '../slots/slot-book.ts';
-import { leaseSlots, type SlotStream } from '../slots/slot-stream.ts';
+import { handOver, leaseSlots, type SlotStream } from '../slots/slot-stream.ts';
 import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-watch.ts';
 import type { Catalog } from './definition.ts';
 
@@ -24,7 +24,7 @@ export interface RemoteCatalog {
   /** Resolves when the first replica has answered a watch. */
   reached: Promise<void>;
   follow(listeners: Pick<WatchOptions, 'invalidate' | 'onDeleted' | 'onLost'>): { close(): Promise<void> };
-  /** Leases slots over a stream to each replica. */
+  /** Leases slots over a stream to each replica. `close` says that this executor stops and holds nothing. */
   leaseSlots(book: SlotBook): { close(): Promise<void> };
   close(): void;
 }
@@ -86,8 +86,11 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
       for (const replica of replicas.current.values()) replica.slots ??= leaseFrom(replica.client);
       return {
         close: async () => {
+          const streams = () =>
+            [...replicas.current.values()].flatMap(({ slots }) => (slots === undefined ? [] : [slots]));
+          await handOver(streams);
           book = undefined;
-          await Promise.all([...replicas.current.values()].map(({ slots }) => slots?.close()));
+          await Promise.all(streams().map((slots) => slots.close()));
         },
       };
     },

@@ -17,6 +17,8 @@ export interface SlotLink {
   send(uses: SlotUse[], epoch?: number): void;
   /** Sends a message without content. */
   beat(): void;
+  /** Has the replica look at once whether the owner has ended. */
+  seek(): void;
   /** Ends the stream and opens it again. */
   restart(): void;
 }
@@ -73,6 +75,10 @@ export class SlotBook implements SlotLessor {
       if (isWaiting) sum.waiting++;
     }
     return sum;
+  }
+
+  isOwner(link: SlotLink | undefined): boolean {
+    return link !== undefined && this.#owner === link;
   }
 
   /** The slots of a source. The claim of the last call holds. */
@@ -171,6 +177,7 @@ export class SlotBook implements SlotLessor {
     this.#owner = undefined;
     this.#lostAt = this.now();
     for (const slots of this.#sources.values()) slots.reset();
+    for (const other of this.#links) other.seek();
   }
 
   #tick(): void {

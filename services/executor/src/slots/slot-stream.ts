@@ -19,28 +19,55 @@ export interface SlotStreamOptions {
 }
 
 export interface SlotStream {
-  /** Says that this executor leaves. Call it when all connections are closed. */
+  /** True if the replica owns the slots. */
+  readonly isOwned: boolean;
+  /** Says that this executor stops, as often as needed. Resolves once the replica has noted it. */
+  leave(): Promise<void>;
   close(): Promise<void>;
 }
 
 const backoffMs = { first: 100, max: 2_000 };
-/** The time for the catalog to read that this executor leaves. */
-const farewellMs = 1_000;
+/** The time for the owner to note that this executor stops, and for any replica. */
+const leaveMs = { owner: 1_000, any: 5_000 };
+const pollMs = 100;
+
+/**
+ * Says that this executor stops and holds nothing, to the owner, or to whichever replica answers first. `all` may grow.
+ * Call it when all connections are closed.
+ */
+export async function handOver(all: () => readonly SlotStream[]): Promise<void> {
+  const owner = all().find(({ isOwned }) => isOwned);
+  if (owner !== undefined && (await isDone(owner.leave(), leaveMs.owner))) return;
+  const end = performance.now() + leaveMs.any;
+  while (performance.now() < end && !(await isDone(Promise.race(all().map((one) => one.leave())), pollMs)));
+}
+
+async function isDone(work: Promise<void>, withinMs: number): Promise<boolean> {
+  const waiting = new AbortController();
+  const late = pause(withinMs, waiting.signal).then(() => false);
+  const isInTime = await Promise.race([work.then(() => true), late]);
+  waiting.abort();
+  return isInTime;
+}
 
 /** Runs until closed. */
 export function leaseSlots(options: SlotStreamOptions): SlotStream {
   const { book } = options;
   const closing = new AbortController();
   const { signal } = closing;
+  const left = Promise.withResolvers<void>();
+  let isLeaving = false;
   let current: Requests | undefined;
   const run = async () => {
     for (let waitMs = backoffMs.first; !signal.aborted; waitMs = Math.min(waitMs * 2, backoffMs.max)) {
       const requests = new Requests(options.instanceId);
       current = requests;
+      if (isLeaving) requests.leave();
       try {
-        await runOnce(options, requests, () => {
+        const hasLeft = await runOnce(options, requests, () => {
           waitMs = backoffMs.first;
         });
+        if (hasLeft) return left.resolve();
       } catch (err) {
         if (isUnimplemented(err)) book.allowAll();
       }
@@ -49,12 +76,18 @@ export function leaseSlots(options: SlotStreamOptions): SlotStream {
   };
   const running = run();
   return {
+    get isOwned() {
+      return book.isOwner(current);
+    },
+    leave: () => {
+      isLeaving = true;
+      current?.leave();
+      return left.promise;
+    },
     close: async () => {
       closing.abort();
-      current?.leave();
-      const timer = setTimeout(() => current?.restart(), farewellMs);
+      current?.restart();
       await running;
-      clearTimeout(timer);
     },
   };
 }
@@ -72,22 +105,25 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Resolves with true if the replica has noted that this executor stops. */
 async function runOnce(
   { catalog, instanceId, book }: SlotStreamOptions,
   requests: Requests,
   onMessage: () => void,
-): Promise<void> {
+): Promise<boolean> {
   const ctx = { requestId: instanceId, deadlineAt: Number.POSITIVE_INFINITY, signal: requests.signal };
   let joined = 0;
   book.open(requests);
   try {
-    for await (const { epoch, leaseMs, changes } of catalog.leaseSlots(requests.iterate(), ctx)) {
+    for await (const { epoch, leaseMs, changes, left } of catalog.leaseSlots(requests.iterate(), ctx)) {
       onMessage();
-      if (requests.signal.aborted) return;
-      if (epoch !== joined && !book.greeted(requests, { epoch, leaseMs })) return;
+      if (left) return true;
+      if (requests.signal.aborted) return false;
+      if (epoch !== joined && !book.greeted(requests, { epoch, leaseMs })) return false;
       joined = epoch;
       book.changed(requests, changes);
     }
+    return false;
   } finally {
     book.closed(requests);
     requests.restart();
@@ -101,6 +137,7 @@ class Requests implements SlotLink {
   readonly #uses = new Map<string, SlotUse>();
   #epoch: number | undefined;
   #beats = false;
+  #seeks = false;
   #leaving = false;
   #wake = () => {};
 
@@ -136,6 +173,11 @@ class Requests implements SlotLink {
     this.#wake();
   }
 
+  seek(): void {
+    this.#seeks = true;
+    this.#wake();
+  }
+
   leave(): void {
     this.#leaving = true;
     this.#wake();
@@ -147,16 +189,18 @@ class Requests implements SlotLink {
   }
 
   async *iterate(): AsyncIterable<LeaseSlotsRequest> {
-    const nothing = { instanceId: '', sources: [], leaving: false };
+    const nothing = { instanceId: '', sources: [], leaving: false, ownerless: false };
     yield { ...nothing, instanceId: this.#instanceId };
     while (!this.signal.aborted) {
-      if (this.#uses.size > 0 || this.#epoch !== undefined || this.#beats) {
+      if (this.#uses.size > 0 || this.#epoch !== undefined || this.#beats || this.#seeks) {
         const sources = [...this.#uses.values()];
         const epoch = this.#epoch;
+        const ownerless = this.#seeks;
         this.#uses.clear();
         this.#epoch = undefined;
         this.#beats = false;
-        yield { ...nothing, epoch, sources };
+        this.#seeks = false;
+        yield { ...nothing, epoch, sources, ownerless };
       } else if (this.#leaving) {
         yield { ...nothing, leaving: true };
         return;

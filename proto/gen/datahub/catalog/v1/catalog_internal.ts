@@ -148,13 +148,18 @@ export interface WatchResponse {
 
 /** A message without fields shows that the executor is alive. */
 export interface LeaseSlotsRequest {
-  /** In the first message. */
+  /**
+   * In the first message. It names the executor's machine and process, so that a catalog on the same machine can tell
+   * whether it has ended.
+   */
   instanceId: string;
   /** In the report that the owner of this epoch asked for: `sources` lists everything that the executor holds. */
   epoch?: number | undefined;
   sources: SlotUse[];
-  /** The executor stops and holds nothing. */
+  /** The executor stops and holds nothing. Each replica can be told; it answers `left`. */
   leaving: boolean;
+  /** The owner has ended its stream, so this replica looks at once whether it can take over. */
+  ownerless: boolean;
 }
 
 export interface SlotUse {
@@ -181,6 +186,8 @@ export interface LeaseSlotsResponse {
   /** After this time without a message, the catalog gives the executor's slots to others. */
   leaseMs: number;
   changes: SlotChange[];
+  /** The answer to `leaving`: no owner, now or later, waits for this executor. */
+  left: boolean;
 }
 
 export interface SlotChange {
@@ -1363,7 +1370,7 @@ export const WatchResponse: MessageFns<WatchResponse> = {
 };
 
 function createBaseLeaseSlotsRequest(): LeaseSlotsRequest {
-  return { instanceId: "", epoch: undefined, sources: [], leaving: false };
+  return { instanceId: "", epoch: undefined, sources: [], leaving: false, ownerless: false };
 }
 
 export const LeaseSlotsRequest: MessageFns<LeaseSlotsRequest> = {
@@ -1379,6 +1386,9 @@ export const LeaseSlotsRequest: MessageFns<LeaseSlotsRequest> = {
     }
     if (message.leaving !== false) {
       writer.uint32(32).bool(message.leaving);
+    }
+    if (message.ownerless !== false) {
+      writer.uint32(40).bool(message.ownerless);
     }
     return writer;
   },
@@ -1426,6 +1436,14 @@ export const LeaseSlotsRequest: MessageFns<LeaseSlotsRequest> = {
             }
 
             message.leaving = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.ownerless = reader.bool();
             continue;
           }
         }
@@ -1554,7 +1572,7 @@ export const SlotUse: MessageFns<SlotUse> = {
 };
 
 function createBaseLeaseSlotsResponse(): LeaseSlotsResponse {
-  return { epoch: 0, leaseMs: 0, changes: [] };
+  return { epoch: 0, leaseMs: 0, changes: [], left: false };
 }
 
 export const LeaseSlotsResponse: MessageFns<LeaseSlotsResponse> = {
@@ -1567,6 +1585,9 @@ export const LeaseSlotsResponse: MessageFns<LeaseSlotsResponse> = {
     }
     for (const v of message.changes) {
       SlotChange.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.left !== false) {
+      writer.uint32(32).bool(message.left);
     }
     return writer;
   },
@@ -1606,6 +1627,14 @@ export const LeaseSlotsResponse: MessageFns<LeaseSlotsResponse> = {
             }
 
             message.changes.push(SlotChange.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.left = reader.bool();
             continue;
           }
         }
