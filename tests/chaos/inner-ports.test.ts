@@ -201,6 +201,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     const begin: BeginOperationRequest = {
       idempotencyKey: 'k',
       operation: 'POST /v1/hubs',
+      attempt: '',
       bodyMac: Buffer.alloc(32),
       settling: BeginOperationRequest_Settling.SETTLING_UNSPECIFIED,
       queryId: '',
