@@ -1,9 +1,8 @@
 /** Each recipe of docs/recipes.md, stored and executed as it is on the page. */
 
 import { readFileSync } from 'node:fs';
-import mysql from 'mysql2/promise';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operateOn } from '../support/databases.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 
 const page = readFileSync(new URL('../../docs/recipes.md', import.meta.url), 'utf8');
@@ -21,21 +20,6 @@ const rows = `INSERT INTO customers VALUES (1, 'a', 'Ann', 'free'), (2, 'a', 'Bo
 INSERT INTO orders VALUES (1, 1, 10.50, '2026-03-01 23:30:00'), (2, 1, 2, '2026-03-02 01:00:00'), (3, 2, 7, '2026-03-02 12:00:00');
 INSERT INTO files VALUES (1, 'the quick brown fox', NULL), (2, 'a lazy dog', NULL)`;
 
-async function operate(engine: string, statements: string[]): Promise<void> {
-  const { host, port, user, password, database: name } = database(engine);
-  const settings = { host, port, user, password, database: name };
-  if (engine === 'postgres') {
-    const client = new pg.Client({ ...settings, options: '-c TimeZone=UTC' });
-    await client.connect();
-    for (const text of statements) await client.query(text);
-    await client.end();
-  } else {
-    const connection = await mysql.createConnection(settings);
-    for (const text of statements) await connection.query(text);
-    await connection.end();
-  }
-}
-
 const drop = ['customers', 'orders', 'files'].map((table) => `DROP TABLE IF EXISTS ${table}`);
 
 describe.each(engines.filter((engine) => engine !== 'mariadb'))('recipes on %s', (engine) => {
@@ -50,9 +34,9 @@ describe.each(engines.filter((engine) => engine !== 'mariadb'))('recipes on %s',
     const tables = (blocksOf(intro)[`sql tables ${dialect}`] ?? '').split(';\n');
     const procedure = recipes.get('Two tables in one transaction')?.['sql procedure mysql'] ?? '';
     const procedures = dialect === 'mysql' ? ['DROP PROCEDURE IF EXISTS sign_up', procedure] : [];
-    await operate(engine, [...drop, ...tables, ...rows.split(';\n'), ...procedures]);
+    await operateOn(database(engine), engine, [...drop, ...tables, ...rows.split(';\n'), ...procedures]);
   });
-  afterAll(() => operate(engine, drop));
+  afterAll(() => operateOn(database(engine), engine, drop));
 
   const store = async (name: string, change: object = {}): Promise<string> => {
     run.add(name);

@@ -117,3 +117,17 @@ export async function losesUpdates(url: string | undefined): Promise<boolean> {
     await client.close();
   }
 }
+
+/** Runs statements past the hub, such as CREATE PROCEDURE. */
+export async function operateOn(access: DatabaseAccess, engine: string, statements: string[]): Promise<void> {
+  if (engine === 'postgres') {
+    const client = new pg.Client({ ...access, options: '-c TimeZone=UTC' });
+    await client.connect();
+    for (const text of statements) await client.query(text);
+    await client.end();
+  } else {
+    const connection = await mysql.createConnection({ ...access });
+    for (const text of statements) await connection.query(text);
+    await connection.end();
+  }
+}

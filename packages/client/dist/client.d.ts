@@ -58,14 +58,33 @@ export interface ExecuteOptions extends ReadOptions {
 }
 export interface Result<Row> {
     data: Row[];
-    /** A limit left out rows. */
+    /** A limit left out rows, or there are further results. */
     truncated?: true;
+    /** The procedure returned further results, which `results` returns. */
+    moreResults?: true;
     /** With the option `meta`. */
     meta?: {
         columns: {
             name: string;
             type: string;
         }[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+    };
+}
+/** All results of a procedure. */
+export interface AllResults {
+    results: {
+        columns: {
+            name: string;
+            type: string;
+        }[];
+        rows: Record<string, Json>[];
+    }[];
+    truncated?: true;
+    /** With the option `meta`. */
+    meta?: {
         rowCount: number;
         durationMs: number;
         queueMs: number;
@@ -86,6 +105,8 @@ type CallArguments<Route> = Record<never, never> extends Omit<Route, 'answer'> ?
 export interface Client {
     /** Runs a query. */
     execute<Variables = Values, Row = Record<string, Json>>(query: string | Query<Variables, Row>, ...given: Given<Variables, ExecuteOptions>): Promise<Result<Row>>;
+    /** Runs a query that writes, such as a CALL, and returns all its results. */
+    results<Variables = Values>(query: string | Query<Variables, unknown>, ...given: Given<Variables, ExecuteOptions>): Promise<AllResults>;
     /** Runs a query that reads over GET, with the values in the URL. */
     data<Variables = Values, Row = Record<string, Json>>(query: string | Query<Variables, Row>, ...given: Given<Variables, ReadOptions>): Promise<Result<Row>>;
     /** Runs a query and yields each row as it arrives. Throws a ProblemError if the result breaks off. */

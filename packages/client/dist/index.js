@@ -220,6 +220,7 @@ function createClient(options) {
   };
   return {
     execute: (query, ...[values, given]) => exchange(settings, toExecution(query, values, given), readJson),
+    results: (query, ...[values, given]) => exchange(settings, toExecution(query, values, { ...given, results: "all" }), readJson),
     data: (query, ...[values, { signal, ...rest } = {}]) => {
       const options2 = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
       const form = toForm({ ...values, ...Object.fromEntries(options2) });

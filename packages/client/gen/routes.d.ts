@@ -980,6 +980,7 @@ export interface Routes {
         meta?: boolean | undefined;
         numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
+        results?: "first" | "all" | undefined;
         version?: number | undefined;
         annotate?: ({
           classifier: string;
@@ -991,11 +992,27 @@ export interface Routes {
     answer: {
       data: (Record<string, Json>)[];
       truncated?: true | undefined;
+      /** The procedure returned further results. */
+      moreResults?: true | undefined;
       meta?: {
         columns: ({
           name: string;
           type: string;
         })[];
+        rowCount: number;
+        durationMs: number;
+        queueMs: number;
+      } | undefined;
+    } | {
+      results: ({
+        columns: ({
+          name: string;
+          type: string;
+        })[];
+        rows: (Record<string, Json>)[];
+      })[];
+      truncated?: true | undefined;
+      meta?: {
         rowCount: number;
         durationMs: number;
         queueMs: number;
@@ -1017,6 +1034,8 @@ export interface Routes {
     answer: {
       data: (Record<string, Json>)[];
       truncated?: true | undefined;
+      /** The procedure returned further results. */
+      moreResults?: true | undefined;
       meta?: {
         columns: ({
           name: string;
@@ -1044,6 +1063,8 @@ export interface Routes {
     answer: {
       data: (Record<string, Json>)[];
       truncated?: true | undefined;
+      /** The procedure returned further results. */
+      moreResults?: true | undefined;
       meta?: {
         columns: ({
           name: string;
@@ -1165,6 +1186,8 @@ export interface Routes {
     answer: {
       data?: (Record<string, Json>)[] | undefined;
       truncated?: true | undefined;
+      /** The procedure returned further results. */
+      moreResults?: true | undefined;
       meta?: {
         columns: ({
           name: string;

@@ -57,8 +57,10 @@ export interface ExecuteOptions extends ReadOptions {
 
 export interface Result<Row> {
   data: Row[];
-  /** A limit left out rows. */
+  /** A limit left out rows, or there are further results. */
   truncated?: true;
+  /** The procedure returned further results, which `results` returns. */
+  moreResults?: true;
   /** With the option `meta`. */
   meta?: {
     columns: { name: string; type: string }[];
@@ -66,6 +68,14 @@ export interface Result<Row> {
     durationMs: number;
     queueMs: number;
   };
+}
+
+/** All results of a procedure. */
+export interface AllResults {
+  results: { columns: { name: string; type: string }[]; rows: Record<string, Json>[] }[];
+  truncated?: true;
+  /** With the option `meta`. */
+  meta?: { rowCount: number; durationMs: number; queueMs: number };
 }
 
 export interface CallOptions {
@@ -93,6 +103,11 @@ export interface Client {
     query: string | Query<Variables, Row>,
     ...given: Given<Variables, ExecuteOptions>
   ): Promise<Result<Row>>;
+  /** Runs a query that writes, such as a CALL, and returns all its results. */
+  results<Variables = Values>(
+    query: string | Query<Variables, unknown>,
+    ...given: Given<Variables, ExecuteOptions>
+  ): Promise<AllResults>;
   /** Runs a query that reads over GET, with the values in the URL. */
   data<Variables = Values, Row = Record<string, Json>>(
     query: string | Query<Variables, Row>,
@@ -124,6 +139,8 @@ export function createClient(options: ClientOptions): Client {
   };
   return {
     execute: (query, ...[values, given]) => exchange(settings, toExecution(query, values, given), readJson),
+    results: (query, ...[values, given]) =>
+      exchange(settings, toExecution(query, values, { ...given, results: 'all' }), readJson),
     data: (query, ...[values, { signal, ...rest } = {}]) => {
       const options = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
       const form = toForm({ ...values, ...Object.fromEntries(options) });
@@ -167,7 +184,7 @@ const readJson = (response: Response) => response.json() as Promise<never>;
 function toExecution(
   query: string | (QueryNames & { readonly reads?: boolean }),
   context: unknown,
-  { signal, idempotencyKey, ...options }: ExecuteOptions = {},
+  { signal, idempotencyKey, ...options }: ExecuteOptions & { results?: 'all' } = {},
 ) {
   const reads = typeof query !== 'string' && query.reads === true;
   return {

@@ -23,8 +23,11 @@ export interface ExecutionReply {
   chunk(bytes: Buffer, last?: boolean): boolean;
   /** Sets the one listener, which is called each time the receiver has caught up. */
   onDrain(listener: () => void): void;
-  /** Called before `execute` resolves if a limit cut the rows, for formats whose bytes cannot say so. */
-  truncated?(): void;
+  /**
+   * Called before `execute` resolves if a limit cut the rows, or if there are further results, for formats whose bytes
+   * cannot say so.
+   */
+  truncated?(moreResults: boolean): void;
   /** Called before the first chunk with the unknown names in the context, percent-encoded and bounded. */
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */

@@ -191,7 +191,7 @@ class SessionWriter implements ExecutionReply {
   #timings: string | undefined;
   #cache: CacheInfo | undefined;
   /** What is sent with the last reply. */
-  ending: Pick<SessionReply, 'truncated' | 'sourceId'> | undefined;
+  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'sourceId'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
@@ -232,8 +232,8 @@ class SessionWriter implements ExecutionReply {
     this.#cache = info;
   }
 
-  truncated(): void {
-    this.ending = { ...this.ending, truncated: true };
+  truncated(moreResults: boolean): void {
+    this.ending = { ...this.ending, truncated: true, moreResults: moreResults || undefined };
   }
 
   source(sourceId: string): void {
@@ -270,7 +270,7 @@ export async function* serveExecute(
   const messages = createBatchQueue<ExecuteResponse>();
   let outstanding = 0;
   let onDrain = () => {};
-  let truncated = false;
+  let ending: Pick<ExecuteResponse, 'truncated' | 'moreResults'> | undefined;
   const reply: ExecutionReply = {
     chunk: (bytes) => {
       messages.push({ chunk: bytes });
@@ -283,8 +283,8 @@ export async function* serveExecute(
     unknownContext: (unknownContext) => messages.push({ chunk: nothing, unknownContext }),
     timings: (serverTiming) => messages.push({ chunk: nothing, serverTiming }),
     cached: (cache) => messages.push({ chunk: nothing, cache }),
-    truncated: () => {
-      truncated = true;
+    truncated: (moreResults) => {
+      ending = { truncated: true, moreResults: moreResults || undefined };
     },
   };
   let failure: unknown;
@@ -304,5 +304,5 @@ export async function* serveExecute(
     }
   }
   if (failure !== undefined) throw failure;
-  if (truncated) yield { chunk: nothing, truncated };
+  if (ending !== undefined) yield { chunk: nothing, ...ending };
 }

@@ -18,7 +18,7 @@ const behaviours: Record<string, Executor['execute']> = {
   },
   cut: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('rows'));
-    reply.truncated?.();
+    reply.truncated?.(true);
   },
   broken: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('half'));
@@ -67,10 +67,10 @@ const request = (queryId: string, contextJson = ''): ExecuteRequest => ({
 function collect(options: { slow?: boolean } = {}) {
   const chunks: Buffer[] = [];
   let drain = () => {};
-  let cut = false;
+  let cut = 'nothing';
   const reply: ExecutionReply = {
-    truncated: () => {
-      cut = true;
+    truncated: (moreResults) => {
+      cut = moreResults ? 'more results' : 'rows';
     },
     chunk: (bytes) => {
       chunks.push(bytes);
@@ -141,7 +141,12 @@ describe('a session', () => {
     const [whole, cut] = [collect(), collect()];
     await remote.execute(request('small', 'all'), context(), whole.reply);
     await remote.execute(request('cut'), context(), cut.reply);
-    expect([whole.text(), whole.cut(), cut.text(), cut.cut()]).toEqual(['all', false, 'rows', true]);
+    expect([whole.text(), whole.cut(), cut.text(), cut.cut()]).toEqual([
+      'all',
+      'nothing',
+      'rows',
+      'more results',
+    ]);
   });
 
   it('answers many concurrent calls, each with its own bytes', async () => {
@@ -244,14 +249,15 @@ describe('a call with its own stream', () => {
     const messages = async (queryId: string) => {
       const execute = behaviours[queryId] as Executor['execute'];
       const answer = [];
-      for await (const { chunk, truncated } of serveExecute({ execute }, request(queryId, 'all'), context()))
-        answer.push([chunk.toString(), truncated]);
+      const messages = serveExecute({ execute }, request(queryId, 'all'), context());
+      for await (const { chunk, truncated, moreResults } of messages)
+        answer.push([chunk.toString(), truncated, moreResults]);
       return answer;
     };
-    expect(await messages('small')).toEqual([['all', undefined]]);
+    expect(await messages('small')).toEqual([['all', undefined, undefined]]);
     expect(await messages('cut')).toEqual([
-      ['rows', undefined],
-      ['', true],
+      ['rows', undefined, undefined],
+      ['', true, true],
     ]);
   });
 });

@@ -82,8 +82,8 @@ export async function ask(connection: Connection, text: string, asked: AskOption
     },
     onDrain: () => {},
   };
-  const { maxRows } = options;
-  const answer = createResponseWriter({ format, numbers, meta: false, maxRows, reply });
+  const { maxRows, allResults } = options;
+  const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
     const outcome = await connection.run({ key, text, params, kind, comment }, answer, {
       statementTimeoutMs: 10_000,

@@ -33,6 +33,7 @@ export const run: Command = {
       help: 'All variables as a JSON object; "-" reads it from standard input.',
     },
     'max-rows': { type: 'string', value: 'N', help: 'The most rows.' },
+    'all-results': { type: 'boolean', help: 'All results of a procedure, as JSON.' },
     'dry-run': { type: 'boolean', help: 'Roll back what the query writes.' },
   },
   run: async (input, context) => {
@@ -50,13 +51,16 @@ export const run: Command = {
     const options = {
       maxRows: maxRows === undefined ? undefined : Number(maxRows),
       dryRun: isSet(input, 'dry-run') || undefined,
+      results: isSet(input, 'all-results') ? 'all' : undefined,
     };
     const body = writeExact({ ...toNames(query), context: values, options });
     const atTerminal = context.stdout.isTTY === true && !context.json;
     const named = textOf(input, 'format') as Format | undefined;
     if (context.json && named !== undefined && named !== 'json')
       throw new CommandError(`--json and --format ${named} exclude each other.`);
-    const format = named ?? (atTerminal ? 'table' : 'json');
+    if (options.results === 'all' && named !== undefined && named !== 'json')
+      throw new CommandError(`--all-results and --format ${named} exclude each other.`);
+    const format = named ?? (atTerminal && options.results === undefined ? 'table' : 'json');
     await write(await context.hub(), { body, format, context });
   },
 };
@@ -81,12 +85,13 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
   const isTable = format === 'table';
   const table = createTable(context.stdout.columns);
   const progress = createProgress(context, Date.now);
+  const cutNote = isCutAtResult(response.headers) ? moreResults : moreRows;
   let lines = 0;
   let last = '';
   try {
     for await (const text of readText(response)) {
       lines += text.split('\n').length - 1;
-      if (isTable) last = writeTable(context, { table, text: last + text });
+      if (isTable) last = writeTable(context, { table, text: last + text, cutNote });
       else if (!context.stdout.write(text)) await drained(context);
       if (context.stdout.isTTY !== true && format !== 'json') progress.show(`${lines} rows`);
     }
@@ -95,10 +100,13 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
   }
   if (isTable && lines === 0) note(context, 'no rows');
   // JSON and NDJSON say it in their bytes.
-  if (response.trailers()['x-truncated'] === 'true') note(context, moreRows);
+  const trailers = response.trailers();
+  if (trailers['x-truncated'] === 'true') note(context, isCutAtResult(trailers) ? moreResults : cutNote);
 }
 
 const moreRows = 'There are more rows.';
+const moreResults = 'The procedure returned further results. Read them with --all-results.';
+const isCutAtResult = (headers: Received['headers']) => headers['x-more-results'] === 'true';
 
 /** The query runs without these values, perhaps with its defaults instead. */
 function warnOfUnknown(context: Context, { headers }: Received): void {
@@ -110,7 +118,7 @@ function warnOfUnknown(context: Context, { headers }: Received): void {
 /** Writes the rows of complete lines, and returns the rest. */
 function writeTable(
   context: Context,
-  { table, text }: { table: ReturnType<typeof createTable>; text: string },
+  { table, text, cutNote }: { table: ReturnType<typeof createTable>; text: string; cutNote: string },
 ): string {
   const end = text.lastIndexOf('\n');
   if (end === -1) return text;
@@ -118,7 +126,7 @@ function writeTable(
   const isCut = lines.at(-1) === cutLine;
   if (isCut) lines.pop();
   context.stdout.write(table(lines.map((line) => parseExact(line) as Record<string, unknown>)));
-  if (isCut) note(context, moreRows);
+  if (isCut) note(context, cutNote);
   return text.slice(end + 1);
 }
 

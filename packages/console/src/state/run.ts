@@ -28,8 +28,10 @@ export interface RunState {
   /** The time at the database as the hub measured it, if it reports it. */
   databaseMs?: number;
   problem?: Problem;
-  /** True if a limit of this page, of the key or of the hub cut the rows. */
+  /** True if a limit of this page, of the key or of the hub cut the rows, or if there are further results. */
   truncated?: boolean;
+  /** True if the procedure returned further results. */
+  moreResults?: boolean;
   dryRun?: boolean;
   /** The classifier that labels the rows. */
   annotation?: Annotation;
@@ -146,6 +148,7 @@ export class Runner {
     if (isHit) set({ cachedAgeS: Number(response.headers.get('age') ?? 0) });
     const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);
     if (databaseMs > 0) set({ databaseMs });
+    if (response.headers.get('x-more-results') === 'true') set({ moreResults: true });
     let drawnAt = 0;
     const readWithin = readLines(response, (lines) => {
       const cut = takeCut(lines);

@@ -74,7 +74,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       requireTypedColumns(execution.format, request, query);
       if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
-        timeoutMs: execution.timeoutMs,
+        ...{ timeoutMs: execution.timeoutMs, format: execution.format },
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);

@@ -10,7 +10,7 @@ import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/e
 import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import type { Statement } from '../ports/engine.ts';
+import type { Outcome, Statement } from '../ports/engine.ts';
 import type { ResponseOptions, RowFigures } from '../result/response.ts';
 import { cancelReason, type ErrorMapping, withoutValues } from './execution-error.ts';
 import type { PreparedQuery } from './prepare.ts';
@@ -90,6 +90,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
       numbers: this.numbers,
       meta: options?.meta ?? false,
       maxRows,
+      allResults: options?.allResults,
       notNull: this.query?.notNull,
       reply: this,
       annotations: annotate?.members,
@@ -113,9 +114,9 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.queueMs = this.runAt - this.startedAt;
   }
 
-  onOutcome({ rowCount, truncated }: RowFigures): void {
+  onOutcome({ rowCount, truncated }: RowFigures, { moreResults = false }: Outcome): void {
     this.outcome = { rowCount, truncated };
-    if (truncated) this.reply.truncated?.();
+    if (truncated || moreResults) this.reply.truncated?.(moreResults);
     this.durationMs = this.now() - this.runAt;
     if (this.bytes === 0) this.reply.timings?.(this.#serverTiming('db', this.durationMs));
   }

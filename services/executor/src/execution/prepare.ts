@@ -287,11 +287,16 @@ function roundUp(timeoutMs: number): number {
 export function runOptionsOf(
   requested: ExecuteOptions | undefined,
   { kind, uncounted }: Pick<PreparedQuery, 'kind' | 'uncounted'>,
-  { timeoutMs, rowsMax }: { timeoutMs: number; rowsMax: number | undefined },
+  { timeoutMs, rowsMax, format }: { timeoutMs: number; rowsMax: number | undefined; format?: FormatName },
 ): RunOptions {
   const options: RunOptions = { statementTimeoutMs: roundUp(timeoutMs + backstopMs) };
   const rows = leastOf(requested?.maxRows, rowsMax);
   if (rows !== undefined) options.maxRows = rows;
+  if (requested?.allResults) {
+    if (kind === 'read') throw refusedOption('This query reads, so it has one result. Leave out results.');
+    if (format !== 'json') throw refusedOption('Several results are available as JSON only.');
+    options.allResults = true;
+  }
   if (requested === undefined || kind === 'read') return options;
   if (kind === 'standalone' && (requested.dryRun || requested.maxAffected !== undefined)) {
     throw refusedOption(

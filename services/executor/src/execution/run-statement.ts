@@ -67,7 +67,7 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
     hasEnded = true;
-    execution.onOutcome(writer);
+    execution.onOutcome(writer, outcome);
     if (validation?.isUnchanged) writer.abandon();
     else writer.finish(outcome, execution);
   } catch (err) {

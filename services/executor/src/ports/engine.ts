@@ -143,6 +143,8 @@ export interface RunOptions {
   maxAffected?: number;
   /** Runs the statement and rolls it back. */
   dryRun?: boolean;
+  /** Passes all results of a procedure to the sink. By default it gets the first one. */
+  allResults?: boolean;
   /** Only for reads, and only on connections that have `endSnapshot`. */
   snapshot?: SnapshotPlace;
   /** The server's own statement timeout, in case the executor's deadline does not take effect. */
@@ -156,6 +158,8 @@ export interface Outcome {
   affectedRows?: number;
   /** Exact digits. */
   insertId?: string;
+  /** True if there were further results, which the sink did not get. */
+  moreResults?: boolean;
 }
 
 /** A column of a result or of a table. `type` is the engine's name of the type. */

@@ -21,7 +21,8 @@ export interface RowSink {
   /** True if the sink reads the columns that have `binary`, for less CPU than their texts. */
   readonly takesBinary: boolean;
   /**
-   * Called once before the first row, and also if there are no rows. The array must not change afterwards. For the same
+   * Called once before the first row of a result, and also if it has no rows; again for each further result, with
+   * `RunOptions.allResults`. The array must not change afterwards. For the same
    * columns, an adapter passes the same array again.
    */
   begin(columns: readonly SinkColumn[]): void;

@@ -19,11 +19,12 @@ interface Asserted {
   isNull: IsNull | undefined;
 }
 
-/** A null in one of the columns throws CONTRACT_BROKEN. */
+/** A null in one of the columns throws CONTRACT_BROKEN. Of several results, it checks the first. */
 export class NotNullWriter implements ResponseWriter {
   readonly #writer: ResponseWriter;
   readonly #notNull: readonly string[];
   #asserted: readonly Asserted[] = [];
+  #hasBegun = false;
 
   constructor(writer: ResponseWriter, notNull: readonly string[]) {
     this.#writer = writer;
@@ -56,7 +57,9 @@ export class NotNullWriter implements ResponseWriter {
 
   begin(columns: readonly SinkColumn[]): void {
     const names = uniqueNames(columns.map(({ name }) => name));
-    this.#asserted = this.#notNull.map((name) => {
+    const asserted = this.#hasBegun ? [] : this.#notNull;
+    this.#hasBegun = true;
+    this.#asserted = asserted.map((name) => {
       const index = names.indexOf(name);
       const { kind } = columns[index] ?? {};
       return { name, index, isNull: kind && nullTestOf(kind) };

@@ -47,7 +47,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   readonly #frames: FrameWriter | undefined;
 
   constructor(
-    { format, numbers, meta, maxRows, reply, annotations, notNull = [] }: ResponseOptions,
+    { format, numbers, meta, maxRows, reply, annotations, allResults = false, notNull = [] }: ResponseOptions,
     shared: Shared,
   ) {
     super(reply, shared);
@@ -57,15 +57,18 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     this.#frames = annotations && new FrameWriter(annotations, this.out, { format, numbers });
     const added = annotations === undefined ? [] : addedColumns(annotations);
     const open: Formats[FormatName] = shared.formats[format];
-    this.#encoder = open(this.out, { numbers, meta, added, notNull });
+    this.#encoder = open(this.out, { numbers, meta, allResults, added, notNull });
   }
 
   begin(columns: readonly SinkColumn[]): void {
+    const isFurther = this.#columns !== undefined;
     this.#columns = columns;
     const frame = this.#frames?.open(frameKinds.bytes) ?? 0;
     this.#encoder.begin(columns);
     this.#frames?.close(frame);
     this.#frames?.begin(columns);
+    // The head of the first result waits for a row: until then, a failure is answered instead.
+    if (isFurther) this.rowWritten();
   }
 
   row(source: Buffer, offsets: Int32Array): void {
@@ -100,8 +103,10 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     if (this.#columns === undefined) this.#writeChanges(outcome);
     if (this.rowCount === 0) this.#frames?.nameColumns();
     const frame = this.#frames?.open(frameKinds.bytes) ?? 0;
-    const { rowCount, truncated } = this;
-    this.#encoder.end({ rowCount, truncated, queueMs, durationMs });
+    const { rowCount } = this;
+    const { moreResults = false } = outcome;
+    const truncated = this.truncated || moreResults;
+    this.#encoder.end({ rowCount, truncated, moreResults, queueMs, durationMs });
     this.#frames?.close(frame);
     this.sendLast();
   }

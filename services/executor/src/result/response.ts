@@ -28,6 +28,8 @@ export interface ResponseOptions {
   meta: boolean;
   /** Further rows are dropped, and the response says so. */
   maxRows?: number | undefined;
+  /** Writes all results of a procedure, in JSON. */
+  allResults?: boolean | undefined;
   /** Columns in which a NULL fails the answer. */
   notNull?: readonly string[] | undefined;
   reply: ExecutionReply;

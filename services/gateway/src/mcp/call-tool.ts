@@ -97,7 +97,8 @@ async function runQuery(
   // Reading the rows of a write again would write again.
   const whole =
     reply.isTruncated && reads ? `,"whole":${JSON.stringify(linkTo(queryId, values, origin))}` : '';
-  return toData(`{"data":[${reply.rows.join(',')}]${truncated}${whole}}`);
+  const more = reply.hasMoreResults ? ',"moreResults":true' : '';
+  return toData(`{"data":[${reply.rows.join(',')}]${truncated}${more}${whole}}`);
 }
 
 /** The arguments as JSON, with the digits of their numbers. */
@@ -161,6 +162,8 @@ class BoundedRows implements WorkingReply {
   readonly rows: string[] = [];
   /** True if there are more rows. */
   isTruncated = false;
+  /** True if the procedure returned further results. */
+  hasMoreResults = false;
   /** The reason of the stop if the rows are full. */
   readonly full = new HubError('CANCELLED', 'The result of the tool is full.');
   readonly #stop: CallStop | undefined;
@@ -191,8 +194,9 @@ class BoundedRows implements WorkingReply {
   /** Rows are never refused, so there is nothing to wait for. */
   onDrain(): void {}
 
-  truncated(): void {
+  truncated(moreResults: boolean): void {
     this.isTruncated = true;
+    this.hasMoreResults = moreResults;
   }
 
   async finish(): Promise<void> {

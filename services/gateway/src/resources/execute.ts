@@ -46,6 +46,7 @@ export const executeBody = object({
   context: { type: ['object', 'null'] },
   options: object({
     ...runOptions,
+    results: { type: 'string', enum: ['first', 'all'] },
     version: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
     annotate: annotateOption,
   }),
@@ -53,17 +54,26 @@ export const executeBody = object({
 
 type ExecuteBody = FromSchema<typeof executeBody>;
 
+const columns = list(record({ name: text, type: text }));
+const figures = { rowCount: count, durationMs: { type: 'number' }, queueMs: { type: 'number' } } as const;
+
 /** The answer in `application/json`. The other formats contain only the rows. */
 export const execution = record(
   {
     data: list({ type: 'object' }),
     truncated: { const: true },
-    meta: record({
-      columns: list(record({ name: text, type: text })),
-      rowCount: count,
-      durationMs: { type: 'number' },
-      queueMs: { type: 'number' },
-    }),
+    moreResults: { const: true, description: 'The procedure returned further results.' },
+    meta: record({ columns, ...figures }),
+  },
+  ['truncated', 'moreResults', 'meta'],
+);
+
+/** The answer with the option `results: "all"`. */
+export const allResults = record(
+  {
+    results: list(record({ columns, rows: list({ type: 'object' }) })),
+    truncated: { const: true },
+    meta: record(figures),
   },
   ['truncated', 'meta'],
 );
@@ -163,6 +173,7 @@ export function toOptions({
   numbers,
   dryRun = false,
   meta = false,
+  results,
   annotate: _,
   ...rest
 }: NonNullable<ExecuteBody['options']>) {
@@ -172,5 +183,6 @@ export function toOptions({
     meta,
     numbersAsStrings: numbers === 'string',
     exactNumbers: numbers === 'number' || undefined,
+    allResults: results === 'all' || undefined,
   };
 }

@@ -9,7 +9,7 @@ import { inAllFormats, inTextFormats } from '../response/format.ts';
 import { importMediaTypes } from './classifiers/import.ts';
 import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
-import { execution } from './execute.ts';
+import { allResults, execution } from './execute.ts';
 import { node } from './hubs.ts';
 import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
 
@@ -93,12 +93,15 @@ const progress = {
 };
 
 /** Rows and examples are also available in other formats, and an import with its progress. */
-function contentOf({ response, imports }: Route): Record<string, object> {
+function contentOf({ response, imports, method }: Route): Record<string, object> {
   const content = { 'application/json': { schema: response } };
   const rows = { schema: text };
   if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
   if (response === trainedExamples) return { ...inTextFormats(rows), ...content };
-  return response === execution ? { ...inAllFormats(rows), ...content } : content;
+  if (response !== execution) return content;
+  const isPost = method === 'POST';
+  const json = isPost ? { 'application/json': { schema: { anyOf: [execution, allResults] } } } : content;
+  return { ...inAllFormats(rows), ...json };
 }
 
 function operationId({ method, path }: Route): string {
@@ -214,6 +217,11 @@ const responseHeaders = {
     description: 'Names in `context` that the query does not know.',
     schema: text,
   },
+  'X-More-Results': {
+    description:
+      '`true` if the procedure returned further results, unless the answer was streamed before they came.',
+    schema: text,
+  },
   'X-Total-Count': {
     description: 'The number of entries on all pages.',
     schema: count,
@@ -231,7 +239,9 @@ const responseHeaders = {
 };
 type ResponseHeader = keyof typeof responseHeaders;
 const everywhere: ResponseHeader[] = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
-const executed: ResponseHeader[] = ['Server-Timing', 'X-Datahub-Unknown-Context', 'Cache-Status'];
+const executed: ResponseHeader[] = [
+  ...(['Server-Timing', 'X-Datahub-Unknown-Context', 'X-More-Results', 'Cache-Status'] as const),
+];
 const keptData: ResponseHeader[] = ['ETag', 'Age', 'Cache-Control'];
 const listed: ResponseHeader[] = ['X-Total-Count', 'Link'];
 

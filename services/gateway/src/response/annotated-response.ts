@@ -86,8 +86,8 @@ export class AnnotatedResponse implements ExecutionReply {
     this.#onDrain = listener;
   }
 
-  truncated(): void {
-    this.#reply.truncated?.();
+  truncated(moreResults: boolean): void {
+    this.#reply.truncated?.(moreResults);
   }
 
   unknownContext(names: string): void {

@@ -18,8 +18,10 @@ import type { ResponseBudget } from './response-budget.ts';
 const textBytesMax = 8_192;
 const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
   whole.length <= textBytesMax && formats[name].isText;
-/** The trailer of an answer in CSV or Arrow whose rows were cut by a limit. */
+/** The trailer of an answer in CSV or Arrow whose rows were cut by a limit, or that lacks further results. */
 const truncatedTrailer = 'x-truncated';
+/** A header, or such a trailer, of an answer that lacks further results. */
+const moreResultsHeader = 'x-more-results';
 
 export interface ResponseSettings {
   targets: QueryTargets;
@@ -50,6 +52,7 @@ export class StreamedResponse implements ExecutionReply {
   #sink: Writable;
   readonly #options: StreamOptions;
   #truncated = false;
+  #moreResults = false;
   #timings: string | undefined;
   /** Undefined if the query has no cache. */
   #cache: CacheInfo | undefined;
@@ -96,8 +99,9 @@ export class StreamedResponse implements ExecutionReply {
     this.#cache = info;
   }
 
-  truncated(): void {
+  truncated(moreResults: boolean): void {
     this.#truncated = true;
+    this.#moreResults = moreResults;
   }
 
   /** Before the first byte, answers with the failure. After it, destroys the connection. */
@@ -116,6 +120,7 @@ export class StreamedResponse implements ExecutionReply {
     if (this.#cache?.notModified === true) return this.#notModified(this.#cache);
     const cut = this.#truncated && this.#trailer;
     const whole = this.#whole;
+    if (this.#moreResults && !this.#streaming) this.#reply.header(moreResultsHeader, 'true');
     if (cut) {
       // Only a streamed answer can have a trailer.
       this.#startStream(whole?.length);
@@ -163,7 +168,8 @@ export class StreamedResponse implements ExecutionReply {
 
   async #end(cut: boolean): Promise<FastifyReply> {
     await this.#settle(cut);
-    if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true' });
+    const further = this.#moreResults ? { [moreResultsHeader]: 'true' } : {};
+    if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true', ...further });
     this.#sink.end();
     return this.#reply;
   }
@@ -187,7 +193,7 @@ export class StreamedResponse implements ExecutionReply {
       this.#reply.header('server-timing', this.#timings);
     }
     if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
-    if (this.#trailer) this.#reply.header('trailer', truncatedTrailer);
+    if (this.#trailer) this.#reply.header('trailer', `${truncatedTrailer}, ${moreResultsHeader}`);
     const compressor = this.#options.settings.compression.open(this.#request, this.#reply, bytes);
     sendHeaders(this.#reply, this.#options.format.contentType);
     this.#sink = compressor?.pipeTo(this.#response) ?? this.#response;

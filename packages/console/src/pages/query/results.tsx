@@ -246,7 +246,15 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
       {inSight === 'sort' && <span>Sorting …</span>}
       {typeof inSight === 'number' && isFiltered && <span>{counted(inSight, 'match', 'matches')}</span>}
       {status !== 'running' && <span class="times">{times.join(' · ')}</span>}
-      {truncated && (
+      {truncated && state.moreResults && (
+        <span
+          class="cut"
+          title="The procedure returned further results. The option results: &quot;all&quot; has them."
+        >
+          <Icon name="warn" /> the first result of several
+        </span>
+      )}
+      {truncated && !state.moreResults && (
         <span class="cut" title="A limit of this page, of the key or of the hub cut the rows.">
           <Icon name="warn" /> cut
           {rows >= shownRowsMax ? ` at ${count(shownRowsMax)}: a download has all` : ''}

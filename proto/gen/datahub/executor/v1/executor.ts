@@ -63,7 +63,11 @@ export interface ExecuteOptions {
     | number
     | undefined;
   /** Writes them as numbers with all their digits. NaN and the infinities stay strings. `numbers_as_strings` wins. */
-  exactNumbers?: boolean | undefined;
+  exactNumbers?:
+    | boolean
+    | undefined;
+  /** Sends all results of a procedure, as JSON. By default, the answer is the first result. */
+  allResults?: boolean | undefined;
 }
 
 export interface ExecuteRequest {
@@ -228,7 +232,10 @@ export interface FormValue {
 
 export interface ExecuteResponse {
   chunk: Buffer;
-  /** In the last message, which has no chunk: true if a limit cut the rows. A CSV answer cannot contain this. */
+  /**
+   * In the last message, which has no chunk: true if a limit cut the rows, or if there are further results. A CSV answer
+   * cannot contain this.
+   */
   truncated?:
     | boolean
     | undefined;
@@ -241,7 +248,11 @@ export interface ExecuteResponse {
     | string
     | undefined;
   /** In a message without a chunk, before the first one with a chunk. */
-  cache?: CacheInfo | undefined;
+  cache?:
+    | CacheInfo
+    | undefined;
+  /** With `truncated`: true if the statement returned further results. */
+  moreResults?: boolean | undefined;
 }
 
 /** The requests of one or a few turns of the event loop. */
@@ -289,8 +300,12 @@ export interface SessionReply {
   error?:
     | ErrorDetail
     | undefined;
-  /** With `done`: true if a limit cut the rows. A CSV answer cannot contain this. */
+  /** With `done`: true if a limit cut the rows, or if there are further results. A CSV answer cannot contain this. */
   truncated?:
+    | boolean
+    | undefined;
+  /** With `truncated`: true if the statement returned further results. */
+  moreResults?:
     | boolean
     | undefined;
   /** Before the first chunk: unknown names in the context. */
@@ -622,6 +637,7 @@ function createBaseExecuteOptions(): ExecuteOptions {
     strict: undefined,
     version: undefined,
     exactNumbers: undefined,
+    allResults: undefined,
   };
 }
 
@@ -653,6 +669,9 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     }
     if (message.exactNumbers !== undefined) {
       writer.uint32(72).bool(message.exactNumbers);
+    }
+    if (message.allResults !== undefined) {
+      writer.uint32(80).bool(message.allResults);
     }
     return writer;
   },
@@ -740,6 +759,14 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
             }
 
             message.exactNumbers = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.allResults = reader.bool();
             continue;
           }
         }
@@ -1528,6 +1555,7 @@ function createBaseExecuteResponse(): ExecuteResponse {
     unknownContext: undefined,
     serverTiming: undefined,
     cache: undefined,
+    moreResults: undefined,
   };
 }
 
@@ -1547,6 +1575,9 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
     }
     if (message.cache !== undefined) {
       CacheInfo.encode(message.cache, writer.uint32(50).fork()).join();
+    }
+    if (message.moreResults !== undefined) {
+      writer.uint32(56).bool(message.moreResults);
     }
     return writer;
   },
@@ -1602,6 +1633,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.cache = CacheInfo.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.moreResults = reader.bool();
             continue;
           }
         }
@@ -1932,6 +1971,7 @@ function createBaseSessionReply(): SessionReply {
     done: false,
     error: undefined,
     truncated: undefined,
+    moreResults: undefined,
     unknownContext: undefined,
     serverTiming: undefined,
     cache: undefined,
@@ -1956,6 +1996,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.truncated !== undefined) {
       writer.uint32(40).bool(message.truncated);
+    }
+    if (message.moreResults !== undefined) {
+      writer.uint32(104).bool(message.moreResults);
     }
     if (message.unknownContext !== undefined) {
       writer.uint32(50).string(message.unknownContext);
@@ -2026,6 +2069,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.truncated = reader.bool();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.moreResults = reader.bool();
             continue;
           }
           case 6: {

@@ -224,6 +224,8 @@ const bits = {
   transactions: 0x2000,
   secureConnection: 0x8000,
   multiResults: 0x20000,
+  /** With this, the values of a procedure's OUT parameters are a result. */
+  outParameters: 0x40000,
   pluginAuth: 0x80000,
   connectAttributes: 0x100000,
   longAuthData: 0x200000,
@@ -239,6 +241,7 @@ const requested =
   bits.transactions |
   bits.secureConnection |
   bits.multiResults |
+  bits.outParameters |
   bits.pluginAuth |
   bits.connectAttributes |
   bits.longAuthData |

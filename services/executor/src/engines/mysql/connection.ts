@@ -206,7 +206,7 @@ export class MysqlConnection implements Connection {
     this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false };
-    const reader = new ResultReader({ prepared, sink, outcome }, this.#host);
+    const reader = new ResultReader({ prepared, sink, outcome, allResults: options.allResults }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
     const { begun, ran, ended } = await this.#wire.exchange(responses, before.responses.length);
     this.#hasEnded = true;

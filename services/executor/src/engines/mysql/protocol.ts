@@ -188,6 +188,8 @@ export interface OkPacket {
   /** Exact digits; `0` for none. */
   insertId: string;
   moreResults: boolean;
+  /** True before the rows of a result that has the values of OUT parameters. */
+  areOutParameters: boolean;
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged: boolean;
   inTransaction: boolean;
@@ -197,6 +199,7 @@ export interface OkPacket {
 
 const inTransactionFlag = 0x0001;
 const moreResultsFlag = 0x0008;
+const outParametersFlag = 0x1000;
 const readOnlyFlag = 0x2000;
 const sessionChangedFlag = 0x4000;
 
@@ -235,6 +238,7 @@ export type Status = Omit<OkPacket, 'affectedRows' | 'insertId'>;
 
 const readStatus = (status: number): Status => ({
   moreResults: (status & moreResultsFlag) !== 0,
+  areOutParameters: (status & outParametersFlag) !== 0,
   sessionChanged: (status & sessionChangedFlag) !== 0,
   inTransaction: (status & inTransactionFlag) !== 0,
   isReadOnly: (status & readOnlyFlag) !== 0,

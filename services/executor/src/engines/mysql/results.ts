@@ -1,6 +1,5 @@
 /**
- * Reads the response to an execution: columns, binary rows, end. If there are several results, the first with rows is
- * the answer.
+ * Reads the response to an execution: columns, binary rows, end. A procedure can return several results.
  */
 
 import type { Outcome } from '../../ports/engine.ts';
@@ -15,6 +14,8 @@ export interface ResultOptions {
   sink: RowSink;
   /** Filled while the response is read. */
   outcome: Outcome;
+  /** By default, the sink gets the first result. */
+  allResults?: boolean | undefined;
 }
 
 /** The part of a session that its results share. */
@@ -42,8 +43,10 @@ export class ResultReader {
   #state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
   #columnsReader: ResultColumnsReader | undefined;
   #columns: ResultColumns | undefined;
-  /** False in the second and later results with rows, which are read and dropped. */
+  /** False in a result that the sink does not get: it is read and dropped. */
   #isAnswer = false;
+  /** True in the result that has the values of OUT parameters. */
+  #areOut = false;
   /** Includes rows that the sink dropped: a write with RETURNING affected all of them. */
   #rowsSeen = 0;
 
@@ -60,6 +63,7 @@ export class ResultReader {
         if (this.#columnsReader?.read(source, start, end)) this.#state = 'columns-end';
         return false;
       case 'columns-end':
+        this.#areOut = readEof(source, start).areOutParameters;
         this.#begin();
         this.#state = 'rows';
         return false;
@@ -80,6 +84,8 @@ export class ResultReader {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
       }
+      // The last of several results has no rows, and the one before it may have paused the socket.
+      if (!moreResults) this.#host.resume();
       return !moreResults;
     }
     const count = readLength(source, start).value;
@@ -90,13 +96,17 @@ export class ResultReader {
   }
 
   #begin(): void {
-    const { sink, outcome } = this.#options;
-    this.#isAnswer = !outcome.hasRows;
-    if (!this.#isAnswer) return;
+    const { sink, outcome, allResults = false } = this.#options;
+    this.#isAnswer = allResults || !outcome.hasRows;
+    if (!this.#isAnswer) {
+      outcome.moreResults = true;
+      return;
+    }
     outcome.hasRows = true;
     this.#columns = (this.#columnsReader as ResultColumnsReader).columns;
-    sink.begin(this.#columns.forSink);
+    sink.begin(this.#columns.forSink(this.#areOut));
     sink.onDrain(this.#host.resume);
+    if (sink.full) this.#host.pause();
   }
 
   #row(source: Buffer, start: number, end: number): void {
@@ -120,11 +130,13 @@ export class ResultReader {
   #end(source: Buffer, start: number): boolean {
     this.#state = 'head';
     if (this.#isAnswer) this.#options.outcome.affectedRows = this.#rowsSeen;
-    // Only rows pause the socket, and no more rows follow.
-    this.#host.resume();
     const status = readEof(source, start);
     this.#noteStatus(status);
-    return !status.moreResults;
+    // MySQL announces no packet after OUT parameters, and sends an OK.
+    const isLast = !status.moreResults && !this.#areOut;
+    // Only rows pause the socket, and no more rows for the sink follow.
+    if (isLast || !this.#options.allResults) this.#host.resume();
+    return isLast;
   }
 
   #noteStatus({ sessionChanged, inTransaction }: Status): void {

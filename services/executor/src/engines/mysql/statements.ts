@@ -4,7 +4,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { kindOf, sizeOf, typeName } from './values.ts';
+import { kindOf, sizeOf, toOutParameter, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
@@ -218,12 +218,11 @@ export class ResultColumns {
   }
 
   /** Returns the same array each time. */
-  get forSink(): readonly SinkColumn[] {
-    this.#columns ??= this.#definitions.map((column) => ({
-      name: column.name,
-      type: typeName(column),
-      kind: kindOf(column),
-    }));
+  forSink(areOutParameters: boolean): readonly SinkColumn[] {
+    this.#columns ??= this.#definitions.map((definition) => {
+      const column = areOutParameters ? toOutParameter(definition) : definition;
+      return { name: column.name, type: typeName(column), kind: kindOf(column) };
+    });
     return this.#columns;
   }
 

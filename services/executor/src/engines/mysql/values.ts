@@ -93,6 +93,13 @@ function toText({ type, charset, extended }: ColumnDefinition): ColumnKind {
   return charset === binaryCharset ? { is: 'binary', bytes: 'raw' } : { is: 'text' };
 }
 
+const binaryFlag = 0x80;
+const textCharset = 255;
+
+/** MySQL reports the charset of bytes for texts, too. They differ in a flag. */
+export const toOutParameter = (column: ColumnDefinition): ColumnDefinition =>
+  (column.flags & binaryFlag) === 0 ? { ...column, charset: textCharset } : column;
+
 const names: Record<number, string> = {
   0: 'decimal',
   1: 'tinyint',

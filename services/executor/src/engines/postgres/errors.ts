@@ -235,6 +235,13 @@ export function brokenError(cause?: unknown, { unanswered = false } = {}): HubEr
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }
 
+export const cursorRefused = (column: string) =>
+  new HubError(
+    'SQL_REJECTED',
+    `The statement returns a cursor in its column ${JSON.stringify(column)}, and the hub does not read rows from cursors. Return the rows themselves, from a function that RETURNS TABLE or SETOF.`,
+    { retryable: false },
+  );
+
 /** The server rejected the prepared statement of a read before it ran. */
 export class RefusedPlan extends Error {
   readonly body: Buffer;

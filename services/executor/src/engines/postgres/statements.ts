@@ -5,7 +5,7 @@ import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
-import { isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
+import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { type Block, sign } from './session.ts';
 import { isKnownType, type ServerType } from './values.ts';
@@ -48,6 +48,9 @@ const preparedMax = 100;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 32;
+
+/** `refcursor` and its array. */
+const cursorTypes = new Set([1790, 2201]);
 
 const rowDescription = 'T'.charCodeAt(0);
 const parameterDescription = 't'.charCodeAt(0);
@@ -130,6 +133,7 @@ export class Statements {
     if (this.#once.size > 0) this.#once.clear();
   }
 
+  /** Throws SQL_REJECTED for a statement that returns a cursor, which is closed when its transaction ends. */
   async parse(statement: Statement, name = ''): Promise<Prepared> {
     const prepared: Prepared = {
       name,
@@ -148,6 +152,8 @@ export class Statements {
       if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
     });
+    const cursor = prepared.fields?.find(({ typeId }) => cursorTypes.has(typeId));
+    if (cursor !== undefined) throw cursorRefused(cursor.name);
     await this.#learnTypes([
       ...(prepared.fields ?? []).map(({ typeId }) => typeId),
       ...prepared.parameterTypes,

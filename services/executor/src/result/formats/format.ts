@@ -11,6 +11,8 @@ export interface FormatOptions {
   numbers: Numbers;
   /** True if the response describes itself, in formats that have a place for it. */
   meta: boolean;
+  /** True if `begin` is called for each of several results. Only formats of documents have a place for them. */
+  allResults: boolean;
   /** The columns that the receiver adds to each row, for formats that name their columns. */
   added: readonly { name: string; type: string }[];
   /** The columns that the query asserts to have no NULL, for formats that say so. */
@@ -19,7 +21,9 @@ export interface FormatOptions {
 
 export interface ResponseEnd {
   rowCount: number;
+  /** True if a limit cut the rows, or if there are further results. */
   truncated: boolean;
+  moreResults: boolean;
   queueMs: number;
   durationMs: number;
 }

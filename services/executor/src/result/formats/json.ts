@@ -16,7 +16,8 @@ import type { DocumentEncoder, FormatOptions, Open, ResponseEnd } from './format
 
 export function createJson(): Open<DocumentEncoder> {
   const layouts = createLayouts();
-  return (out, options) => new JsonEncoder(out, options, layouts);
+  return (out, options) =>
+    options.allResults ? new ResultsEncoder(out, options, layouts) : new JsonEncoder(out, options, layouts);
 }
 
 class JsonEncoder implements DocumentEncoder {
@@ -60,28 +61,79 @@ class JsonEncoder implements DocumentEncoder {
   end(end: ResponseEnd): void {
     const out = this.#out;
     writeAscii(out, ']');
-    if (end.truncated) writeAscii(out, ',"truncated":true');
-    if (this.#options.meta) this.#writeMeta(end);
+    writeMarks(out, end);
+    if (this.#options.meta) {
+      writeAscii(out, ',"meta":{');
+      writeColumns(out, [...this.#rows.namedTypes(this.#columns), ...this.#options.added]);
+      writeAscii(out, `,${figuresOf(end)}}`);
+    }
     writeAscii(out, '}');
   }
+}
 
-  #writeMeta({ rowCount, queueMs, durationMs }: ResponseEnd): void {
-    const out = this.#out;
-    writeAscii(out, ',"meta":{"columns":[');
-    const columns = this.#columns.map(({ type }, i) => ({ name: this.#rows.names[i] as string, type }));
-    for (const [i, { name, type }] of [...columns, ...this.#options.added].entries()) {
-      writeAscii(out, i === 0 ? '{"name":' : ',{"name":');
-      writeText(out, name);
-      writeAscii(out, ',"type":');
-      writeText(out, type);
-      writeAscii(out, '}');
-    }
-    const round = (ms: number) => Math.round(ms * 1_000) / 1_000;
-    writeAscii(
-      out,
-      `],"rowCount":${rowCount},"durationMs":${round(durationMs)},"queueMs":${round(queueMs)}}`,
-    );
+/** Writes `{"results":[{"columns":[…],"rows":[…]},…]}`. */
+class ResultsEncoder implements DocumentEncoder {
+  readonly #out: ByteWriter;
+  readonly #hasMeta: boolean;
+  readonly #rows: JsonRows;
+  #results = 0;
+  /** In the present result. */
+  #rowCount = 0;
+
+  constructor(out: ByteWriter, options: FormatOptions, layouts: Layouts) {
+    this.#out = out;
+    this.#hasMeta = options.meta;
+    this.#rows = new JsonRows(out, options.numbers, layouts);
   }
+
+  begin(columns: readonly SinkColumn[]): void {
+    const out = this.#out;
+    writeAscii(out, this.#results === 0 ? '{"results":[{' : ']},{');
+    this.#results++;
+    this.#rowCount = 0;
+    this.#rows.begin(columns);
+    writeColumns(out, this.#rows.namedTypes(columns));
+    writeAscii(out, ',"rows":[');
+  }
+
+  row(source: Buffer, offsets: Int32Array): void {
+    if (this.#rowCount++ > 0) writeAscii(this.#out, ',');
+    this.#rows.row(source, offsets);
+  }
+
+  document(source: Buffer, start: number): void {
+    if (this.#rowCount++ > 0) writeAscii(this.#out, ',');
+    this.#rows.document(source, start);
+  }
+
+  end(end: ResponseEnd): void {
+    const out = this.#out;
+    writeAscii(out, ']}]');
+    writeMarks(out, end);
+    writeAscii(out, this.#hasMeta ? `,"meta":{${figuresOf(end)}}}` : '}');
+  }
+}
+
+function writeMarks(out: ByteWriter, { truncated, moreResults }: ResponseEnd): void {
+  if (truncated) writeAscii(out, ',"truncated":true');
+  if (moreResults) writeAscii(out, ',"moreResults":true');
+}
+
+function writeColumns(out: ByteWriter, columns: readonly { name: string; type: string }[]): void {
+  writeAscii(out, '"columns":[');
+  for (const [i, { name, type }] of columns.entries()) {
+    writeAscii(out, i === 0 ? '{"name":' : ',{"name":');
+    writeText(out, name);
+    writeAscii(out, ',"type":');
+    writeText(out, type);
+    writeAscii(out, '}');
+  }
+  writeAscii(out, ']');
+}
+
+function figuresOf({ rowCount, durationMs, queueMs }: ResponseEnd): string {
+  const round = (ms: number) => Math.round(ms * 1_000) / 1_000;
+  return `"rowCount":${rowCount},"durationMs":${round(durationMs)},"queueMs":${round(queueMs)}`;
 }
 
 /** Writes rows as JSON objects. */
@@ -98,8 +150,9 @@ export class JsonRows {
     this.#layouts = layouts;
   }
 
-  get names(): readonly string[] {
-    return this.#layout.names;
+  /** The columns of `begin` by their unique names. */
+  namedTypes(columns: readonly SinkColumn[]): { name: string; type: string }[] {
+    return columns.map(({ type }, i) => ({ name: this.#layout.names[i] as string, type }));
   }
 
   begin(columns: readonly SinkColumn[]): void {

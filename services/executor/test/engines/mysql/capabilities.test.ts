@@ -38,5 +38,5 @@ test('a server that offers every capability is asked for those that the hub spea
   });
   connection.close();
   expect(answered).toBe(true);
-  expect(sent.toString(16)).toBe('baa20f');
+  expect(sent.toString(16)).toBe('bea20f');
 });

@@ -106,11 +106,13 @@ function toContext(values: readonly ValueShape[]): Schema {
   };
 }
 
-/** The options of an execution without `annotate`, which adds columns to the rows. */
+/** The options of an execution without those that change the form of the answer. */
 const executionOptions = {
   ...executeBody.properties.options,
   properties: Object.fromEntries(
-    Object.entries(executeBody.properties.options.properties).filter(([name]) => name !== 'annotate'),
+    Object.entries(executeBody.properties.options.properties).filter(
+      ([name]) => name !== 'annotate' && name !== 'results',
+    ),
   ),
 };
 

@@ -34,7 +34,13 @@ const tryBody = object(
 type TryBody = FromSchema<typeof tryBody>;
 
 /** With `explain`, the answer has only the plan, as the database writes it. */
-const tried = record({ ...execution.properties, plan: {} }, ['data', 'truncated', 'meta', 'plan']);
+const tried = record({ ...execution.properties, plan: {} }, [
+  'data',
+  'truncated',
+  'moreResults',
+  'meta',
+  'plan',
+]);
 
 function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
   return async (request, reply) => {

@@ -1,0 +1,137 @@
+/** What a procedure hands back: results, OUT parameters and errors after results. */
+
+import type { EngineName } from '@datahub/contract/engines';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/ports/engine.ts';
+import { createResponseWriter } from '../../../src/result/response-writer.ts';
+import { ask, connect, operateMysql } from '../../fixture.ts';
+
+const servers: [EngineName, string | undefined][] = [
+  ['mariadb', process.env.MARIADB_URL],
+  ['mysql', process.env.MYSQL_URL],
+];
+
+const procedures = {
+  hub_two: '() BEGIN SELECT 1 AS a; SELECT 2 AS b, 3 AS c UNION ALL SELECT 4, NULL; END',
+  hub_empty_first: '() BEGIN SELECT 1 AS a FROM DUAL WHERE FALSE; SELECT 2 AS a; END',
+  hub_none: '() BEGIN DO 1; END',
+  hub_out:
+    '(IN n INT, OUT twice BIGINT, INOUT word TEXT, OUT bytes BLOB) BEGIN SET twice = 2 * n, word = REVERSE(word), bytes = 0x00ff; END',
+  hub_rows_and_out: '(OUT n INT) BEGIN SELECT 1 AS a; SET n = 7; END',
+  hub_fails: "() BEGIN SELECT 1 AS a; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
+  hub_many:
+    "(n INT) BEGIN WHILE n > 0 DO SELECT n AS a, REPEAT('a', 1000) AS t; SET n = n - 1; END WHILE; END",
+};
+
+describe.each(servers)('CALL at %s', (engine, url) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    let connection: Connection;
+    const drops = Object.keys(procedures).map((name) => `DROP PROCEDURE IF EXISTS ${name}`);
+
+    beforeAll(async () => {
+      const creates = Object.entries(procedures).map(([name, rest]) => `CREATE PROCEDURE ${name}${rest}`);
+      await operateMysql(url as string, [...drops, ...creates]);
+      connection = await connect(engine, url as string);
+    });
+    afterAll(async () => {
+      connection.close();
+      await operateMysql(url as string, drops);
+    });
+
+    const call = (text: string, options: object = {}) =>
+      ask(connection, `CALL ${text}`, { kind: 'standalone', ...options });
+    const all = async (text: string, options: object = {}) =>
+      JSON.parse((await call(text, { allResults: true, ...options })).text);
+
+    it('answers the first result, and says that there are others', async () => {
+      const marks = { truncated: true, moreResults: true };
+      expect(JSON.parse((await call('hub_two()')).text)).toEqual({ data: [{ a: 1 }], ...marks });
+      expect(JSON.parse((await call('hub_empty_first()')).text)).toEqual({ data: [], ...marks });
+      expect((await call('hub_two()', { format: 'ndjson' })).text).toBe('{"a":1}\n{"truncated":true}\n');
+      expect((await call('hub_two()', { format: 'csv' })).outcome.moreResults).toBe(true);
+      expect(JSON.parse((await call('hub_none()')).text)).toEqual({ data: [{ affectedRows: 0 }] });
+    });
+
+    it('answers all results if asked', async () => {
+      const { results, ...marks } = await all('hub_two()');
+      expect(marks).toEqual({});
+      expect(results).toEqual([
+        { columns: [{ name: 'a', type: expect.stringMatching(/int/) }], rows: [{ a: 1 }] },
+        {
+          columns: ['b', 'c'].map((name) => ({ name, type: expect.stringMatching(/int/) })),
+          rows: [
+            { b: 2, c: 3 },
+            { b: 4, c: null },
+          ],
+        },
+      ]);
+      expect((await all('hub_empty_first()')).results.map(({ rows }: { rows: object[] }) => rows)).toEqual([
+        [],
+        [{ a: 2 }],
+      ]);
+      const none = { columns: [{ name: 'affectedRows', type: 'bigint' }], rows: [{ affectedRows: 0 }] };
+      expect(await all('hub_none()')).toEqual({ results: [none] });
+    });
+
+    it('counts the rows of all results against maxRows', async () => {
+      const { results, truncated } = await all('hub_two()', { maxRows: 2 });
+      expect(truncated).toBe(true);
+      expect(results.map(({ rows }: { rows: object[] }) => rows)).toEqual([[{ a: 1 }], [{ b: 2, c: 3 }]]);
+    });
+
+    it('answers OUT parameters as a result', async () => {
+      const params = [21, null, 'éb', null];
+      expect((await call('hub_out(?, ?, ?, ?)', { params })).data).toEqual([
+        { twice: 42, word: 'bé', bytes: 'AP8=' },
+      ]);
+      const { results } = await all('hub_rows_and_out(?)', { params: [null] });
+      expect(results.map(({ rows }: { rows: object[] }) => rows)).toEqual([[{ a: 1 }], [{ n: 7 }]]);
+    });
+
+    it('fails if the procedure fails after a result, and keeps the connection', async () => {
+      for (const allResults of [false, true]) {
+        await expect(call('hub_fails()', { allResults })).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+        expect((await ask(connection, 'SELECT 1 AS a')).data).toEqual([{ a: 1 }]);
+      }
+    });
+
+    it('passes many results to a slow reader in bounded pieces', async () => {
+      const chunks: Buffer[] = [];
+      let drain = () => {};
+      let behind = 0;
+      let behindMax = 0;
+      const reply = {
+        chunk: (bytes: Buffer) => {
+          chunks.push(bytes);
+          behind += bytes.length;
+          behindMax = Math.max(behindMax, behind);
+          setTimeout(() => {
+            behind = 0;
+            drain();
+          }, 5);
+          return false;
+        },
+        onDrain: (listener: () => void) => {
+          drain = listener;
+        },
+      };
+      const options = { allResults: true, statementTimeoutMs: 60_000 };
+      const answer = createResponseWriter({
+        format: 'json',
+        numbers: 'auto',
+        meta: false,
+        ...options,
+        reply,
+      });
+      const text = 'CALL hub_many(?)';
+      const statement = { key: text, text, params: [3_000], kind: 'standalone' } as const;
+      const outcome = await connection.run({ ...statement, params: [3_000] }, answer, options);
+      answer.finish(outcome, { queueMs: 0, durationMs: 0 });
+      const { results } = JSON.parse(Buffer.concat(chunks).toString());
+      expect(results).toHaveLength(3_000);
+      expect(results.at(-1).rows).toEqual([{ a: 1, t: 'a'.repeat(1_000) }]);
+      // The socket's buffer may be processed after the pause.
+      expect(behindMax).toBeLessThan(1_048_576);
+    });
+  });
+});
