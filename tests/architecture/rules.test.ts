@@ -106,6 +106,24 @@ describe('state', () => {
   });
 });
 
+describe('JSON', () => {
+  // The console and the command line read what their own user asked for.
+  const isOfUser = ({ path }: SourceFile) => /^packages\/(console|cli|client)\//.test(path);
+
+  it('is parsed without a reviver, which takes a second for a megabyte of tiny values', () => {
+    const argument = '(?:[^(),]|\\((?:[^()]|\\([^()]*\\))*\\))*';
+    const reviver = new RegExp(`\\bJSON\\.parse(?: as |[;,)])|\\bJSON\\.parse\\(${argument},(?!\\s*\\))`);
+    expect(reviver.test('JSON.parse(text, (_key, value) => value)')).toBe(true);
+    expect(reviver.test('JSON.parse as unknown')).toBe(true);
+    expect(reviver.test('JSON.parse(text.slice(1, 2))')).toBe(false);
+    const found = all.filter(
+      (file) =>
+        isProduct(file) && !isOfUser(file) && reviver.test(readFileSync(join(root, file.path), 'utf8')),
+    );
+    expect(found.map(({ path }) => path)).toEqual([]);
+  });
+});
+
 describe('members of classes', () => {
   it('are private by name, which holds at run time too', () => {
     const modifier = /^\s*private\s+(?!=)[\w#]/m;

@@ -1,30 +1,23 @@
 /** JSON whose numbers keep the digits they were written with, where a double would lose some (`1.10`, 20 digits). */
 
-interface RawJson {
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-  ): unknown;
-  rawJSON(text: string): unknown;
-}
+import { endOfString, parseWith } from './json-text.ts';
 
-// TypeScript's library does not declare these parts of ES2026 yet.
-const json = JSON as unknown as RawJson;
+// TypeScript's library does not declare this part of ES2026 yet.
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
 /**
  * Parses `text` such that `JSON.stringify` of the result, or of a part of it, writes every number as it was written. A
  * number whose digits a double would change is no JavaScript number in the result: pass it on, do not calculate with it.
  */
 export function parseExact(text: string): unknown {
-  return json.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
-      ? json.rawJSON(source)
-      : value,
-  );
+  if (!mayLoseDigits(text)) return JSON.parse(text);
+  return parseWith(text, (digits) => {
+    const number = Number(digits);
+    return String(number) === digits ? number : rawJSON(digits);
+  });
 }
 
 const quote = 0x22;
-const backslash = 0x5c;
 const minus = 0x2d;
 const dot = 0x2e;
 const zero = 0x30;
@@ -54,17 +47,6 @@ export function mayLoseDigits(text: string): boolean {
     }
   }
   return false;
-}
-
-/** The index of the closing quote. */
-function endOfString(text: string, start: number): number {
-  let i = start + 1;
-  for (; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit === quote) break;
-    if (unit === backslash) i++;
-  }
-  return i;
 }
 
 function isLossy(text: string, start: number, end: number): boolean {

@@ -24,6 +24,8 @@ export const queryLimits = {
   commandLength: { min: 1, max: 32 },
   variables: { min: 0, max: 200 },
   variableNameLength: { min: 1, max: 64 },
+  /** The values of all variables together: defaults and allowed values, at all depths. */
+  values: { min: 0, max: 10_000 },
   /** Each time of a cache policy, which is the longest time that an answer is cached. */
   cacheSeconds: { min: 0, max: 86_400 },
   /** The number of columns that are asserted to be not null, and the length of their names. */

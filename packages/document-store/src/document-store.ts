@@ -74,6 +74,8 @@ export interface Page extends Filter {
   limit: number;
   offset?: number;
   descending?: boolean;
+  /** Ends the page after the document with which the documents have more characters than this. */
+  charactersMax?: number;
 }
 
 /**

@@ -17,6 +17,7 @@ export interface CheckedPage extends CheckedFilter {
   limit: number;
   offset: number;
   descending: boolean;
+  charactersMax: number;
 }
 
 /** Null for a filter that no document can match, such as one with an invalid id. */
@@ -42,11 +43,11 @@ function smaller(a: string | undefined, b: string | undefined): string | undefin
 }
 
 export function checkPage(shape: Shape, page: Page): CheckedPage | null {
-  const { limit, offset = 0, descending = false } = page;
+  const { limit, offset = 0, descending = false, charactersMax = Number.POSITIVE_INFINITY } = page;
   checkCount('limit', limit);
   checkCount('offset', offset);
   const filter = checkFilter(shape, page);
-  return filter === null ? null : { ...filter, limit, offset, descending };
+  return filter === null ? null : { ...filter, limit, offset, descending, charactersMax };
 }
 
 export function checkCount(name: string, value: number): void {

@@ -1,6 +1,7 @@
 /** Resolves the values of variables, from the key's pinned values, the call's context and the defaults in this order, and checks their types. */
 
 import { mayLoseDigits } from '@datahub/contract/exact-json';
+import { parseWith } from '@datahub/contract/json-text';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -23,8 +24,6 @@ export const listMax = 10_000;
 /** The most faults reported for one call, as many as a query can have variables. */
 export const faultsMax = 200;
 
-type Reviver = (key: string, value: Value, context: { source?: string }) => Value;
-
 /** True if every engine reads the double back as it was written. With more digits JavaScript does, and others do not. */
 function isExact(value: number, source: string): boolean {
   if (String(value) !== source) return false;
@@ -34,12 +33,10 @@ function isExact(value: number, source: string): boolean {
 /** Parses JSON and keeps every digit. Throws what `JSON.parse` throws. */
 export function parseValue(text: string): Value {
   if (!mayLoseDigits(text)) return JSON.parse(text);
-  const parse = JSON.parse as unknown as (text: string, reviver: Reviver) => Value;
-  return parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && !isExact(value, source)
-      ? new ExactNumber(source)
-      : value,
-  );
+  return parseWith(text, (digits) => {
+    const number = Number(digits);
+    return isExact(number, digits) ? number : new ExactNumber(digits);
+  }) as Value;
 }
 
 /** JSON text of a value, with every digit. */

@@ -3,8 +3,9 @@
 import { isReadingCommand } from '@datahub/contract/commands';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
+import { countValues } from '@datahub/contract/json-text';
 import { queryLimits, queryPathPattern, toolNamePattern } from '@datahub/contract/limits';
-import type { FieldPath } from '@datahub/contract/validation-error';
+import { type FieldPath, fieldName } from '@datahub/contract/validation-error';
 import { declarableTypes } from '@datahub/contract/variable-types';
 import type {
   CachePolicy,
@@ -14,6 +15,7 @@ import type {
   UpdateQueryRequest,
   Variable,
 } from '@datahub/proto/catalog/v1/catalog';
+import { HubError } from '@datahub/service-kit/call/error';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
 import { type Checker, createChecker } from './check.ts';
@@ -79,6 +81,8 @@ export type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion'
 /** A change whose source is known. Null, like an empty path or presentation, removes the member. */
 export interface QueryPatch extends Omit<QueryChange, 'context' | 'notNull' | 'cache' | 'sourceId' | 'tool'> {
   context?: Variable[] | undefined;
+  /** True if `context` is that of a version, which was checked when it was made. */
+  isRestored?: boolean;
   notNull?: readonly string[] | undefined;
   cache?: CachePolicy | null | undefined;
   source?: { id: string; engine: EngineName } | undefined;
@@ -97,7 +101,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
     query: patch.query === undefined ? query.query : check.text(['query'], patch.query, textLength),
-    context: patch.context === undefined ? query.context : checkVariables(check, ['context'], patch.context),
+    context: patchVariables(check, query, patch),
     sourceId: patch.source?.id ?? query.sourceId,
     engine: patch.source?.engine ?? query.engine,
     cache:
@@ -231,6 +235,7 @@ function requireReading(check: Checker, { notNull, command }: Pick<QueryDoc, 'no
 function checkVariables(check: Checker, path: FieldPath, variables: Variable[]): VariableDoc[] {
   const { max } = queryLimits.variables;
   if (variables.length > max) check.fault(path, `must have at most ${max} entries`);
+  requireFewValues(path, variables);
   const seen = new Set<string>();
   return variables.slice(0, max).map((variable, index) => {
     const at = [...path, index];
@@ -253,6 +258,30 @@ function checkVariables(check: Checker, path: FieldPath, variables: Variable[]):
     if (fault !== undefined) check.fault([...at, 'value'], fault);
     return toVariableDoc(variable);
   });
+}
+
+/** Variables that a client sends back, or restores, are those that were checked before, when other limits may have held. */
+function patchVariables(
+  check: Checker,
+  { context }: QueryDoc,
+  { context: sent, isRestored }: QueryPatch,
+): VariableDoc[] {
+  if (sent === undefined) return context;
+  const variables = sent.map(toVariableDoc);
+  if (isRestored) return variables;
+  const isSame = JSON.stringify(variables) === JSON.stringify(context.map(toVariableDoc));
+  return isSame ? context : checkVariables(check, ['context'], sent);
+}
+
+/** Counts the values in the text, because parsing too many takes long. Throws TOO_LARGE. */
+function requireFewValues(path: FieldPath, variables: readonly Variable[]): void {
+  const { max } = queryLimits.values;
+  let count = 0;
+  for (const { valueJson, enumJson } of variables)
+    for (const json of [valueJson, enumJson]) if (json !== undefined) count += countValues(json);
+  if (count <= max) return;
+  const detail = `must have at most ${max} values in all defaults and lists of allowed values, with their members and elements`;
+  throw new HubError('TOO_LARGE', `${fieldName(path)} ${detail}.`, { errors: [{ path, detail }] });
 }
 
 /** Returns undefined for invalid JSON. The gateway sends only JSON, but other callers of the catalog may not. */

@@ -38,6 +38,40 @@ describe('the variables of a query', () => {
     );
   });
 
+  it('are bounded in the values of all defaults and enums together', () => {
+    const make = (values: number) =>
+      makeQuery(
+        {
+          ...input,
+          context: [
+            { key: 'a', valueJson: `[[${'{},'.repeat(values - 1_005)}"[,{"]]` },
+            { key: 'b', enumJson: `[${'1,'.repeat(1_000)}1]` },
+          ],
+        },
+        context,
+      );
+    expect(make(10_000).context).toHaveLength(2);
+    expect(() => make(10_001)).toThrow(
+      expect.objectContaining({
+        code: 'TOO_LARGE',
+        message: expect.stringContaining('context must have at most 10000 values'),
+      }),
+    );
+  });
+
+  it('are not counted if they are stored already, and a client sends them back or restores them', () => {
+    const variables = [{ key: 'a', valueJson: `[${'1,'.repeat(20_000)}1]` }];
+    const stored = { ...makeQuery(input, context), context: variables };
+    expect(patchQuery(stored, { label: 'other' })).toMatchObject({ label: 'other', context: variables });
+    expect(patchQuery(stored, { label: 'other', context: variables }).context).toEqual(variables);
+    expect(patchQuery({ ...stored, context: [] }, { context: variables, isRestored: true }).context).toEqual(
+      variables,
+    );
+    expect(() => patchQuery({ ...stored, context: [] }, { context: variables })).toThrow(
+      expect.objectContaining({ code: 'TOO_LARGE' }),
+    );
+  });
+
   it('have defaults that an execution can take', () => {
     const variables = [
       { key: 'a', type: 'integer', valueJson: '"x"' },

@@ -35,6 +35,7 @@ import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, sendProblem } from './response/error-handler.ts';
+import { writeJson } from './response/json-splices.ts';
 import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
@@ -138,11 +139,12 @@ interface RequestOptions {
   drain: ReturnType<typeof createBodyDrain>;
 }
 
-/** Adds the members of each request, and the hooks that run for every path. */
+/** Adds the members of each request, the writer of responses, and the hooks that run for every path. */
 function addRequestContext(
   app: FastifyInstance,
   { config, deps, bodies, responseBudget, drain }: RequestOptions,
 ): void {
+  app.setReplySerializer(writeJson);
   app.decorateRequest('context', null as never);
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);

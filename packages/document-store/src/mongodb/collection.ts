@@ -51,13 +51,15 @@ function createReading<T extends Doc>(
       const checked = checkPage(shape, page);
       // The server reads a limit of zero as no limit.
       if (checked === null || checked.limit === 0) return [];
-      const { offset, limit, descending } = checked;
-      const cursor = kept.find(toMongodbFilter(checked), {
-        sort: { id: descending ? -1 : 1 },
-        skip: offset,
-        limit,
+      const { offset, limit, descending, charactersMax } = checked;
+      return call(async () => {
+        const cursor = kept.find(toMongodbFilter(checked), {
+          sort: { id: descending ? -1 : 1 },
+          skip: offset,
+          limit,
+        });
+        return (await readUpTo(cursor, charactersMax)).map(toDoc);
       });
-      return (await call(() => cursor.toArray())).map(toDoc);
     },
     async findSummaries(page) {
       const checked = checkPage(shape, page);
@@ -85,4 +87,16 @@ function createReading<T extends Doc>(
       return (await call(() => cursor.toArray())).map(toDoc);
     },
   } satisfies Partial<Collection<T>>;
+}
+
+/** Reads up to the document with which all have more characters than this. */
+async function readUpTo(documents: AsyncIterable<MongodbDocument>, charactersMax: number) {
+  const found: MongodbDocument[] = [];
+  let characters = 0;
+  for await (const document of documents) {
+    found.push(document);
+    characters += document.body.length;
+    if (characters > charactersMax) break;
+  }
+  return found;
 }

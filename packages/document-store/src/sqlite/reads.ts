@@ -66,24 +66,40 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
   /** Whether the index of ids covers the summary. */
   const summaryById = shape.summaryBy === undefined && shape.summaryFields.length > 0;
 
-  function rows(selected: string, page: CheckedPage): unknown[] {
+  /** Null if the page is empty. */
+  function select(selected: string, page: CheckedPage) {
     const index = page.where[0]?.name;
     const start = page.offset === 0 ? page : skip(prepare, shape, page);
-    if (start === null) return [];
+    if (start === null) return null;
     const { sql, values } = toCondition(start);
     // Without an indexed field the primary key has the order and the rows.
     const isInIds = index === undefined && selected === summaryColumns && summaryById;
     const by = index === undefined && !isInIds ? '' : ` INDEXED BY ${indexOf(shape, index)}`;
     const order = page.descending ? 'DESC' : 'ASC';
     const text = `SELECT ${selected} FROM ${table}${by} WHERE ${sql} ORDER BY id ${order} LIMIT ?`;
-    return prepare(text).all(...values, page.limit);
+    return { statement: prepare(text), values: [...values, page.limit] };
   }
 
   return {
     get: (accountId, id) => one('account_id = ? AND id = ?', [accountId, id]),
     getUnique: (field, value) => one(`${fieldColumn(field)} = ?`, [value]),
-    find: (page) => rows(columns, page).map(toDoc),
-    findSummaries: (page) => rows(summaryColumns, page).map((row) => toSummary(shape, row as Scalar[])),
+    find(page) {
+      const found: T[] = [];
+      let characters = 0;
+      const selected = select(columns, page);
+      for (const row of selected?.statement.iterate(...selected.values) ?? []) {
+        const stored = toStored(shape, row as unknown as SQLOutputValue[]);
+        found.push(decode<T>(shape, stored));
+        characters += stored.body.length;
+        if (characters > page.charactersMax) break;
+      }
+      return found;
+    },
+    findSummaries(page) {
+      const selected = select(summaryColumns, page);
+      const rows: unknown[] = selected?.statement.all(...selected.values) ?? [];
+      return rows.map((row) => toSummary(shape, row as Scalar[]));
+    },
     count(filter) {
       const { sql, values } = toCondition(filter);
       const index = indexOf(shape, filter.where[0]?.name);

@@ -1,8 +1,10 @@
-/** Reads one page of a list and the total number of documents. */
+/** Reads the documents of lists, in batches that fit into a turn of the event loop. */
 
+import { countValues } from '@datahub/contract/json-text';
 import { largestResponse } from '@datahub/contract/limits';
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 
 interface ListFilter {
   accountId: string;
@@ -10,21 +12,29 @@ interface ListFilter {
   descending?: boolean;
 }
 
+interface Page {
+  offset: number;
+  limit?: number | undefined;
+}
+
 /** Documents of a list without a limit. */
 const listMax = 10_000;
-/** Read at a time: as many as are still small where each is as large as it may be. */
 const batchMax = 200;
+const batchCharactersMax = 1_048_576;
+/** Documents that are read by their ids at a time. */
+const namedAtOnce = 10;
+/** What a value of a document counts beside its characters, because it takes memory of its own. */
+const charactersOfValue = 16;
 
 /** Throws TOO_LARGE for a page of more characters than `largestResponse`. */
 export async function listPage<T extends Doc>(
   collection: Collection<T>,
   filter: ListFilter,
-  page: { offset: number; limit?: number | undefined } | undefined,
+  page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
-  const offset = page?.offset ?? 0;
   const limit = Math.min(page?.limit ?? listMax, listMax);
   const [docs, total] = await Promise.all([
-    findBounded(collection, filter, { offset, limit }),
+    collect(findBatches(collection, filter, { offset: page?.offset ?? 0, limit })),
     collection.count({ accountId: filter.accountId, ...(filter.where ? { where: filter.where } : {}) }),
   ]);
   return { docs, total };
@@ -34,35 +44,65 @@ export async function listPage<T extends Doc>(
 export async function listNamed<T extends Doc>(
   collection: Collection<T>,
   { accountId, ids, isListed }: { accountId: string; ids: string[]; isListed: (doc: T) => boolean },
-  page: { offset: number; limit?: number | undefined } | undefined,
+  page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
-  const found = await Promise.all([...new Set(ids)].map((id) => collection.get(accountId, id)));
-  const all = found.filter((doc) => doc !== null && isListed(doc)) as T[];
-  all.sort((a, b) => (a.id < b.id ? -1 : 1));
   const offset = page?.offset ?? 0;
-  const docs = all.slice(offset, offset + (page?.limit ?? all.length));
-  if (docs.reduce((sum, doc) => sum + JSON.stringify(doc).length, 0) > largestResponse) throw tooLarge();
-  return { docs, total: all.length };
+  const end = offset + (page?.limit ?? listMax);
+  const sorted = [...new Set(ids)].sort();
+  let total = 0;
+  async function* read(): AsyncGenerator<T[]> {
+    const mayYield = createLoopYield();
+    for (let i = 0; i < sorted.length; i += namedAtOnce) {
+      const some = sorted.slice(i, i + namedAtOnce);
+      const found = await Promise.all(some.map((id) => collection.get(accountId, id)));
+      const listed = found.filter((doc) => doc !== null && isListed(doc)) as T[];
+      yield listed.filter((_, at) => total + at >= offset && total + at < end);
+      total += listed.length;
+      await mayYield();
+    }
+  }
+  const docs = await collect(read());
+  return { docs, total };
 }
 
-async function findBounded<T extends Doc>(
+/** The documents in order. Other requests run between the batches. */
+export async function* findBatches<T extends Doc>(
   collection: Collection<T>,
   filter: ListFilter,
   { offset, limit }: { offset: number; limit: number },
-): Promise<T[]> {
-  const docs: T[] = [];
-  let characters = 0;
-  while (docs.length < limit) {
-    const last = docs.at(-1)?.id;
+): AsyncGenerator<T[]> {
+  const mayYield = createLoopYield();
+  let last: string | undefined;
+  let left = limit;
+  while (left > 0) {
     const from = last === undefined ? { offset } : filter.descending ? { beforeId: last } : { afterId: last };
-    const wanted = Math.min(batchMax, limit - docs.length);
-    const batch = await collection.find({ ...filter, ...from, limit: wanted });
-    for (const doc of batch) characters += JSON.stringify(doc).length;
-    if (characters > largestResponse) throw tooLarge();
+    const wanted = Math.min(batchMax, left);
+    const bounds = { limit: wanted, charactersMax: batchCharactersMax };
+    const batch = await collection.find({ ...filter, ...from, ...bounds });
+    yield batch;
+    left -= batch.length;
+    if (batch.length === 0) return;
+    if (batch.length < wanted && weightOf(batch) <= batchCharactersMax) return;
+    last = batch.at(-1)?.id;
+    await mayYield();
+  }
+}
+
+async function collect<T extends Doc>(batches: AsyncIterable<T[]>): Promise<T[]> {
+  const docs: T[] = [];
+  let weight = 0;
+  for await (const batch of batches) {
+    weight += weightOf(batch);
+    if (weight > largestResponse) throw tooLarge();
     docs.push(...batch);
-    if (batch.length < wanted) break;
   }
   return docs;
+}
+
+/** At least the characters that the store counts. */
+export function weightOf(value: unknown): number {
+  const json = JSON.stringify(value);
+  return json.length + charactersOfValue * countValues(json);
 }
 
 function tooLarge(): HubError {

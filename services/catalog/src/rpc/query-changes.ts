@@ -47,11 +47,12 @@ export async function changeQuery(
   let before: QueryDoc | undefined;
   let wanted: QueryDoc | undefined;
   let warnings: QueryWarning[] = [];
+  const isRestored = restoredFrom !== undefined;
   const query = await update(catalog, {
     collection: store.queries,
     load: async () => (before = await loadQuery(catalog, principal, queryId)),
     change: async (doc, at) => {
-      const changed = await applyChange(catalog, principal, { doc, change: await change(doc) });
+      const changed = await applyChange(catalog, principal, { doc, change: await change(doc), isRestored });
       ({ next: wanted, warnings } = changed);
       return changed.next === doc ? doc : stampChanged(doc, changed.next, { at, keyId, restoredFrom });
     },
@@ -103,7 +104,7 @@ async function confirmSource(
 async function applyChange(
   catalog: Catalog,
   principal: Principal,
-  { doc, change }: { doc: QueryDoc; change: QueryChange },
+  { doc, change, isRestored }: { doc: QueryDoc; change: QueryChange; isRestored: boolean },
 ): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
   const { label, parentNodeId, command, query, cache, sourceId, path, presentationJson } = change;
   const source =
@@ -126,6 +127,7 @@ async function applyChange(
     command,
     query,
     context: change.context?.variables,
+    isRestored,
     cache: cache && (cache.policy ?? null),
     notNull: change.notNull?.names,
     path,

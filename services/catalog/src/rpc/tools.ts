@@ -7,13 +7,12 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
+import { findBatches, weightOf } from './pagination.ts';
 import { toQuery } from './to-proto.ts';
 
 const toolsMax = 2_000;
 /** Characters of one response. Variables with long lists of allowed values count most. */
 const charactersMax = 4 * 1_048_576;
-/** Documents that are read at a time. */
-const batchMax = 200;
 
 export function createToolCalls(catalog: Catalog) {
   return {
@@ -25,7 +24,7 @@ export function createToolCalls(catalog: Catalog) {
       for await (const doc of toolsOf(catalog, principal)) {
         if (!(await isReadable(doc.hubId))) continue;
         const query = { ...doc, query: '' };
-        characters += JSON.stringify(query).length;
+        characters += weightOf(query);
         if (queries.length === toolsMax || characters > charactersMax)
           return { queries: queries.map((one) => toQuery(one)), truncated: true };
         queries.push(query);
@@ -47,16 +46,9 @@ async function* toolsOf({ store }: Catalog, { accountId, limits }: Principal): A
   }
   const hubIds = keyLimits.hubIds.ids(limits);
   const filters = hubIds === undefined ? [{ isTool: 1 }] : hubIds.map((hubId) => ({ hubId, isTool: 1 }));
-  for (const where of filters) {
-    let afterId: string | undefined;
-    for (;;) {
-      const after = afterId === undefined ? {} : { afterId };
-      const batch = await store.queries.find({ accountId, where, ...after, limit: batchMax });
-      yield* batch;
-      if (batch.length < batchMax) break;
-      afterId = batch.at(-1)?.id;
-    }
-  }
+  const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
+  for (const where of filters)
+    for await (const batch of findBatches(store.queries, { accountId, where }, all)) yield* batch;
 }
 
 /** Returns a function that says whether the key may use a hub that exists. It reads each hub once. */

@@ -4,7 +4,8 @@
  * JSON text, which keeps the digits of their numbers.
  */
 
-import { mayLoseDigits, parseExact } from '@datahub/contract/exact-json';
+import { mayLoseDigits } from '@datahub/contract/exact-json';
+import { membersOf, withoutSpaces } from '@datahub/contract/json-text';
 import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
 
@@ -276,13 +277,14 @@ function toName(bytes: string): string {
 
 /** The JSON text of one member of the body, or undefined if it is absent. The body must be valid. */
 export function exactMember(body: ParsedBody, path: readonly string[]): string | undefined {
-  const root = body.exactText === undefined ? body.value : parseExact(body.exactText);
-  let at: unknown = root;
+  let at: unknown = body.value;
+  let text = body.exactText;
   for (const name of path) {
-    const holds = typeof at === 'object' && at !== null && Object.hasOwn(at, name);
-    at = holds ? (at as Record<string, unknown>)[name] : undefined;
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    at = (at as Record<string, unknown>)[name];
+    text = text && membersOf(text).get(name);
   }
-  return at === undefined ? undefined : JSON.stringify(at);
+  return text === undefined ? JSON.stringify(at) : withoutSpaces(text);
 }
 
 /** The member `context` as JSON, with the digits of its numbers; empty for none. */

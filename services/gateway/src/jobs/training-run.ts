@@ -102,9 +102,9 @@ export class TrainingRun {
     if (typeof values === 'string') return this.#refuse(number, values);
     const { columns = { id: '', label: '', text: '' } } = this.#options.job;
     this.#hasRead = true;
-    for (const name of this.#missing) if (Object.hasOwn(values, name)) this.#missing.delete(name);
-    const textOf = (name: string) => toText(Object.hasOwn(values, name) ? values[name] : undefined);
-    const isNull = (name: string) => Object.hasOwn(values, name) && values[name] === null;
+    for (const name of this.#missing) if (values.has(name)) this.#missing.delete(name);
+    const textOf = (name: string) => toText(values.get(name));
+    const isNull = (name: string) => values.get(name) === 'null';
     const id = textOf(columns.id);
     if (id === undefined) {
       this.#read.nullIds += 1;

@@ -5,6 +5,8 @@
 
 import type { FastifyRequest } from 'fastify';
 import type { Handler, Route } from '../http/route.ts';
+import { JsonSplices } from '../response/json-splices.ts';
+import { ResponseBytes } from '../response/response-bytes.ts';
 import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createToolServer, type Sdk } from './tool-server.ts';
@@ -36,9 +38,10 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
   return async (request, reply) => {
     loading ??= import('@modelcontextprotocol/server');
     const sdk = await loading;
+    const splices = new JsonSplices();
     const origin = publicOrigin ?? `${request.protocol}://${request.host}`;
     const handler = sdk.createMcpHandler(
-      () => createToolServer(sdk, { request, upstreams, settings, origin }),
+      () => createToolServer(sdk, { request, upstreams, settings, origin, splices }),
       // Lists of tools do not announce their changes.
       { maxSubscriptions: 0, keepAliveMs: 0 },
     );
@@ -48,7 +51,9 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       const contentType = response.headers.get('content-type');
       reply.code(response.status);
       if (contentType !== null) reply.header('content-type', contentType);
-      return text === '' ? reply.send() : reply.send(text);
+      const bytes = new ResponseBytes(request, settings.responseBudget);
+      for (const part of splices.splice(text)) await bytes.add(part);
+      return text === '' ? reply.send() : reply.send(bytes.end());
     } finally {
       await handler.close();
     }

@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
-import { parseExact } from '@datahub/contract/exact-json';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
 import type { Tool } from '@modelcontextprotocol/server';
@@ -121,7 +120,7 @@ async function toInputSchema(
   const { queryId } = tool.query;
   const { query } = await catalog.getQuery({ queryId, signature: true }, request.context);
   const signatureJson = query?.signatureJson ?? '';
-  const described = signatureJson === '' ? undefined : (parseExact(signatureJson) as Described);
+  const described = signatureJson === '' ? undefined : (JSON.parse(signatureJson) as Described);
   const values = toValueShapes(tool.query.context, described, pinnedNames(request)).filter(
     ({ isSecret }) => !isSecret,
   );

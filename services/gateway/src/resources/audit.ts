@@ -11,9 +11,10 @@ import {
   time,
   toTimestamp,
 } from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readPage } from '../http/pagination.ts';
 import { readText } from '../http/query-params.ts';
 import { type Handler, paged, type Route } from '../http/route.ts';
+import { sendList } from '../response/list-response.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function auditRoutes(deps: ResourceDeps): Route[] {
@@ -37,7 +38,7 @@ const auditEntry = record({
 });
 export const auditEntries = list(auditEntry);
 
-function createAuditHandler({ upstreams: { catalog } }: ResourceDeps): Handler {
+function createAuditHandler({ upstreams: { catalog }, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     const page = readPage(request, paging);
     const filter = {
@@ -46,8 +47,7 @@ function createAuditHandler({ upstreams: { catalog } }: ResourceDeps): Handler {
       action: readText(request, 'action'),
     };
     const { entries, total } = await catalog.listAudit({ page, ...filter }, request.context);
-    setPageHeaders(reply, page, total);
-    return entries.map(toAuditJson);
+    return sendList(reply, { items: entries, toJson: toAuditJson, page, total }, settings);
   };
 }
 

@@ -21,10 +21,11 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readPage } from '../http/pagination.ts';
 import { readFlag } from '../http/query-params.ts';
 import { setVersion } from '../http/request-context.ts';
 import { emptyBody, type Handler, paged, type Route, required } from '../http/route.ts';
+import { sendList } from '../response/list-response.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function hubRoutes(deps: ResourceDeps): Route[] {
@@ -83,7 +84,7 @@ type NodeJson = Omit<FromSchema<typeof node>, 'children'> & { children: NodeJson
 
 const hubIdOf = (request: FastifyRequest) => (request.params as { hubId: string }).hubId;
 
-function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
+function createHubHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
   const setArchived = async (request: FastifyRequest, reply: FastifyReply, archived: boolean) => {
     const { hub } = await catalog.updateHub(
       { hubId: hubIdOf(request), archived, ...expectedVersions(request) },
@@ -104,8 +105,7 @@ function createHubHandlers({ upstreams: { catalog } }: ResourceDeps) {
       const page = readPage(request, paging);
       const archived = readFlag(request, 'archived');
       const { hubs, total } = await catalog.listHubs({ page, archived }, request.context);
-      setPageHeaders(reply, page, total);
-      return hubs.map(toHubJson);
+      return sendList(reply, { items: hubs, toJson: toHubJson, page, total }, settings);
     },
 
     get: async (request, reply) => {

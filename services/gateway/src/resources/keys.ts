@@ -1,7 +1,6 @@
 /** Keys of the caller's account. */
 
 import type { Complete } from '@datahub/contract/complete';
-import { parseExact } from '@datahub/contract/exact-json';
 import {
   fieldOf,
   fromFields,
@@ -37,10 +36,12 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readPage } from '../http/pagination.ts';
 import { validationError } from '../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../http/route.ts';
 import { type ItemRule, isOrigin, nearestOrigin, originPattern, requireItems } from '../http/validation.ts';
+import { JsonText } from '../response/json-splices.ts';
+import { sendList } from '../response/list-response.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function keyRoutes(deps: ResourceDeps): Route[] {
@@ -195,7 +196,7 @@ type KeyJson = FromSchema<typeof listedKey>;
 
 const keyIdOf = (request: FastifyRequest) => (request.params as { keyId: string }).keyId;
 
-function createKeyHandlers({ upstreams: { catalog } }: ResourceDeps) {
+function createKeyHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
   return {
     create: async (request) => {
       const { name, scopes = [], expiresAt } = request.body as CreateKeyBody;
@@ -211,8 +212,7 @@ function createKeyHandlers({ upstreams: { catalog } }: ResourceDeps) {
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const { keys, total } = await catalog.listKeys({ page }, request.context);
-      setPageHeaders(reply, page, total);
-      return keys.map(toKeyJson);
+      return sendList(reply, { items: keys, toJson: toKeyJson, page, total }, settings);
     },
 
     current: async ({ context: { principal } }) => ({
@@ -349,7 +349,7 @@ const toJson: Record<KeyLimitKind, (value: unknown) => unknown> = {
   list: unchanged,
   upperBound: unchanged,
   flag: unchanged,
-  pinned: (value) => parseExact(value as string),
+  pinned: (value) => JsonText.of(value as string),
   same: (value) => toUserJson(value as UserLimit),
 };
 

@@ -22,10 +22,11 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../http/pagination.ts';
+import { readPage } from '../http/pagination.ts';
 import { requireText } from '../http/query-params.ts';
 import { setVersion } from '../http/request-context.ts';
 import { emptyBody, type Handler, paged, type Route, required } from '../http/route.ts';
+import { sendList } from '../response/list-response.ts';
 import {
   connectionSettings,
   createSettings,
@@ -139,7 +140,7 @@ type SourceJson = FromSchema<typeof source>;
 
 const sourceIdOf = (request: FastifyRequest) => (request.params as { sourceId: string }).sourceId;
 
-function createSourceHandlers({ upstreams: { catalog, executor } }: ResourceDeps) {
+function createSourceHandlers({ upstreams: { catalog, executor }, settings }: ResourceDeps) {
   return {
     create: async (request, reply) => {
       const { source } = await catalog.createSource(toCreation(request), request.context);
@@ -151,8 +152,7 @@ function createSourceHandlers({ upstreams: { catalog, executor } }: ResourceDeps
       const page = readPage(request, paging);
       const hubId = requireText(request, 'hubId');
       const { sources, total } = await catalog.listSources({ hubId, page }, request.context);
-      setPageHeaders(reply, page, total);
-      return sources.map(toListedSourceJson);
+      return sendList(reply, { items: sources, toJson: toListedSourceJson, page, total }, settings);
     },
 
     get: async (request, reply) => {

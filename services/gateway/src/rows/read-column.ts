@@ -34,8 +34,8 @@ export async function readColumn(
     hasRows ||= rows.length > 0;
     for (const { number, values } of rows) {
       if (typeof values === 'string') throw exceeded(`Row ${number} ${values}.`);
-      isKnown ||= Object.hasOwn(values, column);
-      const text = toText(Object.hasOwn(values, column) ? values[column] : undefined) ?? '';
+      isKnown ||= values.has(column);
+      const text = toText(values.get(column)) ?? '';
       if (!/\S/.test(text)) continue;
       characters += text.length;
       texts.push(text.toWellFormed());

@@ -3,7 +3,7 @@
  * memory, the executor waits.
  */
 
-import { parseExact } from '@datahub/contract/exact-json';
+import { membersOf, withoutSpaces } from '@datahub/contract/json-text';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { CallStop } from '@datahub/service-kit/call/call';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -12,8 +12,8 @@ import { type RawRecord, RecordSplitter } from './records.ts';
 export interface Row {
   /** The first row has the number 1. */
   number: number;
-  /** The values by column name, or the reason why the row cannot be read, as a string. */
-  values: Record<string, unknown> | string;
+  /** The values as JSON by column name, or the reason why the row cannot be read, as a string. */
+  values: ReadonlyMap<string, string> | string;
 }
 
 export interface RowReaderOptions {
@@ -102,13 +102,13 @@ export class RowReader implements ExecutionReply {
   }
 }
 
-/** Two ids can differ in digits that a double does not have. */
+/** Values stay JSON: most columns are not read, and two ids can differ in digits that a double does not have. */
 function toRow({ line, text, fault }: RawRecord): Row {
-  return { number: line, values: text === undefined ? (fault ?? '') : (parseExact(text) as Row['values']) };
+  return { number: line, values: text === undefined ? (fault ?? '') : membersOf(text) };
 }
 
-/** Converts a value to text: a string unchanged, another value as JSON with all digits, NULL as undefined. */
-export function toText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  return value === undefined || value === null ? undefined : JSON.stringify(value);
+/** Converts a value of a row to text: a string unchanged, another value as JSON with all digits, NULL as undefined. */
+export function toText(json = 'null'): string | undefined {
+  if (json.startsWith('"')) return JSON.parse(json) as string;
+  return json === 'null' ? undefined : withoutSpaces(json);
 }

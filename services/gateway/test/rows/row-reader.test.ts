@@ -26,9 +26,9 @@ async function read(lines: string[]): Promise<Row[]> {
 it('reads on after the start of a row that is longer than it keeps', async () => {
   const long = JSON.stringify({ a: 'x'.repeat(3_000_000) });
   const rows = await read([long, '{"a":1}', long, long, '{"a":2}']);
-  expect(rows.map(({ values }) => (typeof values === 'string' ? values : values.a))).toEqual([
-    ...['is longer than 1048576 bytes', 1],
-    ...['is longer than 1048576 bytes', 'is longer than 1048576 bytes', 2],
+  expect(rows.map(({ values }) => (typeof values === 'string' ? values : values.get('a')))).toEqual([
+    ...['is longer than 1048576 bytes', '1'],
+    ...['is longer than 1048576 bytes', 'is longer than 1048576 bytes', '2'],
   ]);
 }, 5_000);
 

@@ -22,11 +22,12 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readPage } from '../../http/pagination.ts';
 import { setVersion } from '../../http/request-context.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { requireItems, unknownMembers } from '../../http/validation.ts';
+import { sendList } from '../../response/list-response.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { evaluation, share, toEvaluationJson } from './evaluation.ts';
@@ -147,8 +148,7 @@ export function createClassifierHandlers({ upstreams: { ml, executor }, settings
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const { classifiers, total } = await ml.listClassifiers(page, request.context);
-      setPageHeaders(reply, page, total);
-      return classifiers.map(toListedClassifierJson);
+      return sendList(reply, { items: classifiers, toJson: toListedClassifierJson, page, total }, settings);
     },
 
     get: async (request, reply) => {

@@ -19,10 +19,11 @@ import {
   timeOrNull,
   toTimestamp,
 } from '../../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readPage } from '../../http/pagination.ts';
 import { type Fault, validationError } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required, requireGranted } from '../../http/route.ts';
 import { unknownMembers } from '../../http/validation.ts';
+import { sendList } from '../../response/list-response.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 
@@ -67,14 +68,13 @@ const paging = { limitDefault: 50, limitMax: 200 };
 const contextCharactersMax = 65_536;
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: true };
 
-function createJobHandlers({ upstreams: { ml } }: ResourceDeps) {
+function createJobHandlers({ upstreams: { ml }, settings }: ResourceDeps) {
   const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
   return {
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const { jobs, total } = await ml.listJobs(page, request.context);
-      setPageHeaders(reply, page, total);
-      return jobs.map(toJobJson);
+      return sendList(reply, { items: jobs, toJson: toJobJson, page, total }, settings);
     },
 
     get: async (request) => {

@@ -1,6 +1,5 @@
 /** `GET /v1/hubs/:hubId/openapi.json`: an OpenAPI document with the types of each stored query of a hub. */
 
-import { parseExact } from '@datahub/contract/exact-json';
 import { largestResponse } from '@datahub/contract/limits';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -9,6 +8,7 @@ import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { type Handler, paged, type Route } from '../../http/route.ts';
 import { addVary } from '../../response/compression.ts';
+import { writeJson } from '../../response/json-splices.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import type { Signatures } from '../queries/signatures.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
@@ -171,11 +171,11 @@ async function build(
   let exampleBytes = 0;
   for (const [i, query] of queries.entries()) {
     const { queryId, signatureJson } = query;
-    const known = signatureJson === '' ? described.get(queryId) : (parseExact(signatureJson) as Described);
+    const known = signatureJson === '' ? described.get(queryId) : (JSON.parse(signatureJson) as Described);
     const part = toQueryParts({ name: names[i] as string, query, described: known }, pinned);
     const { name, example, executionRef, resultRef } = part;
     parts.push({ name, example, executionRef, resultRef });
-    exampleBytes += JSON.stringify(example).length;
+    exampleBytes += writeJson(example).length;
     paths.add(part.paths);
     schemas.add(part.schemas);
     listed.add([part.listed]);
@@ -213,7 +213,7 @@ class Members {
   }
 
   add(value: object): void {
-    const text = JSON.stringify(value).slice(1, -1);
+    const text = writeJson(value).slice(1, -1);
     if (text === '') return;
     const bytes = Buffer.from(`,${text}`);
     this.texts.push(bytes);

@@ -1,8 +1,9 @@
 /** JSON Schemas of the values of variables and of columns. */
 
-import { parseExact } from '@datahub/contract/exact-json';
+import { elementsOf } from '@datahub/contract/json-text';
 import type { VariableType } from '@datahub/contract/variable-types';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import { JsonText } from '../../response/json-splices.ts';
 
 export type Schema = Record<string, unknown>;
 
@@ -103,11 +104,12 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
   const single: Schema = {
     ...schemas[(declared?.type === undefined ? declarable[one] : one) as VariableType],
   };
-  if (declared?.enumJson !== undefined) single.enum = parseExact(declared.enumJson);
+  if (declared?.enumJson !== undefined)
+    single.enum = elementsOf(declared.enumJson).map((json) => (json === 'null' ? null : JsonText.of(json)));
   const isList = list ?? named.endsWith('[]');
   const takesNull = nullable ?? declared?.required !== true;
   const fallback = declared?.valueJson;
-  const withDefault = fallback === undefined ? {} : { default: parseExact(fallback) };
+  const withDefault = fallback === undefined ? {} : { default: JsonText.of(fallback) };
   const body = isList ? { type: 'array', maxItems: listMax, items: itemsOf(single) } : single;
   return {
     key,

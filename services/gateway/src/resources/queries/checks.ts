@@ -1,6 +1,5 @@
 /** Checks a query before it is stored, for editors and CI: `POST /v1/queries/check`. */
 
-import { parseExact } from '@datahub/contract/exact-json';
 import type {
   CheckQueryResponse,
   ContractChange,
@@ -12,8 +11,9 @@ import { memberJson } from '../../http/json-body.ts';
 import { count, type FromSchema, id, list, object, record, text } from '../../http/json-schema.ts';
 import { type FieldPointers, validationError } from '../../http/request-error.ts';
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
+import { JsonText } from '../../response/json-splices.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
-import { exactBody, toVariables } from './queries.ts';
+import { readVariables } from './queries.ts';
 import { command, context, notNull, queryText } from './query-schemas.ts';
 import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
 
@@ -78,9 +78,10 @@ type Checked = FromSchema<typeof checked>;
 
 function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler {
   return async (request) => {
-    const { sourceId, query, command, compareTo, notNull, diff, values } = request.body as CheckBody;
+    const body = request.body as CheckBody;
+    const { sourceId, query, command, compareTo, notNull, diff, values } = body;
     if (diff) requireDiff(request, compareTo);
-    const context = toVariables(exactBody<CheckBody>(request).context);
+    const context = readVariables(request, { context: body.context, path: ['context'] });
     return toCheckedJson(
       await executor.checkQuery(
         {
@@ -104,8 +105,8 @@ const toDiffJson = ({ samples, ...counts }: RowDiff) => ({
   ...counts,
   samples: samples.map(({ kind, beforeJson, afterJson }) => ({
     kind: kind as 'added' | 'removed' | 'changed',
-    ...(beforeJson === undefined ? {} : { before: parseExact(beforeJson) as FromSchema<typeof row> }),
-    ...(afterJson === undefined ? {} : { after: parseExact(afterJson) as FromSchema<typeof row> }),
+    ...(beforeJson === undefined ? {} : { before: JsonText.of<FromSchema<typeof row>>(beforeJson) }),
+    ...(afterJson === undefined ? {} : { after: JsonText.of<FromSchema<typeof row>>(afterJson) }),
   })),
 });
 

@@ -2,7 +2,7 @@
 
 import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
-import { parseExact } from '@datahub/contract/exact-json';
+import { elementsOf, membersOf } from '@datahub/contract/json-text';
 import type {
   CreateQueryRequest,
   Query,
@@ -11,12 +11,15 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
+import { exactMember } from '../../http/json-body.ts';
 import { type FromSchema, nothing } from '../../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readPage } from '../../http/pagination.ts';
 import { readChoice, readFlag, requireText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
+import { JsonText } from '../../response/json-splices.ts';
+import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import {
   type context,
@@ -65,27 +68,28 @@ type CreateBody = FromSchema<typeof createQueryBody>;
 type UpdateBody = FromSchema<typeof updateQueryBody>;
 type QueryJson = FromSchema<typeof query>;
 
-/** The body with all digits of its numbers. */
-export function exactBody<T>(request: FastifyRequest): T {
-  const exactText = request.parsed?.exactText;
-  return (exactText === undefined ? request.body : parseExact(exactText)) as T;
-}
-
-export function toVariables(context: CreateBody['context']): { variables: Variable[] } | undefined {
+/** The variables in the member of the body at `path`. Their values stay JSON text, with all digits of their numbers. */
+export function readVariables(
+  { parsed }: FastifyRequest,
+  { context, path }: { context: CreateBody['context']; path: readonly string[] },
+): { variables: Variable[] } | undefined {
   if (context === undefined || context === null) return undefined;
-  return { variables: context.map(toVariable) };
+  const exact = parsed?.exactText === undefined ? undefined : exactMember(parsed, path);
+  const texts = exact === undefined ? [] : elementsOf(exact).map(membersOf);
+  return { variables: context.map((variable, i) => toVariable(variable, texts[i])) };
 }
 
 type VariableBody = FromSchema<typeof context.items>;
 
-function toVariable(variable: VariableBody): Complete<Variable> {
+/** `texts` are the members as JSON, if the digits of their numbers matter. */
+function toVariable(variable: VariableBody, texts?: ReadonlyMap<string, string>): Complete<Variable> {
   const { value, enum: allowed } = variable;
   return {
     key: variable.key,
-    valueJson: value === undefined ? undefined : JSON.stringify(value),
+    valueJson: value === undefined ? undefined : (texts?.get('value') ?? JSON.stringify(value)),
     type: variable.type,
     required: variable.required,
-    enumJson: allowed === undefined ? undefined : JSON.stringify(allowed),
+    enumJson: allowed === undefined ? undefined : (texts?.get('enum') ?? JSON.stringify(allowed)),
     description: variable.description,
     secret: variable.secret,
   };
@@ -93,7 +97,6 @@ function toVariable(variable: VariableBody): Complete<Variable> {
 
 function toCreation(request: FastifyRequest): Complete<CreateQueryRequest> {
   const { hubId, label, sourceId, query, command, parentNodeId, ...rest } = request.body as CreateBody;
-  const exact = exactBody<CreateBody>(request);
   return {
     hubId,
     label,
@@ -101,44 +104,42 @@ function toCreation(request: FastifyRequest): Complete<CreateQueryRequest> {
     query,
     command,
     parentNodeId,
-    context: toVariables(exact.context),
+    context: readVariables(request, { context: rest.context, path: ['context'] }),
     notNull: rest.notNull ?? [],
     cache: rest.cache ?? undefined,
     path: rest.path ?? undefined,
     tool: rest.tool ?? undefined,
-    presentationJson: toPresentationJson(exact.presentation ?? undefined),
+    presentationJson: rest.presentation ? readPresentation(request, ['presentation']) : undefined,
   };
 }
 
-/** An empty text removes the presentation. */
-function toPresentationJson(presentation: object | null | undefined): string | undefined {
-  if (presentation === undefined) return undefined;
-  return presentation === null ? '' : JSON.stringify(presentation);
-}
+const readPresentation = ({ parsed }: FastifyRequest, path: readonly string[]) =>
+  parsed && exactMember(parsed, path);
 
 type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
 
 function toChange(request: FastifyRequest): Complete<QueryChange> {
   const { meta, config } = request.body as UpdateBody;
-  const exact = exactBody<UpdateBody>(request).config;
+  const path = (name: string) => ['config', name];
   return {
     label: meta?.label,
     parentNodeId: meta?.parentNodeId,
     command: config?.command,
-    context: toVariables(exact?.context),
+    context: readVariables(request, { context: config?.context, path: path('context') }),
     notNull: config?.notNull === undefined ? undefined : { names: config.notNull ?? [] },
     query: config?.query?.query,
     sourceId: config?.source?.sourceId,
     cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
     path: meta?.path === null ? '' : meta?.path,
     tool: config?.tool === undefined ? undefined : { tool: config.tool ?? undefined },
-    presentationJson: toPresentationJson(exact?.presentation),
+    // An empty text removes the presentation.
+    presentationJson: config?.presentation === null ? '' : readPresentation(request, path('presentation')),
   };
 }
 
 export const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
-function createQueryHandlers({ upstreams: { catalog }, signatures }: ResourceDeps) {
+function createQueryHandlers({ upstreams: { catalog }, signatures, settings }: ResourceDeps) {
   return {
     create: async (request, reply) => {
       const isAsked = readFlag(request, 'signature');
@@ -156,8 +157,7 @@ function createQueryHandlers({ upstreams: { catalog }, signatures }: ResourceDep
         { hubId, page, signatures: false, state: readChoice(request, 'state', ['broken']) },
         request.context,
       );
-      setPageHeaders(reply, page, total);
-      return queries.map(toQueryJson);
+      return sendList(reply, { items: queries, toJson: toQueryJson, page, total }, settings);
     },
 
     get: async (request, reply) => {
@@ -194,15 +194,15 @@ function toQueryJson(query: Query): QueryJson {
   return {
     ...toDefinitionJson(query, toContextJson(query)),
     ...toStateJson(query),
-    ...(signatureJson === '' ? {} : { signature: parseExact(signatureJson) as SignatureJson }),
+    ...(signatureJson === '' ? {} : { signature: JsonText.of<SignatureJson>(signatureJson) }),
   };
 }
 
 function toStateJson({ state, problemJson, driftJson }: Query): Pick<QueryJson, keyof typeof described> {
   return {
     ...(state === undefined ? {} : { state: 'broken' as const }),
-    ...(problemJson === undefined ? {} : { problem: JSON.parse(problemJson) }),
-    ...(driftJson === undefined ? {} : { drift: JSON.parse(driftJson) }),
+    ...(problemJson === undefined ? {} : { problem: JsonText.of<QueryJson['problem']>(problemJson) }),
+    ...(driftJson === undefined ? {} : { drift: JsonText.of<QueryJson['drift']>(driftJson) }),
   };
 }
 
@@ -230,10 +230,7 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       source: { sourceId: query.sourceId, engine },
       cache: query.cache,
       tool: query.tool,
-      presentation:
-        query.presentationJson === undefined
-          ? undefined
-          : (parseExact(query.presentationJson) as Record<string, unknown>),
+      presentation: JsonText.ofStored<Record<string, unknown>>(query.presentationJson),
     },
   };
 }
@@ -243,10 +240,10 @@ export const toContextJson = ({ context }: Query) => context.map(toVariableJson)
 function toVariableJson(variable: Variable): Complete<FromSchema<typeof queryVariable>> {
   return {
     key: variable.key,
-    value: variable.valueJson === undefined ? undefined : parseExact(variable.valueJson),
+    value: JsonText.ofStored(variable.valueJson),
     type: variable.type,
     required: variable.required,
-    enum: variable.enumJson === undefined ? undefined : (parseExact(variable.enumJson) as unknown[]),
+    enum: JsonText.ofStored<unknown[]>(variable.enumJson),
     description: variable.description,
     secret: variable.secret,
   };

@@ -9,7 +9,7 @@ import { StreamedResponse } from '../../response/streamed-response.ts';
 import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { draftPointers } from './checks.ts';
-import { exactBody, toVariables } from './queries.ts';
+import { readVariables } from './queries.ts';
 import { command, context, notNull, queryText } from './query-schemas.ts';
 
 export function queryTryRoutes(deps: ResourceDeps): Route[] {
@@ -45,11 +45,12 @@ const tried = record({ ...execution.properties, plan: {} }, [
 function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     requireGranted(request, 'queries:execute');
-    const { sourceId, query, command, notNull, values, options = {} } = request.body as TryBody;
+    const body = request.body as TryBody;
+    const { sourceId, query, command, notNull, values, options = {} } = body;
     const { explain = false, analyze = false, ...rest } = options;
     if (analyze && !explain)
       throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
-    const variables = toVariables(exactBody<TryBody>(request).context);
+    const variables = readVariables(request, { context: body.context, path: ['context'] });
     const format = chooseFormat(explain ? undefined : request.headers.accept);
     const answer = new StreamedResponse(request, reply, { settings, format });
     const call = {

@@ -15,11 +15,12 @@ import {
   time,
   toTimestamp,
 } from '../../http/json-schema.ts';
-import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { readPage } from '../../http/pagination.ts';
 import { readFlag } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
-import { type Handler, paged, type Route } from '../../http/route.ts';
+import { type Handler, paged, type Route, required } from '../../http/route.ts';
+import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { queryIdOf, toContextJson, toDefinitionJson, updateQueryPointers } from './queries.ts';
 import { behaviour, savedQuery } from './query-schemas.ts';
@@ -60,7 +61,7 @@ type RestoreBody = FromSchema<typeof restoreBody>;
 export const restorePointers = (): FieldPointers =>
   Object.fromEntries(Object.keys(updateQueryPointers()).map((name) => [name, '/version']));
 
-function createVersionHandlers({ upstreams: { catalog }, signatures }: ResourceDeps) {
+function createVersionHandlers({ upstreams: { catalog }, signatures, settings }: ResourceDeps) {
   return {
     list: async (request, reply) => {
       const page = readPage(request, paging);
@@ -68,8 +69,7 @@ function createVersionHandlers({ upstreams: { catalog }, signatures }: ResourceD
         { queryId: queryIdOf(request), page },
         request.context,
       );
-      setPageHeaders(reply, page, total);
-      return versions.flatMap(toVersionJson);
+      return sendList(reply, { items: versions, toJson: toVersionJson, page, total }, settings);
     },
 
     restore: async (request, reply) => {
@@ -83,21 +83,19 @@ function createVersionHandlers({ upstreams: { catalog }, signatures }: ResourceD
   } satisfies Record<string, Handler>;
 }
 
-function toVersionJson({ query, ...version }: QueryVersion): VersionJson[] {
-  if (query === undefined) return [];
+function toVersionJson({ query: was, ...version }: QueryVersion): VersionJson {
+  const query = required(was);
   const { number, at, keyId, restoredFrom } = version;
   const { meta, config } = toDefinitionJson(query, toContextJson(query));
   const { query: stored, source, ...does } = config;
-  return [
-    {
-      number,
-      at: toTimestamp(at) as string,
-      keyId: keyId === '' ? null : keyId,
-      restoredFrom,
-      label: meta.label,
-      text: stored.query,
-      ...source,
-      ...does,
-    },
-  ];
+  return {
+    number,
+    at: toTimestamp(at) as string,
+    keyId: keyId === '' ? null : keyId,
+    restoredFrom,
+    label: meta.label,
+    text: stored.query,
+    ...source,
+    ...does,
+  };
 }

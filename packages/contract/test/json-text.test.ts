@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseExact } from '../src/exact-json.ts';
+import { countValues, elementsOf, membersOf, parseWith, withoutSpaces } from '../src/json-text.ts';
+
+/**
+ * Names and strings with what the scan must skip, such as brackets, quotes and escapes. Not the name of one backslash: once
+ * V8 has parsed an object with it, its parser reads the name of one quote as a backslash.
+ */
+const string = fc.oneof(
+  fc.string(),
+  fc.constantFrom('[{"', '\\', '"', '\\"', ',', '}]', ':', '__proto__', ' '),
+);
+const name = string.filter((text) => text !== '\\');
+const { json } = fc.letrec((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 4 },
+    string,
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('json'), { maxLength: 4 }),
+    fc
+      .uniqueArray(fc.tuple(name, tie('json')), { selector: ([name]) => name, maxLength: 4 })
+      .map((members) => {
+        const object = Object.create(null);
+        for (const [name, value] of members) object[name] = value;
+        return object;
+      }),
+  ),
+}));
+/** The value and its text, with white space or without. */
+const written = fc
+  .tuple(json, fc.constantFrom(undefined, 1, '\t'))
+  .map(([value, space]) => ({ value, text: JSON.stringify(value, null, space) }));
+
+const count = (value: unknown): number =>
+  1 +
+  (typeof value === 'object' && value !== null ? Object.values(value) : []).reduce<number>(
+    (sum, one) => sum + count(one),
+    0,
+  );
+
+it('reads the parts of any JSON as the parser does', () => {
+  fc.assert(
+    fc.property(written, ({ value, text }) => {
+      const parsed = JSON.parse(text);
+      expect(countValues(text)).toBe(count(parsed));
+      expect(withoutSpaces(text)).toBe(JSON.stringify(value));
+      expect(parseWith(text, Number)).toEqual(parsed);
+      if (Array.isArray(parsed)) expect(elementsOf(text).map((part) => JSON.parse(part))).toEqual(parsed);
+      else if (typeof parsed === 'object' && parsed !== null)
+        expect([...membersOf(text)].map(([name, part]) => [name, JSON.parse(part)])).toEqual(
+          expect.arrayContaining(Object.entries(parsed)),
+        );
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+it('refuses what the parser refuses', () => {
+  for (const text of ['', '[1,]', '{"a" 1}', '01', '[1 2]', '"\n"', '[1.10'])
+    expect(() => parseWith(text, Number), text).toThrow(SyntaxError);
+});
+
+it('keeps every digit', () => {
+  const text = '{"a":[1.10,-0,1E+2,12345678901234567890,1],"__proto__":0.50}';
+  expect(JSON.stringify(parseExact(text))).toBe(text);
+});
+
+it('takes time in proportion to the text', () => {
+  const timeOf = (elements: number): number => {
+    const text = `[${'1.10,{},'.repeat(elements)}1]`;
+    const { user } = process.cpuUsage();
+    for (let i = 0; i < 5; i++) parseExact(text);
+    return process.cpuUsage().user - user;
+  };
+  timeOf(10_000);
+  expect(timeOf(80_000)).toBeLessThan(64 * Math.max(timeOf(10_000), 1_000));
+});
