@@ -33,7 +33,7 @@ export interface ExecutionReply {
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
   timings?(metrics: string): void;
   /** Called before the first chunk if the request has `tellSource`. */
-  source?(sourceId: string): void;
+  source?(sourceId: string, reads: boolean): void;
   /** Called before the first chunk, or if there is none, for a query that has a cache. */
   cached?(info: CacheInfo): void;
 }

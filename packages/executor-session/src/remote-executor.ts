@@ -76,18 +76,20 @@ export async function openRemoteExecutor(
       const query = `${ctx.principal?.accountId} ${request.queryId}`;
       for (let tries = 2 * replicas.current.size; ; tries--) {
         const isAlone = replicas.current.size === 1;
+        const known = request.draft ?? sources.get(query);
+        // The executor refuses the call if the query writes by now.
+        const onlyReads = request.onlyReads || (known !== undefined && 'reads' in known && known.reads);
+        const asking = { ...request, onlyReads, tellSource: known === undefined };
+        if (known === undefined) reply.source = (sourceId, reads) => sources.set(query, { sourceId, reads });
         try {
-          if (isAlone) return await pickOnly().execute(request, ctx, reply);
-          if (cachedQueries.has(query)) return await pickFor(query).execute(request, ctx, reply);
-          const sourceId = request.draft?.sourceId ?? sources.get(query);
-          if (sourceId !== undefined)
-            return await pickForSource(sourceId).execute({ ...request, reroutable: true }, ctx, reply);
-          reply.source = (learnt) => sources.set(query, learnt);
-          const asking = { ...request, reroutable: true, tellSource: true };
-          return await pickForSource(query).execute(asking, ctx, reply);
+          if (isAlone) return await pickOnly().execute(asking, ctx, reply);
+          if (cachedQueries.has(query)) return await pickFor(query).execute(asking, ctx, reply);
+          const session = pickForSource(known?.sourceId ?? query);
+          return await session.execute({ ...asking, reroutable: true }, ctx, reply);
         } catch (err) {
           if (err instanceof Rerouted) cachedQueries.add(query);
-          else if (!(err instanceof NotSentError)) throw err;
+          else if (onlyReads && !request.onlyReads && isRefused(err)) sources.delete(query);
+          else if (!(err instanceof NotSentError)) throw onlyReads ? toRepeatable(err) : err;
           if (tries <= 1 || ctx.signal.aborted) throw err;
         }
       }
@@ -95,7 +97,10 @@ export async function openRemoteExecutor(
     testSource: async (request, ctx) => callsFor(request.sourceId).testSource(request, ctx),
     readSchema: async (request, ctx) => callsFor(request.sourceId).readSchema(request, ctx),
     describeQuery: async (request, ctx) =>
-      callsFor(sources.get(`${ctx.principal?.accountId} ${request.queryId}`)).describeQuery(request, ctx),
+      callsFor(sources.get(`${ctx.principal?.accountId} ${request.queryId}`)?.sourceId).describeQuery(
+        request,
+        ctx,
+      ),
     checkSource: async (request, ctx) => callsFor(request.sourceId).checkSource(request, ctx),
     checkQuery: async (request, ctx) => callsFor(request.sourceId).checkQuery(request, ctx),
     fetchIssuerKeys: async (request, ctx) => anyCalls().fetchIssuerKeys(request, ctx),
@@ -255,16 +260,21 @@ const queriesMax = 20_000;
 /** After this time, a query that was bound to another source is noticed. */
 const rememberedMs = 300_000;
 
-export interface QuerySources {
-  get(name: string): string | undefined;
-  set(name: string, sourceId: string): void;
+interface QuerySource {
+  sourceId: string;
+  /** True if the query only reads. */
+  reads: boolean;
 }
 
-/** `name` has the account and the query. */
-function createQuerySources(): QuerySources {
-  const sources = new LRUCache<string, string>({ max: queriesMax, ttl: rememberedMs, ttlResolution: 1_000 });
-  return {
-    get: (name) => sources.get(name),
-    set: (name, sourceId) => void sources.set(name, sourceId),
-  };
+/** By the account and the query. */
+const createQuerySources = () =>
+  new LRUCache<string, QuerySource>({ max: queriesMax, ttl: rememberedMs, ttlResolution: 1_000 });
+
+const isRefused = (err: unknown) => err instanceof HubError && err.code === 'OPTION_REFUSED';
+
+/** The error of a read whose answer was lost. */
+function toRepeatable(err: unknown): unknown {
+  if (!(err instanceof HubError) || err.lost !== true) return err;
+  const { code, message, retryable = true } = err;
+  return new HubError(code, message, { cause: err, retryable });
 }

@@ -182,11 +182,11 @@ class SessionClient implements ExecutorSession {
   }
 
   #take(message: SessionReply): void {
-    const { sequence, chunk, done, error, truncated, unknownContext, serverTiming, cache, sourceId } =
+    const { sequence, chunk, done, error, truncated, unknownContext, serverTiming, cache, sourceId, reads } =
       message;
     const call = this.#calls.get(sequence);
     if (call === undefined) return;
-    if (sourceId !== undefined) call.reply.source?.(sourceId);
+    if (sourceId !== undefined) call.reply.source?.(sourceId, reads ?? false);
     if (cache !== undefined) call.reply.cached?.(cache);
     if (serverTiming !== undefined) call.reply.timings?.(serverTiming);
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
@@ -223,7 +223,7 @@ function toCall(sequence: number, request: ExecuteRequest, ctx: CallContext): Se
   };
 }
 
-/** The error of a lost answer. The gateway determines whether the statement reads, so that it can be repeated. */
+/** The error of a lost answer. The caller determines whether the statement reads, so that it can be repeated. */
 function answerLost(cause: unknown): HubError {
   return new HubError('SOURCE_BROKEN', 'The connection to the executor was lost while the statement ran.', {
     cause,

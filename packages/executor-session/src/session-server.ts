@@ -191,7 +191,7 @@ class SessionWriter implements ExecutionReply {
   #timings: string | undefined;
   #cache: CacheInfo | undefined;
   /** What is sent with the last reply. */
-  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'sourceId'> | undefined;
+  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'sourceId' | 'reads'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
@@ -236,8 +236,8 @@ class SessionWriter implements ExecutionReply {
     this.ending = { ...this.ending, truncated: true, moreResults: moreResults || undefined };
   }
 
-  source(sourceId: string): void {
-    this.ending = { ...this.ending, sourceId };
+  source(sourceId: string, reads: boolean): void {
+    this.ending = { ...this.ending, sourceId, reads };
   }
 
   /** Returns the timings to send with the next reply; undefined if they were sent. */

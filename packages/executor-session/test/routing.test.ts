@@ -5,6 +5,7 @@ import {
   type ReadStatisticsResponse,
 } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BusyWatch } from '../src/busy-watch.ts';
@@ -25,6 +26,9 @@ let gateways: Awaited<ReturnType<typeof openRemoteExecutor>>[];
 /** What executions of queries with this name wait for. */
 let slow: Promise<void>;
 const sourceOf = (queryId: string) => queryId.split(' ')[0] as string;
+
+/** The queries that write. */
+let writing: Set<string>;
 
 /** The counts of executors that do not answer. */
 let hanging: Set<Map<string, number>>;
@@ -61,9 +65,12 @@ const toAnswer = (counts: Map<string, number>): ReadStatisticsResponse => ({
 async function startExecutor(): Promise<RunningGrpcServer> {
   const counts = new Map<string, number>();
   ran.push(counts);
-  const execute: Executor['execute'] = async ({ queryId, reroutable, tellSource }, _ctx, reply) => {
+  const execute: Executor['execute'] = async (request, _ctx, reply) => {
+    const { queryId, reroutable, tellSource, onlyReads } = request;
+    const reads = !writing.has(queryId);
     // Each query is named after its source.
-    if (tellSource) reply.source?.(sourceOf(queryId));
+    if (tellSource) reply.source?.(sourceOf(queryId), reads);
+    if (onlyReads && !reads) throw new HubError('OPTION_REFUSED', 'The query writes.');
     if (reroutable && queryId.startsWith('cached')) throw new Rerouted();
     counts.set(queryId, (counts.get(queryId) ?? 0) + 1);
     if (queryId.startsWith('slow')) await slow;
@@ -122,6 +129,7 @@ const warm = Array.from({ length: 30 }, (_, i) => `warm/${i}`);
 async function startAll(): Promise<void> {
   ran = [];
   hanging = new Set();
+  writing = new Set();
   setBusy = new Map();
   slow = Promise.resolve();
   servers = [await startExecutor(), await startExecutor(), await startExecutor()];
@@ -203,6 +211,43 @@ describe('executions of queries without a cache', () => {
     blocked.resolve();
     await Promise.all(reads);
     expect(ranBy('slow/1')).toHaveLength(2);
+  });
+});
+
+describe('an execution whose executor is lost', () => {
+  beforeEach(startAll);
+  afterEach(stopAll);
+
+  const loseAll = async (queryId: string, known: boolean) => {
+    const gateway = gateways[0] as Executor;
+    if (known) await read(gateway, queryId);
+    slow = new Promise(() => {});
+    const runs = () => ran.reduce((sum, counts) => sum + (counts.get(queryId) ?? 0), 0);
+    const before = runs();
+    const failure = read(gateway, queryId).catch((err) => err);
+    await expect.poll(runs).toBe(before + 1);
+    await Promise.all(servers.map((server) => server.close(0, () => {})));
+    const { code, retryable, lost } = await failure;
+    return { code, retryable, lost };
+  };
+
+  it('may be repeated if it reads, also if nobody can be asked', async () => {
+    const told = { code: 'SOURCE_BROKEN', retryable: true, lost: undefined };
+    expect(await loseAll('slow/1', true)).toEqual(told);
+  });
+
+  it.each([
+    ['writes', true],
+    ['has not run before', false],
+  ])('is reported as lost if it %s', async (_name, known) => {
+    if (known) writing.add('slow/1');
+    expect(await loseAll('slow/1', known)).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
+  });
+
+  it('is reported as lost if it writes by now', async () => {
+    await read(gateways[0] as Executor, 'slow/1');
+    writing.add('slow/1');
+    expect(await loseAll('slow/1', true)).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
   });
 });
 

@@ -60,10 +60,10 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
               signal: ctx.signal,
               traceparent: execution.traceparent,
             })));
-      if (request.tellSource) reply.source?.(query.source.sourceId);
       requireNamed(query, request.path);
       execution.stage = 'prepare';
       const prepared = compile(query);
+      if (request.tellSource) reply.source?.(query.source.sourceId, prepared.kind === 'read');
       const timeoutMs = timeoutMsOf(query, request.options, limits);
       execution.onPrepared(query, prepared, draft ? draftTimeoutMs(draft, timeoutMs) : timeoutMs);
       requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');

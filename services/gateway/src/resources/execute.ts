@@ -136,9 +136,12 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
 /** In GET, variables are parameters of the query string, without a common `context`. */
 export const dataPointers = (): FieldPointers => ({ context: 'query' });
 
-const lookUpTimeoutMs = 1_000;
+const lookUpTimeoutMs = 5_000;
 
-/** A client may repeat an execution whose answer was lost only if the query reads. So this looks up the command. */
+/**
+ * A client may repeat an execution whose answer was lost only if the query reads. The upstream knows this of a query
+ * that it has run before. Of others, this looks up the command.
+ */
 export async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
   if (!(err instanceof HubError) || err.lost !== true) return err;
   const { target, context } = request;

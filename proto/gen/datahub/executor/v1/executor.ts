@@ -107,7 +107,10 @@ export interface ExecuteRequest {
   reroutable?:
     | boolean
     | undefined;
-  /** True if the caller does not know the source of the query. The executor then sends `SessionReply.source_id`. */
+  /**
+   * True if the caller does not know the source of the query, or whether it reads. The executor then sends
+   * `SessionReply.source_id` and `SessionReply.reads`.
+   */
   tellSource?:
     | boolean
     | undefined;
@@ -331,7 +334,11 @@ export interface SessionReply {
     | boolean
     | undefined;
   /** With the last reply to a call that has `tell_source`. */
-  sourceId?: string | undefined;
+  sourceId?:
+    | string
+    | undefined;
+  /** The same: true if the query reads. */
+  reads?: boolean | undefined;
 }
 
 export interface TestSourceRequest {
@@ -1977,6 +1984,7 @@ function createBaseSessionReply(): SessionReply {
     cache: undefined,
     reroute: undefined,
     sourceId: undefined,
+    reads: undefined,
   };
 }
 
@@ -2014,6 +2022,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.sourceId !== undefined) {
       writer.uint32(90).string(message.sourceId);
+    }
+    if (message.reads !== undefined) {
+      writer.uint32(96).bool(message.reads);
     }
     return writer;
   },
@@ -2117,6 +2128,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.sourceId = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.reads = reader.bool();
             continue;
           }
         }
