@@ -23,6 +23,7 @@ const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
 const dollarTag = /\$([A-Za-z_\u0080-\u{10ffff}][\w\u0080-\u{10ffff}]*)?\$/uy;
 /** What can separate two strings that PostgreSQL joins: a line break, with comments around it. Blanks are ASCII. */
 const continuation = /[ \t\f\v]*(?:--[^\n\r]*)?[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*[\n\r])*'/y;
+const labelled = /^(begin|loop|repeat|while|for)$/i;
 const numberText = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 
 /** SQL_REJECTED at a position of the text. Line and column count from 1. */
@@ -51,6 +52,8 @@ class Lexer {
   readonly tokens: Token[] = [];
   readonly #text: string;
   readonly #postgres: boolean;
+  /** True if `$tag$` can begin a string of MySQL. */
+  readonly #mayDollarQuote: boolean;
   readonly #isDeclared: (name: string) => boolean;
   /** Open brackets: `(`, `[` of a subscript, `{` for the `[` of an array constructor. */
   readonly #open: string[] = [];
@@ -59,6 +62,7 @@ class Lexer {
   constructor(text: string, dialect: Dialect, isDeclared: (name: string) => boolean) {
     this.#text = text;
     this.#postgres = bySyntax(dialect, { postgres: true, mysql: false });
+    this.#mayDollarQuote = dialect === 'mysql';
     this.#isDeclared = isDeclared;
   }
 
@@ -224,6 +228,10 @@ class Lexer {
     }
     variableName.lastIndex = this.#at + 1;
     const [name] = variableName.exec(this.#text) ?? [];
+    if (name !== undefined && this.#isLabel(name)) {
+      this.#push('symbol', this.#at + 1, ':');
+      return;
+    }
     const end = this.#at + 1 + (name?.length ?? 0);
     const longer = /[A-Za-z0-9_]/.test(this.#text[end] ?? '');
     if (name !== undefined && longer)
@@ -232,6 +240,13 @@ class Lexer {
     const slice = this.#open.at(-1) === '[' && name !== undefined && !this.#isDeclared(name);
     if (name === undefined || slice) this.#push('symbol', this.#at + 1, ':');
     else this.#push('variable', end, name);
+  }
+
+  /** `again:LOOP` in a body. No variable has its colon directly behind a word. */
+  #isLabel(name: string): boolean {
+    const [first, last] = [this.tokens[0], this.tokens.at(-1)];
+    const isBehindWord = last?.end === this.#at && (last.kind === 'word' || last.kind === 'quoted');
+    return !this.#postgres && isBehindWord && first?.text === 'CREATE' && labelled.test(name);
   }
 
   #brace(): void {
@@ -254,6 +269,14 @@ class Lexer {
   #symbol(character: string): void {
     if (character === '?' && !this.#postgres) {
       throw rejectAt(this.#text, this.#at, 'Placeholders must have names: write :name instead of ?.');
+    }
+    dollarTag.lastIndex = this.#at;
+    if (this.#mayDollarQuote && character === '$' && dollarTag.test(this.#text)) {
+      throw rejectAt(
+        this.#text,
+        this.#at,
+        'The hub does not run texts in dollar quotes. Quote names with `.',
+      );
     }
     if (character === '(') this.#open.push('(');
     else if (character === '[') this.#open.push(this.#startsArray() ? '{' : '[');

@@ -3,8 +3,10 @@
 import { readingVerbs } from '@datahub/contract/commands';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect, StatementKind } from '../types.ts';
+import { endOfBody } from './body.ts';
 import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
 import { bySyntax } from './syntax.ts';
+import { TokenReader } from './token-reader.ts';
 
 const queryVerbs = new Set(['SELECT', 'VALUES', 'TABLE']);
 const readVerbs = new Set<string>(readingVerbs);
@@ -78,7 +80,7 @@ export function checkShape(
   tokens: Token[],
   options: { command: string; dialect: Dialect },
 ): Shape {
-  const own = onlyStatement(text, tokens);
+  const own = onlyStatement(text, tokens, options.dialect);
   const verb = findVerb(own);
   if (verb === undefined) throw rejectAt(text, own[0]?.start ?? 0, 'The text contains no statement.');
   const refused = refusedVerbs.get(verb.text);
@@ -129,10 +131,12 @@ export function* writesInWith(tokens: readonly Token[]): Iterable<Token> {
 
 const beforeBody = new Set(['AS', 'MATERIALIZED']);
 
-function onlyStatement(text: string, tokens: Token[]): Token[] {
-  const end = tokens.findIndex(({ kind, text: symbol }) => kind === 'symbol' && symbol === ';');
+function onlyStatement(text: string, tokens: Token[], dialect: Dialect): Token[] {
+  const isSemicolon = ({ kind, text: symbol }: Token) => kind === 'symbol' && symbol === ';';
+  const body = tokens.some(isSemicolon) ? endOfBody(tokens, dialect) : 0;
+  const end = tokens.findIndex((token, i) => i >= body && isSemicolon(token));
   if (end < 0) return tokens;
-  const after = tokens.slice(end + 1).find(({ text: symbol }) => symbol !== ';');
+  const after = tokens.slice(end + 1).find((token) => !isSemicolon(token));
   if (after !== undefined)
     throw rejectAt(text, after.start, 'A stored query must be one statement. A second one starts here.');
   return tokens.slice(0, end);
@@ -140,23 +144,50 @@ function onlyStatement(text: string, tokens: Token[]): Token[] {
 
 /** Returns the first word after opening parentheses; after WITH, the verb of the main statement. */
 function findVerb(tokens: Token[]): Token | undefined {
-  const first = tokens.findIndex(({ text }) => text !== '(');
-  const word = tokens[first];
-  if (word === undefined || word.kind !== 'word') return undefined;
-  if (word.text !== 'WITH') return word;
-  let depth = 0;
-  for (const token of tokens.slice(first + 1)) {
-    if (token.text === '(') depth++;
-    else if (token.text === ')') depth--;
-    else if (
-      depth === 0 &&
-      token.kind === 'word' &&
-      (queryVerbs.has(token.text) || writeVerbs.has(token.text))
-    ) {
-      return token;
+  const reader = new TokenReader(tokens);
+  let isAfterWith = false;
+  for (;;) {
+    while (reader.takes('('));
+    const { next } = reader;
+    if (!reader.takes('WITH')) {
+      const isVerb = !isAfterWith || queryVerbs.has(next?.text ?? '') || writeVerbs.has(next?.text ?? '');
+      return next?.kind === 'word' && isVerb ? next : undefined;
     }
+    isAfterWith = true;
+    if (!takesWith(reader)) return undefined;
   }
-  return undefined;
+}
+
+/** Goes past the queries of a WITH clause. Their names can be words such as `insert`. */
+function takesWith(reader: TokenReader): boolean {
+  const isName = reader.is('AS', 1) || reader.is('(', 1);
+  if (!isName) reader.takes('RECURSIVE');
+  do {
+    while (!(reader.isOver || reader.is('AS') || reader.is('('))) reader.at++;
+    if (reader.is('(') && !reader.takesGroup()) return false;
+    if (!reader.takes('AS')) return false;
+    reader.takes('NOT');
+    reader.takes('MATERIALIZED');
+    if (!reader.is('(') || !reader.takesGroup()) return false;
+    if (reader.takes('SEARCH')) {
+      reader.at += 3;
+      takesNames(reader);
+      reader.at += 2;
+    }
+    if (reader.takes('CYCLE')) {
+      takesNames(reader);
+      if (!reader.takes('RESTRICT')) {
+        if (!reader.finds('USING')) return false;
+        reader.at += 2;
+      }
+    }
+  } while (reader.takes(','));
+  return true;
+}
+
+function takesNames(reader: TokenReader): void {
+  do reader.at++;
+  while (reader.takes(','));
 }
 
 function kindOf(verb: string): StatementKind | undefined {

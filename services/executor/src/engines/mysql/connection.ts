@@ -15,7 +15,15 @@ import { Cancellation } from '../shared/cancellation.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import { toOutcome } from '../shared/outcomes.ts';
 import type { Canceller } from './cancel.ts';
-import { brokenError, ConnectionEnds, controlError, located, stoppedError, toCancelled } from './errors.ts';
+import {
+  brokenError,
+  ConnectionEnds,
+  controlError,
+  located,
+  NotPreparable,
+  stoppedError,
+  toCancelled,
+} from './errors.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
 import {
@@ -202,7 +210,7 @@ export class MysqlConnection implements Connection {
     // MySQL answers each command when it has carried it out, and `before` waits for nothing.
     if (before.responses.length > 0) this.#wire.awaitSign();
     this.#isSent = true;
-    this.#wire.send(execute(prepared.id, params, { before: before.bytes, after: after.bytes }));
+    this.#wire.send(execute(prepared, params, { before: before.bytes, after: after.bytes }));
     this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false };
@@ -290,8 +298,9 @@ export class MysqlConnection implements Connection {
     const responses = [ok, response, this.#followUp, ...this.#cleanUp.map(() => ok)];
     const { begun, ran, ended } = await this.#wire.exchange(responses, 1);
     if (begun !== undefined) throw controlError(begun);
-    if (ran !== undefined) throw ran;
     if (ended !== undefined) throw controlError(ended);
+    if (ran instanceof NotPreparable && statement.params.length === 0) return { ...prepared, text };
+    if (ran !== undefined) throw ran;
     return prepared;
   }
 

@@ -75,6 +75,10 @@ const endings = new Set([1053, 1927, 1152, 1153, 1158, 1159, 1160, 1161]);
  */
 export class ConnectionEnds extends HubError {}
 
+/** ER_UNSUPPORTED_PS: the server takes the statement only as a text without values. */
+const notPreparable = 1295;
+export class NotPreparable extends HubError {}
+
 /** Converts the ERR packet at `start`. */
 export function toHubError(source: Buffer, start: number, end: number): HubError {
   const number = source.readUInt16LE(start + 1);
@@ -85,6 +89,10 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const options = { retryable: rule.retryable, sql: state === undefined ? {} : { state } };
   const text = rule.text ?? redact(number, message);
   if (endings.has(number)) return new ConnectionEnds(rule.code, text, options);
+  if (number === notPreparable) {
+    const message = 'The database takes no values in this statement. Write them into its text.';
+    return new NotPreparable(rule.code, message, options);
+  }
   return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message) });
 }
 

@@ -30,7 +30,7 @@ const okHeader = 0x00;
 const eofHeader = 0xfe;
 const eofBytesMax = 9;
 
-/** Reads one response to COM_STMT_EXECUTE. */
+/** Reads one response to COM_STMT_EXECUTE or COM_QUERY. */
 export class ResultReader {
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged = false;
@@ -149,7 +149,9 @@ export class ResultReader {
  * Finds the fields of a binary row: a zero byte, a bitmap of NULLs whose first two bits are unused, then the values.
  * Returns the end of the last value.
  */
-function findFields(source: Buffer, start: number, { sizes, offsets }: ResultColumns): number {
+function findFields(source: Buffer, start: number, columns: ResultColumns): number {
+  if (columns.isText) return findTexts(source, start, columns);
+  const { sizes, offsets } = columns;
   let at = start + 1 + ((sizes.length + 9) >> 3);
   for (let i = 0; i < sizes.length; i++) {
     const bit = i + 2;
@@ -169,6 +171,18 @@ function findFields(source: Buffer, start: number, { sizes, offsets }: ResultCol
       offsets[2 * i] = next;
       at = next + value;
     }
+    offsets[2 * i + 1] = at;
+  }
+  return at;
+}
+
+/** Finds the fields of a row of the text protocol. */
+function findTexts(source: Buffer, start: number, { sizes, offsets }: ResultColumns): number {
+  let at = start;
+  for (let i = 0; i < sizes.length; i++) {
+    const { value, next } = readLength(source, at);
+    offsets[2 * i] = value < 0 ? -1 : next;
+    at = next + Math.max(0, value);
     offsets[2 * i + 1] = at;
   }
   return at;

@@ -4,13 +4,15 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { kindOf, sizeOf, toOutParameter, typeName } from './values.ts';
+import { kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
   id: number;
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
+  /** Set if the server takes the statement only as a text, so that it is not prepared. */
+  text?: string;
   /** The columns of its last result. */
   lastColumns: ResultColumns | undefined;
   /** True once it is known that all its tables have transactions. */
@@ -114,8 +116,13 @@ export interface Around {
   after: Buffer;
 }
 
-/** COM_STMT_EXECUTE between other commands, in one buffer. Throws TOO_LARGE. */
-export function execute(statementId: number, params: readonly Param[], { before, after }: Around): Buffer {
+/** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE. */
+export function execute(
+  { id: statementId, text }: Pick<Prepared, 'id' | 'text'>,
+  params: readonly Param[],
+  { before, after }: Around,
+): Buffer {
+  if (text !== undefined) return Buffer.concat([before, protocol.query(text), after]);
   const count = params.length;
   const nullBytes = (count + 7) >> 3;
   const valuesAt = headBytes + (count === 0 ? 0 : nullBytes + 1 + 2 * count);
@@ -203,13 +210,20 @@ export class ResultColumns {
   readonly bytes: Buffer;
   readonly ends: readonly number[];
   readonly sizes: readonly number[];
+  /** True for rows of the text protocol. */
+  readonly isText: boolean;
   /** The positions of a row's fields. All rows use the same array. */
   readonly offsets: Int32Array;
   readonly #definitions: readonly protocol.ColumnDefinition[];
   #columns: SinkColumn[] | undefined;
 
-  constructor(packets: readonly Buffer[], definitions: readonly protocol.ColumnDefinition[]) {
+  constructor(
+    packets: readonly Buffer[],
+    definitions: readonly protocol.ColumnDefinition[],
+    { text }: Pick<Prepared, 'text'>,
+  ) {
     let end = 0;
+    this.isText = text !== undefined;
     this.bytes = Buffer.concat(packets);
     this.ends = packets.map((packet) => (end += packet.length));
     this.sizes = definitions.map(({ type }) => sizeOf(type));
@@ -221,7 +235,11 @@ export class ResultColumns {
   forSink(areOutParameters: boolean): readonly SinkColumn[] {
     this.#columns ??= this.#definitions.map((definition) => {
       const column = areOutParameters ? toOutParameter(definition) : definition;
-      return { name: column.name, type: typeName(column), kind: kindOf(column) };
+      return {
+        name: column.name,
+        type: typeName(column),
+        kind: this.isText ? textKindOf(column) : kindOf(column),
+      };
     });
     return this.#columns;
   }
@@ -277,7 +295,7 @@ export class ResultColumnsReader {
     const { lastColumns } = this.#prepared;
     if (this.#fresh === undefined) return lastColumns as ResultColumns;
     const { packets, reader } = this.#fresh;
-    const columns = new ResultColumns(packets, reader.columns);
+    const columns = new ResultColumns(packets, reader.columns, this.#prepared);
     this.#prepared.lastColumns = columns.bytes.length <= keptBytesMax ? columns : undefined;
     return columns;
   }
@@ -296,4 +314,4 @@ export class ResultColumnsReader {
   }
 }
 
-const noColumns = new ResultColumns([], []);
+const noColumns = new ResultColumns([], [], {});

@@ -1,4 +1,4 @@
-/** The kinds of MySQL's and MariaDB's types, whose values come in the binary protocol. */
+/** The kinds of MySQL's and MariaDB's types. Values come in the binary protocol, except where a comment names the other. */
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { ColumnDefinition } from './protocol.ts';
@@ -69,6 +69,23 @@ export function kindOf(column: ColumnDefinition): ColumnKind {
       return { is: 'json', mayBeInvalid: false };
     default:
       return toText(column);
+  }
+}
+
+/** The kind of a column whose values come in the text protocol. */
+export function textKindOf(column: ColumnDefinition): ColumnKind {
+  const kind = kindOf(column);
+  switch (kind.is) {
+    case 'integer':
+    case 'float':
+      return { ...kind, bytes: 'digits' };
+    // The zero dates of the servers are no dates in the other format.
+    case 'date':
+    case 'time':
+    case 'timestamp':
+      return { is: 'text' };
+    default:
+      return kind;
   }
 }
 
