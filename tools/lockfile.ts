@@ -43,9 +43,12 @@ function isLess(one: string, other: string): boolean {
   return at !== -1 && (a[at] as number) < (b[at] as number);
 }
 
-/** True if the name is an alias of another package. */
+/** True if `packages/left-out` stands in for the package. */
 export function leftOut({ packages }: Lockfile, name: string): boolean {
-  return Object.entries(packages).some(([path, entry]) => nameOf(path) === name && entry.name === 'ee-first');
+  return Object.entries(packages).some(
+    ([path, { resolved }]) =>
+      path.includes('node_modules/') && nameOf(path) === name && resolved === 'packages/left-out',
+  );
 }
 
 /** Paths of the third-party packages that a workspace needs at run time, at any depth, resolved as Node does. */
