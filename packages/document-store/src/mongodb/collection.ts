@@ -16,7 +16,7 @@ import {
 import { type Calls, createWriting } from './writes.ts';
 
 export function createMongodbCollection<T extends Doc>(
-  kept: MongodbCollection<MongodbDocument>,
+  kept: () => MongodbCollection<MongodbDocument>,
   shape: Shape,
   calls: Calls,
 ): Collection<T> {
@@ -24,7 +24,7 @@ export function createMongodbCollection<T extends Doc>(
 }
 
 function createReading<T extends Doc>(
-  kept: MongodbCollection<MongodbDocument>,
+  kept: () => MongodbCollection<MongodbDocument>,
   shape: Shape,
   { call }: Calls,
 ) {
@@ -38,13 +38,13 @@ function createReading<T extends Doc>(
   return {
     async get(accountId, id) {
       if (!isAccountId(accountId) || !isId(id)) return null;
-      const found = await call(() => kept.findOne(keyFilter(accountId, id)));
+      const found = await call(() => kept().findOne(keyFilter(accountId, id)));
       return found === null || isTombstone(found) ? null : toDoc(found);
     },
     async getUnique(field, value) {
       checkDeclared(shape, 'unique', field);
       if (typeof value !== 'string') return null;
-      const found = await call(() => kept.findOne({ [field]: { $eq: value } }));
+      const found = await call(() => kept().findOne({ [field]: { $eq: value } }));
       return found === null || isTombstone(found) ? null : toDoc(found);
     },
     async find(page) {
@@ -53,7 +53,7 @@ function createReading<T extends Doc>(
       if (checked === null || checked.limit === 0) return [];
       const { offset, limit, descending, charactersMax } = checked;
       return call(async () => {
-        const cursor = kept.find(toMongodbFilter(checked), {
+        const cursor = kept().find(toMongodbFilter(checked), {
           sort: { id: descending ? -1 : 1 },
           skip: offset,
           limit,
@@ -71,19 +71,19 @@ function createReading<T extends Doc>(
         limit,
         projection: summaryFields,
       } as const;
-      const cursor = kept.find(toMongodbFilter(checked), options);
+      const cursor = kept().find(toMongodbFilter(checked), options);
       return (await call(() => cursor.toArray())).map((found) => toSummary(shape, found));
     },
     async count({ accountId, where = {} }) {
       const checked = checkFilter(shape, { accountId, where });
-      return checked === null ? 0 : call(() => kept.countDocuments(toMongodbFilter(checked)));
+      return checked === null ? 0 : call(() => kept().countDocuments(toMongodbFilter(checked)));
     },
     async scan({ after, limit }) {
       checkCount('limit', limit);
       if (limit === 0) return [];
       const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
       const there = shape.outbox ? { version: { $gt: 0 } } : {};
-      const cursor = kept.find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
+      const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
       return (await call(() => cursor.toArray())).map(toDoc);
     },
   } satisfies Partial<Collection<T>>;

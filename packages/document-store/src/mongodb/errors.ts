@@ -9,7 +9,14 @@
  */
 import { HubError } from '@datahub/service-kit/call/error';
 import { isSystemError } from '@datahub/service-kit/call/system-error';
-import { BSON, MongoAPIError, MongoError, MongoServerError } from 'mongodb';
+import {
+  BSON,
+  MongoAPIError,
+  MongoClientClosedError,
+  MongoError,
+  MongoErrorLabel,
+  MongoServerError,
+} from 'mongodb';
 
 /** What an error says about a call: `unsent` and `refused` calls had no effect, `unanswered` ones may have had. */
 type Verdict = 'taken' | 'login' | 'refused' | 'unsent' | 'unanswered' | 'bug';
@@ -29,12 +36,8 @@ const unsent = new Set([
   'MongoWaitQueueTimeoutError',
   'MongoPoolClearedError',
   'MongoPoolClosedError',
-]);
-/** Of `MongoAPIError`, which otherwise tells of a wrong call. */
-const closed = new Set([
   'MongoServerClosedError',
   'MongoTopologyClosedError',
-  'MongoClientClosedError',
   'MongoExpiredSessionError',
 ]);
 
@@ -42,7 +45,9 @@ function verdictOf(err: unknown): Verdict {
   if (err instanceof MongoServerError) return verdictOfServer(err);
   if (err instanceof MongoError) {
     if (unsent.has(err.name) || isOfConnecting(err)) return 'unsent';
-    return err instanceof MongoAPIError && !closed.has(err.name) ? 'bug' : 'unanswered';
+    // A closed client interrupts its calls. The other `MongoAPIError`s tell of wrong calls.
+    const isBug = err instanceof MongoAPIError && !(err instanceof MongoClientClosedError);
+    return isBug ? 'bug' : 'unanswered';
   }
   if (isSystemError(err)) return isOfConnecting({ cause: err }) ? 'unsent' : 'unanswered';
   return BSON.BSONError.isBSONError(err) ? 'unanswered' : 'bug';
@@ -59,8 +64,8 @@ function verdictOfServer(err: MongoServerError): Verdict {
 }
 
 /** True for an error of DNS, of `connect`, or of the handshake. */
-function isOfConnecting(err: { cause?: unknown; beforeHandshake?: boolean }): boolean {
-  if (err.beforeHandshake) return true;
+function isOfConnecting(err: { cause?: unknown }): boolean {
+  if (err instanceof MongoError && err.hasErrorLabel(MongoErrorLabel.HandshakeError)) return true;
   const { syscall = '' } = (err.cause ?? {}) as NodeJS.ErrnoException;
   return syscall === 'connect' || syscall === 'getaddrinfo' || syscall.startsWith('query');
 }
@@ -81,6 +86,12 @@ export function fromMongodb(err: unknown): unknown {
     default:
       return unavailable('The store cannot be reached now.', err);
   }
+}
+
+/** True for an error that is no answer of the server. */
+export function isOfConnection(err: unknown): boolean {
+  const verdict = verdictOf(err);
+  return !(err instanceof MongoServerError) && (verdict === 'unsent' || verdict === 'unanswered');
 }
 
 export function isTaken(err: unknown): boolean {

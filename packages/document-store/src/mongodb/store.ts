@@ -6,7 +6,7 @@ import type { CollectionSpec, DocumentStore } from '../document-store.ts';
 import { createKeyedMutex } from '../keyed-mutex.ts';
 import { createMongodbCollection } from './collection.ts';
 import type { MongodbDocument } from './documents.ts';
-import { fromMongodb, unavailable } from './errors.ts';
+import { createLink } from './link.ts';
 import { createOutboxes } from './outbox.ts';
 import { prepareMongodb } from './schema.ts';
 import type { Calls } from './writes.ts';
@@ -33,52 +33,45 @@ export async function openMongodbStore(
   options: MongodbOptions = {},
 ): Promise<DocumentStore> {
   const shapes = toShapes(specs);
-  const client = new MongoClient(url, toClientOptions(options));
   // `URL` rejects a list of hosts, so only this check is made here, and the driver parses the rest.
   const named = /^[a-z+]+:\/\/[^/]*\/[^?]/.test(url);
-  const db = client.db(named ? undefined : defaultDatabase);
-  let open = true;
-  const call: Calls['call'] = async (work) => {
-    if (!open) throw unavailable('The store is closed.');
-    try {
-      return await work();
-    } catch (err) {
-      throw open ? fromMongodb(err) : unavailable('The store is closed.', err);
-    }
-  };
+  const link = createLink({
+    createClient: () => new MongoClient(url, toClientOptions(options)),
+    databaseOf: (client) => client.db(named ? undefined : defaultDatabase),
+  });
+  const { call } = link;
+  const collection = (name: string) => link.db.collection<MongodbDocument>(name);
   const mutex = createKeyedMutex();
   const change: Calls['change'] = (key, work) => mutex(key, () => call(work));
   const outboxes = createOutboxes({
     shapes,
-    collection: (name) => db.collection<MongodbDocument>(name),
+    collection,
     call,
     change,
   });
   const calls: Calls = { call, change, outboxes };
   try {
-    await prepareWithRetries(() => call(() => prepareMongodb(db, shapes)));
+    await prepareWithRetries(() => call(() => prepareMongodb(link.db, shapes)));
   } catch (err) {
-    await client.close();
+    await link.close();
     throw err;
   }
+  link.arm();
   const byName = new Map(shapes.map((shape) => [shape.name, shape]));
   return {
     collection(name) {
       const shape = byName.get(name);
       if (shape === undefined) throw new TypeError(`The collection ${name} was not declared at opening.`);
-      return createMongodbCollection(db.collection<MongodbDocument>(name), shape, calls);
+      return createMongodbCollection(() => collection(name), shape, calls);
     },
     settle: () => outboxes.settle(),
     async health() {
-      await call(() => db.command({ ping: 1 }));
+      await call(() => link.db.command({ ping: 1 }));
     },
     async backup() {
       throw new TypeError('Copy a MongoDB store with its own tools, such as mongodump.');
     },
-    async close() {
-      open = false;
-      await client.close();
-    },
+    close: () => link.close(),
   };
 }
 

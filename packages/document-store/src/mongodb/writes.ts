@@ -33,7 +33,7 @@ export interface Calls {
 }
 
 interface Target {
-  collection: MongodbCollection<MongodbDocument>;
+  collection: () => MongodbCollection<MongodbDocument>;
   shape: Shape;
   calls: Calls;
 }
@@ -44,13 +44,13 @@ async function deleteSelected(
   { condition, sort, limit }: { condition: object; sort: Record<string, 1>; limit: number },
 ): Promise<number> {
   if (limit === 0) return 0;
-  const cursor = collection.find(condition, { sort, limit, projection: { _id: 1, pending: 1 } });
+  const cursor = collection().find(condition, { sort, limit, projection: { _id: 1, pending: 1 } });
   const found = await call(() => cursor.toArray());
   for (const { _id, pending } of found) if (pending !== undefined) await outboxes.deliver(shape, _id);
   const keys = found.map(({ _id }) => _id);
   if (keys.length === 0) return 0;
   const guard = shape.outbox ? { pending: null } : {};
-  const write = () => call(() => collection.deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
+  const write = () => call(() => collection().deleteMany({ ...condition, ...guard, _id: { $in: keys } }));
   return answered(
     async () => (await write()).deletedCount,
     // The repetition counts only what the first attempt left.
@@ -121,7 +121,7 @@ async function settle(
     if (written === undefined) continue;
     if (written || !(isPosted || isLost)) return written;
     const projection = { pending: 1, version: 1, written_by: 1 };
-    const found = await call(() => collection.findOne<Left>({ _id: key }, { projection })).catch((err) => {
+    const found = await call(() => collection().findOne<Left>({ _id: key }, { projection })).catch((err) => {
       throw isLost ? outcomeUnknown(err) : err;
     });
     const done = isLost ? isDone(found) : false;
@@ -149,7 +149,7 @@ function createChanges(target: Target) {
     return settle(target, {
       key,
       isPosted,
-      write: async () => (await change(key, () => collection.updateOne(filter, set))).matchedCount === 1,
+      write: async () => (await change(key, () => collection().updateOne(filter, set))).matchedCount === 1,
       isDone: (found) => {
         if (found?.written_by === written_by) return true;
         // A later change, or a deletion, has taken the place of this one or of another.
@@ -171,8 +171,8 @@ function createChanges(target: Target) {
     const entomb = { $set: { ...toTombstone(shape, key), ...post(companion) } };
     const write = async () =>
       companion === undefined
-        ? (await change(key, () => collection.deleteOne(filter))).deletedCount === 1
-        : (await change(key, () => collection.updateOne(filter, entomb))).matchedCount === 1;
+        ? (await change(key, () => collection().deleteOne(filter))).deletedCount === 1
+        : (await change(key, () => collection().updateOne(filter, entomb))).matchedCount === 1;
     const isDone = (found: Left | null) => found === null || found.version < 0;
     return settle(target, { key, write, isPosted: shape.outbox === true, isDone });
   }
@@ -191,11 +191,11 @@ export function createWriting<T extends Doc>(target: Target) {
     async insert(doc, companion) {
       const made_by = randomUUID();
       const stored = { ...toMongodbDocument(shape, encode(shape, doc)), ...post(companion), made_by };
-      const write = async () => void (await call(() => collection.insertOne(stored)));
+      const write = async () => void (await call(() => collection().insertOne(stored)));
       await answered(write, () =>
         write().catch(async (err) => {
           if (!isRefusal(err)) throw err;
-          const found = await call(() => collection.findOne({ _id: stored._id }));
+          const found = await call(() => collection().findOne({ _id: stored._id }));
           // For another document with this id or unique value it is a conflict.
           if (found?.made_by !== made_by) throw err;
         }),
@@ -205,7 +205,7 @@ export function createWriting<T extends Doc>(target: Target) {
     async insertMany(docs) {
       const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
       if (stored.length > 0)
-        await answered(() => call(() => collection.insertMany(stored, { ordered: true })));
+        await answered(() => call(() => collection().insertMany(stored, { ordered: true })));
     },
     async replace(doc, companion) {
       const stored = encode(shape, doc);
@@ -228,7 +228,7 @@ export function createWriting<T extends Doc>(target: Target) {
       const filter = keyFilter(accountId, id);
       const step = { $inc: { [counter]: by } };
       const write = () =>
-        change(keyOf(accountId, id), () => collection.findOneAndUpdate(filter, step, options));
+        change(keyOf(accountId, id), () => collection().findOneAndUpdate(filter, step, options));
       const found = await answered(write);
       return found === null ? null : Number(found[counter]);
     },

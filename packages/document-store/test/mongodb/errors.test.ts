@@ -2,6 +2,7 @@ import type { HubError } from '@datahub/service-kit/call/error';
 import {
   BSON,
   MongoClientClosedError,
+  MongoErrorLabel,
   MongoInvalidArgumentError,
   MongoNetworkError,
   MongoNetworkTimeoutError,
@@ -18,6 +19,8 @@ const system = (code: string, syscall?: string) =>
 const answered = (code: number, message = 'of 10.0.0.1:27017') => new MongoServerError({ code, message });
 const named = (name: string) =>
   Object.defineProperty(new MongoNetworkError('of 10.0.0.1'), 'name', { value: name });
+const inHandshake = new MongoNetworkError('connection 1 to 10.0.0.1:27017 closed');
+inHandshake.addErrorLabel(MongoErrorLabel.HandshakeError);
 
 it.each<[string, unknown, Partial<HubError>]>([
   ['a refused log-in', answered(18), { code: 'UNAVAILABLE', retryable: false }],
@@ -33,6 +36,8 @@ it.each<[string, unknown, Partial<HubError>]>([
     new MongoNetworkError('connect ECONNREFUSED 10.0.0.1', { cause: system('ECONNREFUSED', 'connect') }),
     { code: 'UNAVAILABLE', retryable: true },
   ],
+  ['a connection that was cut in its handshake', inHandshake, { code: 'UNAVAILABLE', retryable: true }],
+  ['a closed topology', new MongoTopologyClosedError('closed'), { code: 'UNAVAILABLE', retryable: true }],
   ['a pool without connections', named('MongoPoolClearedError'), { code: 'UNAVAILABLE', retryable: true }],
 ])('a call had no effect after %s', (_name, err, told) => {
   const converted = fromMongodb(err);
@@ -48,7 +53,6 @@ it.each([
   ['a failure inside the server', answered(1)],
   ['a write that few servers have', answered(64)],
   ['a closed client', new MongoClientClosedError()],
-  ['a closed topology', new MongoTopologyClosedError('closed')],
   ['a connection that the monitor cut', named('PoolClearedOnNetworkError')],
   ['an answer that is none', new MongoUnexpectedServerResponseError('what')],
   ['a message of a wrong size', new MongoParseError('Invalid message size')],
