@@ -74,7 +74,8 @@ export interface ExecutorService {
 
 /** Long enough for a store to fail over. */
 const resolveTimeoutMs = 5_000;
-const renewTimeoutMs = 1_000;
+/** A lease of a second is renewed after half of it. So a catalog that does not answer counts as down when the lease ends. */
+const renewTimeoutMs = 500;
 /** They take at most about 35 MB. */
 const countedQueriesMax = 1_000;
 const now = performance.now.bind(performance);

@@ -52,7 +52,7 @@ class BreakingLink implements Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.#silentMs = options.silentMs ?? 2_000;
+    this.#silentMs = options.silentMs ?? 1_000;
     this.#answerMs = options.answerMs ?? 1_500;
     this.#client = options.createClient();
     this.#db = options.databaseOf(this.#client);
@@ -142,7 +142,8 @@ class BreakingLink implements Link {
   async #tryConnect(): Promise<MongoClient | undefined> {
     const client = this.#options.createClient();
     const late = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => late.resolve(false), this.#answerMs).unref();
+    // An answer that arrived while this process was stopped is read before the immediate.
+    const timer = setTimeout(() => setImmediate(() => late.resolve(false)), this.#answerMs).unref();
     const ping = this.#options.databaseOf(client).command({ ping: 1 });
     const answer = ping.then(
       () => true,

@@ -53,8 +53,8 @@ function createCommitAll(db: DatabaseSync, state: State, { log, reserve, onRollb
       return answers;
     } catch (err) {
       state.failure = fromSqlite(err);
-      if (db.isTransaction) rollback.run();
       onRollback();
+      if (db.isTransaction) rollback.run();
       // On a full disk often only the log fails, while the file has free pages.
       log.emptyNow();
       return undefined;
@@ -79,11 +79,17 @@ function createCommitAll(db: DatabaseSync, state: State, { log, reserve, onRollb
   }
 
   return (batch: Waiting[]): (() => void)[] => {
-    const answers = commitOnce(batch);
-    if (answers === undefined) return commitUrgent(batch);
-    if (state.failure !== undefined) reserve.fill();
-    state.failure = undefined;
-    return answers;
+    try {
+      const answers = commitOnce(batch);
+      if (answers === undefined) return commitUrgent(batch);
+      if (state.failure !== undefined) reserve.fill();
+      state.failure = undefined;
+      return answers;
+    } catch (err) {
+      // On a disk where even the rollback or the reserve fails, nothing was committed.
+      state.failure = fromSqlite(err);
+      return refusals(batch, state.failure);
+    }
   };
 }
 

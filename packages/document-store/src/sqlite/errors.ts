@@ -1,7 +1,15 @@
+/**
+ * What node:sqlite can throw: errors with SQLite's result code in `errcode`, `ERR_INVALID_STATE` for a closed database, and
+ * errors of wrong calls. The files beside the database add Node's system errors.
+ */
 import { HubError } from '@datahub/service-kit/call/error';
+import { isSystemError } from '@datahub/service-kit/call/system-error';
 
-/** SQLite's primary result codes for faults of the file or the disk, not of the statement. */
-const environmental = new Set([5, 6, 7, 8, 10, 13, 14]);
+/**
+ * SQLite's primary result codes for faults of the file, the disk or the memory, not of the statement
+ * (https://www.sqlite.org/rescode.html).
+ */
+const environmental = new Set([3, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 22]);
 const constraint = 19;
 const full = 13;
 const damaged = new Set([11, 26]);
@@ -23,8 +31,9 @@ export function isLocked(err: unknown): boolean {
 
 /** SQLite's messages contain table names and paths, so they stay in `cause`. */
 export function fromSqlite(err: unknown): unknown {
+  if (err instanceof HubError) return err;
   const code = primaryCode(err);
-  if (code === undefined || err instanceof HubError) return err;
+  if (code === undefined) return fromNode(err);
   if (code === constraint) {
     return new HubError('CONFLICT', 'A resource with this id or unique value exists already.', {
       cause: err,
@@ -34,6 +43,12 @@ export function fromSqlite(err: unknown): unknown {
   if (environmental.has(code)) return unavailable('The store cannot be read or written now.', err);
   if (damaged.has(code)) return unavailable('The store is damaged. The operator must restore a backup.', err);
   return err;
+}
+
+function fromNode(err: unknown): unknown {
+  if (err instanceof Error && 'code' in err && err.code === 'ERR_INVALID_STATE')
+    return unavailable('The store is closed.', err);
+  return isSystemError(err) ? unavailable('The store cannot be read or written now.', err) : err;
 }
 
 export function unavailable(message: string, cause?: unknown): HubError {

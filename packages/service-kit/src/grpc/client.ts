@@ -110,19 +110,21 @@ function unary(connections: Connections, method: Descriptor, options: GrpcClient
     new Promise((resolve, reject) => {
       const { metadata, callOptions } = callParts(ctx, options);
       const { client, release } = connections.use();
-      const call = client.makeUnaryRequest(
-        method.path,
-        method.requestSerialize,
-        method.responseDeserialize,
-        request,
-        metadata,
-        callOptions,
-        (err, response) => {
-          ctx.signal.removeEventListener('abort', cancel);
-          release();
-          if (err) reject(toError(err, ctx, options));
-          else resolve(response);
-        },
+      const call = started(() =>
+        client.makeUnaryRequest(
+          method.path,
+          method.requestSerialize,
+          method.responseDeserialize,
+          request,
+          metadata,
+          callOptions,
+          (err, response) => {
+            ctx.signal.removeEventListener('abort', cancel);
+            release();
+            if (err) reject(toError(err, ctx, options));
+            else resolve(response);
+          },
+        ),
       );
       const cancel = () => call.cancel();
       ctx.signal.addEventListener('abort', cancel, { once: true });
@@ -133,13 +135,15 @@ function streamed(connections: Connections, method: Descriptor, options: GrpcCli
   return (request: unknown, ctx: CallContext) => {
     const { metadata, callOptions } = callParts(ctx, options);
     const { client, release } = connections.use();
-    const stream = client.makeServerStreamRequest(
-      method.path,
-      method.requestSerialize,
-      method.responseDeserialize,
-      request,
-      metadata,
-      callOptions,
+    const stream = started(() =>
+      client.makeServerStreamRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        metadata,
+        callOptions,
+      ),
     );
     stream.once('status', release);
     return readAll(stream, ctx, options);
@@ -150,17 +154,28 @@ function duplex(connections: Connections, method: Descriptor, options: GrpcClien
   return (requests: AsyncIterable<unknown>, ctx: CallContext) => {
     const { metadata, callOptions } = callParts(ctx, options);
     const { client, release } = connections.use();
-    const stream = client.makeBidiStreamRequest(
-      method.path,
-      method.requestSerialize,
-      method.responseDeserialize,
-      metadata,
-      callOptions,
+    const stream = started(() =>
+      client.makeBidiStreamRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        metadata,
+        callOptions,
+      ),
     );
     stream.once('status', release);
     writeAll(stream, requests).catch(() => stream.cancel());
     return readAll(stream, ctx, options);
   };
+}
+
+/** A closed client throws instead of calling back. */
+function started<T>(start: () => T): T {
+  try {
+    return start();
+  } catch (err) {
+    throw fromStatus(err);
+  }
 }
 
 function callParts(

@@ -100,10 +100,15 @@ export function toStatus(err: unknown): StatusObject {
   return { code: grpcStatusOf[hubError.code], details: hubError.message, metadata };
 }
 
-/** The start of grpc-js's message for a call that found no connection. */
-const noConnection = 'No connection established';
-/** The start of grpc-js's message for a stream that was reset before the answer, for example by a closed connection. */
-const streamReset = 'Received RST_STREAM';
+/** Parts of grpc-js's messages for calls that were not sent. */
+const unsent =
+  /No connection established|Name resolution failed|Stream refused by server|Channel closed before call started|Channel has been shut down|Failed to start HTTP\/2 stream/;
+/**
+ * Parts of its messages for calls whose connection or stream ended, or that a proxy answered. Their codes are those of
+ * services' own answers, too. 404 and UNIMPLEMENTED stay what they are: see `isUnimplemented`.
+ */
+const broken =
+  /Received RST_STREAM|Received HTTP status code (?!404)|Bandwidth exhausted|Protocol not secure enough/;
 
 /** True if the server does not know the method, because it is of an older release. */
 export function isUnimplemented(err: unknown): boolean {
@@ -111,10 +116,10 @@ export function isUnimplemented(err: unknown): boolean {
   return err instanceof HubError && cause?.code === status.UNIMPLEMENTED;
 }
 
-/** Restores the error that the other side threw. A transport failure becomes UNAVAILABLE. */
+/** Restores the error that the other side threw. What grpc-js itself reports of connections becomes UNAVAILABLE. */
 export function fromStatus(err: unknown): HubError {
   if (err instanceof HubError) return err;
-  const { code, metadata, details } = err as Partial<StatusObject>;
+  const { code, metadata, details = (err as Error).message } = err as Partial<StatusObject>;
   const [bytes] = metadata?.get(trailerName) ?? [];
   if (bytes instanceof Buffer) return fromErrorDetail(ErrorDetail.decode(bytes), err);
   if (code === status.CANCELLED) return new HubError('CANCELLED', 'The call was cancelled.', { cause: err });
@@ -125,12 +130,13 @@ export function fromStatus(err: unknown): HubError {
       lost: true,
     });
   }
-  if (code === status.UNAVAILABLE || (code === status.INTERNAL && details?.startsWith(streamReset))) {
+  const isUnsent = unsent.test(details);
+  if (code === status.UNAVAILABLE || isUnsent || broken.test(details)) {
     return new HubError('UNAVAILABLE', 'A service cannot be reached. Try again.', {
       cause: err,
       retryable: true,
       retryAfterMs: 1000,
-      lost: details?.includes(noConnection) !== true,
+      lost: !isUnsent,
     });
   }
   return toHubError(err);

@@ -1,5 +1,5 @@
-import { constants, createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { constants, createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { Client } from '@grpc/grpc-js';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -87,18 +87,57 @@ it('tells a call whose answer was lost from one that never went out', async () =
   expect([unsent.code, unsent.lost]).toEqual(['UNAVAILABLE', undefined]);
 });
 
-it('takes a call whose stream ended without an answer for a lost one, not for a fault of the hub', async () => {
-  const mute = createServer().on('stream', (stream) => stream.close(constants.NGHTTP2_NO_ERROR));
-  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
-  const address = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
-  client = createGrpcClient(MlServiceService, { address });
-  const asked = client.calls.listClassifiers(
-    { offset: 0, limit: undefined },
-    createCallContext({ timeoutMs: 60_000 }),
-  );
-  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
-  client.close();
-  mute.close();
+type Ending = (stream: ServerHttp2Stream) => void;
+const resets: [string, Ending][] = Object.entries(constants)
+  .filter(([name]) =>
+    /^NGHTTP2_(NO_ERROR|.*_ERROR|REFUSED_STREAM|ENHANCE_YOUR_CALM|INADEQUATE_SECURITY)$/.test(name),
+  )
+  .filter(([name]) => !name.startsWith('NGHTTP2_ERR') && name !== 'NGHTTP2_SESSION_ERROR')
+  .map(([name, code]) => [name, (stream) => stream.close(Number(code))]);
+const proxies = [400, 401, 403, 429, 500, 502, 503, 504].map((code): [string, Ending] => [
+  `HTTP status ${code}`,
+  (stream) => stream.respond({ ':status': code }, { endStream: true }),
+]);
+
+it.each<[string, Ending]>([
+  ...resets,
+  ...proxies,
+  ['a destroyed connection', (stream) => stream.session?.destroy()],
+  ['a reset connection', (stream) => (stream.session?.socket as Socket | undefined)?.resetAndDestroy()],
+  [
+    'an answer cut in its middle',
+    (stream) => {
+      stream.respond({ 'content-type': 'application/grpc' });
+      stream.write(Buffer.from([0, 0, 0, 1, 0]), () => stream.session?.destroy());
+    },
+  ],
+])(
+  'takes a call that ended with %s for one that a repetition may mend, not for a fault of the hub',
+  async (name, end) => {
+    const mute = createServer().on('stream', (stream) => end(stream.on('error', () => {})));
+    mute.on('sessionError', () => {});
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+    const address = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    client = createGrpcClient(MlServiceService, { address });
+    const asked = await client.calls
+      .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 60_000 }))
+      .catch((err) => err);
+    expect(asked).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    // A refused stream was not processed (RFC 9113, 8.7); grpc-js has repeated it.
+    expect(asked.lost).toBe(name === 'NGHTTP2_REFUSED_STREAM' ? undefined : true);
+    client.close();
+    mute.close();
+  },
+);
+
+it('takes a call after the client was closed for one that was not sent', async () => {
+  const calls = await serve(async () => ({}));
+  client?.close();
+  const asked = await calls
+    .listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 60_000 }))
+    .catch((err) => err);
+  expect(asked).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+  expect(asked.lost).toBeUndefined();
 });
 
 it('leaves no listeners on a stream that is written faster than it is read', async () => {

@@ -49,23 +49,28 @@ export interface Definitions {
 /** Who waits for a definition. Where several wait for one request, its trace belongs to the first. */
 type Caller = Pick<CallContext, 'signal' | 'traceparent'>;
 
-/** After a failed request the catalog counts as down for this long before the next one. */
+/** While the catalog is down, one request is sent after each pause. */
 const downPauseMs = 250;
 
 export function createDefinitions(options: DefinitionsOptions): Definitions {
   const { catalog, now } = options;
   const table = new DefinitionTable(options);
-  const requests = createRequests(options, table);
-  let catalogDownUntil = 0;
+  const reachability = new Reachability(now);
+  const requests = createRequests(options, table, reachability);
 
   const renew = (entry: Entry, principal: Principal) => {
     entry.renewing = true;
     requests.send(entry.definition.queryId, principal, undefined).catch((err) => {
       entry.renewing = false;
       entry.renewAt = now() + downPauseMs;
-      if (isDown(err)) catalogDownUntil = entry.renewAt;
-      else table.drop(entry);
+      if (!isDown(err)) table.drop(entry);
     });
+  };
+  /** Callers do not wait for a catalog that is down. One request at a time shows whether it still is. */
+  const staleOf = (entry: Entry, principal: Principal) => {
+    if (!reachability.isDown || now() >= entry.staleEndsAt) return undefined;
+    if (reachability.takeProbe()) renew(entry, principal);
+    return entry.definition;
   };
 
   return {
@@ -73,11 +78,9 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       const entry = table.get(queryId, principal.accountId);
       if (entry === undefined) return undefined;
       const at = now();
-      if (at < entry.leaseEndsAt) {
-        if (at >= entry.renewAt && !entry.renewing) renew(entry, principal);
-        return entry.definition;
-      }
-      return at < catalogDownUntil && at < entry.staleEndsAt ? entry.definition : undefined;
+      if (at >= entry.leaseEndsAt) return staleOf(entry, principal);
+      if (at >= entry.renewAt && !entry.renewing) renew(entry, principal);
+      return entry.definition;
     },
 
     query: async (queryId, principal, { signal, traceparent }) => {
@@ -86,7 +89,6 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       } catch (err) {
         const entry = isDown(err) ? table.get(queryId, principal.accountId) : undefined;
         if (entry === undefined || now() >= entry.staleEndsAt) throw err;
-        catalogDownUntil = now() + downPauseMs;
         return entry.definition;
       }
     },
@@ -114,7 +116,34 @@ interface Requests {
   detach(): void;
 }
 
-function createRequests(options: DefinitionsOptions, table: DefinitionTable): Requests {
+/** Whether the catalog can be reached: by its last answer, or the lack of one. */
+class Reachability {
+  isDown = false;
+  readonly #now: () => number;
+  #probeAt = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** True for the one caller that finds out next. */
+  takeProbe(): boolean {
+    if (this.#now() < this.#probeAt) return false;
+    this.#probeAt = Number.POSITIVE_INFINITY;
+    return true;
+  }
+
+  note(err: unknown): void {
+    this.isDown = err !== undefined && isDown(err);
+    this.#probeAt = this.#now() + downPauseMs;
+  }
+}
+
+function createRequests(
+  options: DefinitionsOptions,
+  table: DefinitionTable,
+  reachability: Reachability,
+): Requests {
   const { catalog, now, resolveTimeoutMs, renewTimeoutMs } = options;
   const pending = new Map<string, Promise<QueryDefinition>>();
   const resolve: Requests['send'] = async (queryId, principal, traceparent) => {
@@ -122,7 +151,11 @@ function createRequests(options: DefinitionsOptions, table: DefinitionTable): Re
     const isCached = table.get(queryId, principal.accountId) !== undefined;
     const timeoutMs = isCached ? renewTimeoutMs : resolveTimeoutMs;
     const ctx = createCallContext({ timeoutMs, principal: accountOf(principal) });
-    const response = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent });
+    const response = await catalog.resolveQuery({ queryId }, { ...ctx, traceparent }).catch((err) => {
+      reachability.note(err);
+      throw err;
+    });
+    reachability.note(undefined);
     return table.put(toQueryDefinition(response), { ...sent, leaseMs: response.leaseMs });
   };
   return {

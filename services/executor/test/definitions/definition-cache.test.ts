@@ -269,8 +269,37 @@ describe('an unreachable catalog', () => {
     await definitions.query('q', a, { signal: idle });
     catalog.now = gone;
     clock.ms += 250;
+    expect(definitions.cached('q', a)).toBeDefined();
+    await settled();
     expect(definitions.cached('q', a)).toBeUndefined();
     await expect(definitions.query('q', a, { signal: idle })).rejects.toBe(gone);
+  });
+
+  test('one request at a time finds out whether it is back, and no caller waits for it', async () => {
+    const { definitions, catalog, asked } = setup();
+    catalog.now = answer(1);
+    const definition = await definitions.query('q', a, { signal: idle });
+    // The renewal in the background is not answered.
+    catalog.now = undefined;
+    clock.ms += 500;
+    definitions.cached('q', a);
+    clock.ms += 400;
+    asked[1]?.reject(away);
+    await settled();
+    for (const sent of [3, 4]) {
+      for (let i = 0; i < 3; i++) {
+        clock.ms += 300;
+        expect(definitions.cached('q', a)).toBe(definition);
+      }
+      expect(asked).toHaveLength(sent);
+      asked.at(-1)?.reject(away);
+      await settled();
+    }
+    clock.ms += 300;
+    definitions.cached('q', a);
+    asked.at(-1)?.resolve(answer(2));
+    await settled();
+    expect(definitions.cached('q', a)).toMatchObject({ version: 2 });
   });
 
   test('a renewal that finds the query gone drops it', async () => {

@@ -142,6 +142,8 @@ interface Entry {
 }
 
 const lookUpTimeoutMs = 5_000;
+/** A known key is refreshed in the background after half of `cacheMs`. So a catalog that does not answer counts as away in time. */
+const refreshTimeoutMs = (cacheMs: number): number => Math.max(cacheMs / 2, 500);
 /** After a failed call, requests use what is known for this long and do not wait for the next call. */
 const retryPauseMs = 1_000;
 
@@ -188,7 +190,9 @@ class CatalogKeyCache implements KeyCache {
     const checkedAt = performance.now();
     const { principal, expiresAt } = await this.#options.catalog.authenticate(
       { keySha256: Buffer.from(hash, 'hex') },
-      createCallContext({ timeoutMs: lookUpTimeoutMs }),
+      createCallContext({
+        timeoutMs: this.#entries.has(hash) ? refreshTimeoutMs(this.#options.cacheMs) : lookUpTimeoutMs,
+      }),
     );
     if (principal === undefined) throw new HubError('INTERNAL', 'The catalog returned no principal.');
     this.#entries.set(hash, {

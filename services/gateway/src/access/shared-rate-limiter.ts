@@ -44,6 +44,8 @@ interface Share {
 }
 
 const takeTimeoutMs = 2_000;
+/** After a failed call each gateway counts for itself, and calls again in the background after this pause. */
+const awayPauseMs = 1_000;
 const batchesAMinute = 50;
 const refusedKeysAccount = 'unknown-keys';
 /** How long an address waits that has too many refused keys which are not counted yet. */
@@ -57,6 +59,8 @@ class SharedRateLimiter implements RateLimiter {
   readonly #now: () => number;
   readonly #keys: LRUCache<string, Share>;
   readonly #networks: LRUCache<string, Share>;
+  /** When the catalog is called again; 0 while it answers. */
+  #awayUntil = 0;
 
   constructor(options: SharedRateLimiterOptions) {
     const { keysMax: max = 50_000, now = () => performance.now() } = options;
@@ -73,6 +77,10 @@ class SharedRateLimiter implements RateLimiter {
       share: shareOf(this.#keys, id),
     }));
     if (draws.length === 0 || this.#use(draws, reply)) return;
+    if (this.#awayUntil > 0) {
+      this.#callAgain(draws[0] as Draw);
+      return this.#options.local.admit(principal, reply);
+    }
     return this.#wait(draws, principal, reply);
   }
 
@@ -99,6 +107,20 @@ class SharedRateLimiter implements RateLimiter {
       share.counting = undefined;
     });
     return share.counting;
+  }
+
+  /** Finds out in the background whether the catalog can be reached again. */
+  #callAgain(draw: Draw): void {
+    if (this.#now() < this.#awayUntil) return;
+    this.#awayUntil = Number.POSITIVE_INFINITY;
+    this.#take(draw).then(
+      () => {
+        this.#awayUntil = 0;
+      },
+      () => {
+        this.#awayUntil = this.#now() + awayPauseMs;
+      },
+    );
   }
 
   /** One call at a time for a key. */
@@ -143,6 +165,7 @@ class SharedRateLimiter implements RateLimiter {
           await this.#fill(draw, reply);
         } catch (err) {
           if (err instanceof HubError && err.code === 'RATE_LIMITED') throw err;
+          this.#awayUntil = this.#now() + awayPauseMs;
           return this.#options.local.admit(principal, reply);
         }
       }

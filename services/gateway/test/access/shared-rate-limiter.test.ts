@@ -101,6 +101,37 @@ describe('what several gateways count together', () => {
     expect(admitted).toBe(200);
   });
 
+  it('make no request wait while the catalog is away, and are counted together once it is back', async () => {
+    const calls: PromiseWithResolvers<void>[] = [];
+    const options = { ratePerMinute: 0, unknownKeysPerMinute: 100, now: () => at };
+    const limits = createSharedRateLimiter({
+      ...options,
+      catalog: {
+        takeRequests: async (...request) => {
+          const call = Promise.withResolvers<void>();
+          calls.push(call);
+          await call.promise;
+          return takeRequests(...(request as Parameters<typeof takeRequests>));
+        },
+      },
+      local: createRateLimiter(options),
+    });
+    const bounds = { hubIds: [], queryIds: [], origins: [], contextJson: '', ratePerMinute: 50 };
+    const principal = { accountId: 'a', keyId: 'k', scopes: [], limits: bounds };
+    const first = limits.admit(principal, reply);
+    calls[0]?.reject(new HubError('UNAVAILABLE', 'away'));
+    await first;
+    for (let i = 0; i < 3; i++) {
+      at += 600;
+      expect(limits.admit(principal, reply)).toBeUndefined();
+    }
+    expect(calls).toHaveLength(2);
+    calls[1]?.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(limits.admit(principal, reply)).toBeUndefined();
+    expect([...taken.values()]).toEqual([1]);
+  });
+
   it('do not let one address hold up another, and one IPv6 network is one address', async () => {
     const one = gateway(10);
     for (let i = 0; i < 20; i++) await guess(one, `2001:db8:0:1::${i.toString(16)}`);
