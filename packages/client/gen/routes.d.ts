@@ -980,6 +980,10 @@ export interface Routes {
         meta?: boolean | undefined;
         numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
+        csv?: {
+          bom?: boolean | undefined;
+          delimiter?: "," | ";" | "\t" | undefined;
+        } | undefined;
         results?: "first" | "all" | undefined;
         version?: number | undefined;
         annotate?: ({
@@ -1028,6 +1032,8 @@ export interface Routes {
       "options.maxRows"?: number | undefined;
       "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
+      "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
     } | undefined;
@@ -1057,6 +1063,8 @@ export interface Routes {
       "options.maxRows"?: number | undefined;
       "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
+      "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
     } | undefined;
@@ -1179,6 +1187,10 @@ export interface Routes {
         meta?: boolean | undefined;
         numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
+        csv?: {
+          bom?: boolean | undefined;
+          delimiter?: "," | ";" | "\t" | undefined;
+        } | undefined;
         explain?: boolean | undefined;
         analyze?: boolean | undefined;
       } | undefined;

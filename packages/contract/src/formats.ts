@@ -26,6 +26,16 @@ export interface FormatFacts {
 /** The last line of NDJSON whose rows a limit cut. No row has these bytes, but one can have the same value. */
 export const cutLine = '{"truncated":true}';
 
+/** What separates the fields of CSV; the first one is the default. Spreadsheets of many languages expect a semicolon. */
+export const csvDelimiters = [',', ';', '\t'] as const;
+export type CsvDelimiter = (typeof csvDelimiters)[number];
+
+export interface CsvOptions {
+  /** True to begin with a byte order mark, without which Excel does not read UTF-8. */
+  bom?: boolean | undefined;
+  delimiter?: CsvDelimiter | undefined;
+}
+
 /** The first format is the default. */
 export const formats = {
   json: {

@@ -1,7 +1,17 @@
 /** The formats of rows in messages. A format that `proto` does not list does not compile. */
 
-import { type FormatName, formatNames } from '@datahub/contract/formats';
-import { Format } from '@datahub/proto/executor/v1/executor';
+import {
+  type CsvDelimiter,
+  type CsvOptions,
+  csvDelimiters,
+  type FormatName,
+  formatNames,
+} from '@datahub/contract/formats';
+import {
+  Format,
+  type CsvOptions as ProtoCsv,
+  CsvDelimiter as ProtoDelimiter,
+} from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 
 export const toProtoFormat = (name: FormatName): Format =>
@@ -14,6 +24,27 @@ export function fromProtoFormat(format: Format): FormatName {
   const name = format === Format.FORMAT_UNSPECIFIED ? 'json' : names.get(format);
   if (name !== undefined) return name;
   throw new HubError('OPTION_REFUSED', `The format ${format} is unknown.`, {
+    stage: 'prepare',
+    retryable: false,
+  });
+}
+
+const delimiters: Record<CsvDelimiter, ProtoDelimiter> = {
+  ',': ProtoDelimiter.CSV_DELIMITER_UNSPECIFIED,
+  ';': ProtoDelimiter.CSV_DELIMITER_SEMICOLON,
+  '\t': ProtoDelimiter.CSV_DELIMITER_TAB,
+};
+
+export const toProtoCsv = ({ bom = false, delimiter = ',' }: CsvOptions): ProtoCsv => ({
+  bom,
+  delimiter: delimiters[delimiter],
+});
+
+/** Throws OPTION_REFUSED for a delimiter that this version does not know. */
+export function fromProtoCsv({ bom, delimiter: sent }: ProtoCsv): Required<CsvOptions> {
+  const delimiter = csvDelimiters.find((one) => delimiters[one] === sent);
+  if (delimiter !== undefined) return { bom, delimiter };
+  throw new HubError('OPTION_REFUSED', `The delimiter ${sent} is unknown.`, {
     stage: 'prepare',
     retryable: false,
   });

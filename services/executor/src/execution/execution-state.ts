@@ -1,9 +1,9 @@
 /** The state of one execution. */
 
-import type { FormatName } from '@datahub/contract/formats';
+import type { CsvOptions, FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { fromProtoFormat } from '@datahub/executor-session/formats';
+import { fromProtoCsv, fromProtoFormat } from '@datahub/executor-session/formats';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
@@ -83,11 +83,17 @@ export class Execution implements ExecutionReply, ErrorMapping {
     return numbersAsStrings ? 'string' : exactNumbers ? 'number' : 'auto';
   }
 
+  get csv(): CsvOptions | undefined {
+    const csv = this.request.options?.csv;
+    return csv && this.format === 'csv' ? fromProtoCsv(csv) : undefined;
+  }
+
   responseOptions(maxRows: number | undefined): ResponseOptions {
     const { options, annotate } = this.request;
     return {
       format: this.format,
       numbers: this.numbers,
+      csv: this.csv,
       meta: options?.meta ?? false,
       maxRows,
       allResults: options?.allResults,

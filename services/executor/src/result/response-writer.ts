@@ -47,7 +47,17 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   readonly #frames: FrameWriter | undefined;
 
   constructor(
-    { format, numbers, meta, maxRows, reply, annotations, allResults = false, notNull = [] }: ResponseOptions,
+    {
+      format,
+      numbers,
+      csv,
+      meta,
+      maxRows,
+      reply,
+      annotations,
+      allResults = false,
+      notNull = [],
+    }: ResponseOptions,
     shared: Shared,
   ) {
     super(reply, shared);
@@ -57,7 +67,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     this.#frames = annotations && new FrameWriter(annotations, this.out, { format, numbers });
     const added = annotations === undefined ? [] : addedColumns(annotations);
     const open: Formats[FormatName] = shared.formats[format];
-    this.#encoder = open(this.out, { numbers, meta, allResults, added, notNull });
+    this.#encoder = open(this.out, { numbers, csv, meta, allResults, added, notNull });
   }
 
   begin(columns: readonly SinkColumn[]): void {

@@ -1,6 +1,6 @@
 /** What an execution asks of a response, and the port through which it writes it. */
 
-import type { FormatName } from '@datahub/contract/formats';
+import type { CsvOptions, FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
@@ -25,6 +25,7 @@ export interface ResponseWriter extends RowSink {
 export interface ResponseOptions {
   format: FormatName;
   numbers: Numbers;
+  csv?: CsvOptions | undefined;
   meta: boolean;
   /** Further rows are dropped, and the response says so. */
   maxRows?: number | undefined;

@@ -1,5 +1,6 @@
 /** The query string of `GET /v1/queries/:queryId/data`: values of variables, and options of the execution. */
 
+import { type CsvOptions, csvDelimiters } from '@datahub/contract/formats';
 import { type Numbers, numbersForms } from '@datahub/contract/numbers';
 import type { FormValue } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
@@ -11,6 +12,7 @@ export interface DataOptions {
   numbers?: Numbers;
   meta?: boolean;
   version?: number;
+  csv?: CsvOptions;
 }
 
 const optionPrefix = 'options.';
@@ -36,6 +38,20 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
       return meta === undefined ? undefined : { meta };
     },
   },
+  'options.csv.bom': {
+    must: 'must be 1 or 0',
+    read: (text) => {
+      const bom = flagValues.get(text);
+      return bom === undefined ? undefined : { csv: { bom } };
+    },
+  },
+  'options.csv.delimiter': {
+    must: `must be one of ${csvDelimiters.map((one) => encodeURIComponent(one)).join(' ')} in percent-encoding`,
+    read: (text) => {
+      const delimiter = csvDelimiters.find((one) => one === text);
+      return delimiter === undefined ? undefined : { csv: { delimiter } };
+    },
+  },
   'options.version': {
     must: `must be a whole number from 1 to ${numberMax}`,
     read: (text) =>
@@ -58,12 +74,17 @@ export function readDataQuery({ url }: FastifyRequest): { values: FormValue[]; o
     const option = Object.hasOwn(rules, name) ? rules[name]?.read(value) : undefined;
     const detail = seen.has(name) ? 'must be sent once' : option === undefined ? faultOf(name) : undefined;
     seen.add(name);
-    if (detail === undefined) options = { ...options, ...option };
+    if (detail === undefined) options = withOption(options, option);
     else faults.push({ pointer: `query/${name.slice(0, 100)}`, detail });
   }
   if (faults.length > 0) throw validationError(faults);
   return { values, options };
 }
+
+const withOption = (options: DataOptions, option: DataOptions = {}): DataOptions =>
+  option.csv === undefined
+    ? { ...options, ...option }
+    : { ...options, csv: { ...options.csv, ...option.csv } };
 
 const faultOf = (name: string): string =>
   (Object.hasOwn(rules, name) ? rules[name]?.must : undefined) ??

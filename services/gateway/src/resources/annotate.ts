@@ -2,6 +2,7 @@
 
 import { classifierLimits } from '@datahub/contract/limits';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { fromProtoCsv } from '@datahub/executor-session/formats';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
@@ -49,8 +50,9 @@ export async function executeAnnotated(
   };
   // This refuses classifiers that do not exist or were never trained before the query runs.
   await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
-  const { format } = execution;
-  const reply = new AnnotatedResponse(response, { format, members: annotate, predict, stop });
+  const { format, options } = execution;
+  const delimiter = options?.csv === undefined ? ',' : fromProtoCsv(options.csv).delimiter;
+  const reply = new AnnotatedResponse(response, { format, delimiter, members: annotate, predict, stop });
   const members = annotate.map(({ text, as }) => ({ text, as }));
   await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
 }

@@ -1,7 +1,9 @@
 /** Executes a stored query over POST, and a query that reads over GET. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
+import { csvDelimiters } from '@datahub/contract/formats';
 import { numbersForms } from '@datahub/contract/numbers';
+import { toProtoCsv } from '@datahub/executor-session/formats';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -36,6 +38,7 @@ export const runOptions = {
   meta: { type: 'boolean' },
   numbers: { type: 'string', enum: numbersForms },
   strict: { type: 'boolean' },
+  csv: object({ bom: { type: 'boolean' }, delimiter: { type: 'string', enum: csvDelimiters } }),
 } as const;
 
 /** Has either `queryId`, or `hubId` and `path`. */
@@ -177,6 +180,7 @@ export function toOptions({
   dryRun = false,
   meta = false,
   results,
+  csv,
   annotate: _,
   ...rest
 }: NonNullable<ExecuteBody['options']>) {
@@ -187,5 +191,6 @@ export function toOptions({
     numbersAsStrings: numbers === 'string',
     exactNumbers: numbers === 'number' || undefined,
     allResults: results === 'all' || undefined,
+    csv: csv && toProtoCsv(csv),
   };
 }

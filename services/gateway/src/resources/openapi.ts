@@ -1,5 +1,6 @@
 /** Builds the OpenAPI 3.1 document from the list of routes. */
 
+import { csvDelimiters } from '@datahub/contract/formats';
 import { classifierLimits } from '@datahub/contract/limits';
 import { numbersForms } from '@datahub/contract/numbers';
 import { count, text } from '../http/json-schema.ts';
@@ -135,6 +136,8 @@ const schemas = new Map<string, object>([
   ['options.maxRows', { ...count, maximum: 4_294_967_295 }],
   ['options.numbers', { type: 'string', enum: numbersForms }],
   ['options.meta', flag],
+  ['options.csv.bom', flag],
+  ['options.csv.delimiter', { type: 'string', enum: csvDelimiters }],
   ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
   ['hubId', { type: 'string', minLength: 1 }],
   ['state', { type: 'string', enum: ['broken'] }],

@@ -4,6 +4,7 @@
  * cancels the statement.
  */
 
+import type { CsvDelimiter } from '@datahub/contract/formats';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
@@ -15,6 +16,8 @@ import { AnnotationBatch, type Label } from './annotation-batch.ts';
 
 export interface AnnotatedReplyOptions {
   format: Format;
+  /** Of CSV. */
+  delimiter: CsvDelimiter;
   members: readonly Annotation[];
   /** Resolves to one label for each text, from the classifier of the annotation with this index. */
   predict(index: number, texts: string[]): Promise<Label[]>;
@@ -151,10 +154,10 @@ export class AnnotatedResponse implements ExecutionReply {
   }
 
   async #write(batch: AnnotationBatch, labels: Promise<Label[][]>): Promise<void> {
-    const { format, members, stop } = this.#options;
+    const { format, members, stop, delimiter } = this.#options;
     if (stop.aborted) return;
     try {
-      const bytes = batch.toBytes(fromProtoFormat(format), { members, labels: await labels });
+      const bytes = batch.toBytes(fromProtoFormat(format), { members, labels: await labels, delimiter });
       this.#held.push(bytes);
       this.#heldBytes += bytes.length;
       this.#inFlight--;

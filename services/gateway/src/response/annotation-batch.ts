@@ -1,6 +1,6 @@
 /** Rows that are annotated together, with the bytes between them. */
 
-import { type FormatName, formats } from '@datahub/contract/formats';
+import { type CsvDelimiter, type FormatName, formats } from '@datahub/contract/formats';
 import { readCharactersMax } from '@datahub/contract/limits';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
 
@@ -8,6 +8,13 @@ import type { Annotation } from '@datahub/proto/executor/v1/executor';
 export interface Label {
   label: string;
   confidence: number;
+}
+
+interface BatchLabels {
+  members: readonly Annotation[];
+  labels: Label[][];
+  /** Of CSV. */
+  delimiter: CsvDelimiter;
 }
 
 /** The most texts that one call can predict with a classifier that has the maximum number of classes. */
@@ -48,10 +55,7 @@ export class AnnotationBatch {
   }
 
   /** Returns the rows with their labels. `labels[i]` has the labels of annotation i in the order of `textsOf(i)`. */
-  toBytes(
-    format: FormatName,
-    { members, labels }: { members: readonly Annotation[]; labels: Label[][] },
-  ): Buffer {
+  toBytes(format: FormatName, { members, labels, delimiter }: BatchLabels): Buffer {
     const rests = labels.map((each) => each.values());
     const end = formats[format].rowEnd;
     const names = members.map(({ as }) => [JSON.stringify(as), JSON.stringify(`${as}Confidence`)]);
@@ -61,7 +65,8 @@ export class AnnotationBatch {
       for (const [i, text] of texts.entries()) {
         const found = text === null ? undefined : rests[i]?.next().value;
         const { label, confidence } = found ?? { label: null, confidence: null };
-        if (formats[format].rows === 'columns') added += `,${toField(label)},${confidence ?? ''}`;
+        if (formats[format].rows === 'columns')
+          added += `${delimiter}${toField(label, delimiter)}${delimiter}${confidence ?? ''}`;
         else
           added += `,${names[i]?.[0]}:${JSON.stringify(label)},${names[i]?.[1]}:${JSON.stringify(confidence)}`;
       }
@@ -80,7 +85,9 @@ function readable(text: string | null): string | null {
 }
 
 /** A field of CSV (RFC 4180); NULL is an empty field. */
-function toField(label: string | null): string {
+function toField(label: string | null, delimiter: CsvDelimiter): string {
   if (label === null) return '';
-  return label === '' || /[",\r\n]/.test(label) ? `"${label.replaceAll('"', '""')}"` : label;
+  return label === '' || /[",\r\n]/.test(label) || label.includes(delimiter)
+    ? `"${label.replaceAll('"', '""')}"`
+    : label;
 }

@@ -6,3 +6,11 @@ it('counts what short rows take in memory beside their bytes', () => {
   for (let i = 0; i < 100; i++) batch.add(Buffer.from('{}'), ['a']);
   expect(batch.bytes).toBeGreaterThan(100 * 100);
 });
+
+it('fields of CSV are separated by the delimiter of the call', () => {
+  const batch = new AnnotationBatch();
+  batch.add(Buffer.from('1;late'), ['late']);
+  const labels = [[{ label: 'a;b', confidence: 0.5 }]];
+  const members = [{ text: 'note', as: 'topic' }];
+  expect(batch.toBytes('csv', { members, labels, delimiter: ';' }).toString()).toBe('1;late;"a;b";0.5\r\n');
+});

@@ -39,6 +39,21 @@ export namespace Format {
   export type FORMAT_ARROW = typeof Format.FORMAT_ARROW;
 }
 
+export const CsvDelimiter = {
+  /** CSV_DELIMITER_UNSPECIFIED - A comma. */
+  CSV_DELIMITER_UNSPECIFIED: 0,
+  CSV_DELIMITER_SEMICOLON: 1,
+  CSV_DELIMITER_TAB: 2,
+} as const;
+
+export type CsvDelimiter = typeof CsvDelimiter[keyof typeof CsvDelimiter];
+
+export namespace CsvDelimiter {
+  export type CSV_DELIMITER_UNSPECIFIED = typeof CsvDelimiter.CSV_DELIMITER_UNSPECIFIED;
+  export type CSV_DELIMITER_SEMICOLON = typeof CsvDelimiter.CSV_DELIMITER_SEMICOLON;
+  export type CSV_DELIMITER_TAB = typeof CsvDelimiter.CSV_DELIMITER_TAB;
+}
+
 export interface ExecuteOptions {
   /** These can only lower the limits in force. At least 1. */
   timeoutMs?: number | undefined;
@@ -67,7 +82,17 @@ export interface ExecuteOptions {
     | boolean
     | undefined;
   /** Sends all results of a procedure, as JSON. By default, the answer is the first result. */
-  allResults?: boolean | undefined;
+  allResults?:
+    | boolean
+    | undefined;
+  /** For FORMAT_CSV. */
+  csv?: CsvOptions | undefined;
+}
+
+export interface CsvOptions {
+  /** Begins with a byte order mark. */
+  bom: boolean;
+  delimiter: CsvDelimiter;
 }
 
 export interface ExecuteRequest {
@@ -645,6 +670,7 @@ function createBaseExecuteOptions(): ExecuteOptions {
     version: undefined,
     exactNumbers: undefined,
     allResults: undefined,
+    csv: undefined,
   };
 }
 
@@ -679,6 +705,9 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
     }
     if (message.allResults !== undefined) {
       writer.uint32(80).bool(message.allResults);
+    }
+    if (message.csv !== undefined) {
+      CsvOptions.encode(message.csv, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -774,6 +803,71 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
             }
 
             message.allResults = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.csv = CsvOptions.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCsvOptions(): CsvOptions {
+  return { bom: false, delimiter: 0 };
+}
+
+export const CsvOptions: MessageFns<CsvOptions> = {
+  encode(message: CsvOptions, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.bom !== false) {
+      writer.uint32(8).bool(message.bom);
+    }
+    if (message.delimiter !== 0) {
+      writer.uint32(16).int32(message.delimiter);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CsvOptions {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCsvOptions();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.bom = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.delimiter = reader.int32() as any;
             continue;
           }
         }

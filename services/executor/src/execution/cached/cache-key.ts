@@ -1,7 +1,7 @@
 /** The key of an answer in the result cache, and its ETag. */
 
 import { createHmac, hash, randomBytes } from 'node:crypto';
-import type { FormatName } from '@datahub/contract/formats';
+import type { CsvOptions, FormatName } from '@datahub/contract/formats';
 import type { Numbers } from '@datahub/contract/numbers';
 import type { QueryDefinition } from '../../definitions/definition.ts';
 import type { Param, Statement } from '../../ports/engine.ts';
@@ -16,6 +16,7 @@ export interface CacheKeyParts {
   maxRows: number | undefined;
   format: FormatName;
   numbers: Numbers;
+  csv: CsvOptions | undefined;
 }
 
 /**
@@ -25,13 +26,14 @@ export interface CacheKeyParts {
 export function createCacheKeys(): (parts: CacheKeyParts) => string {
   // A changed definition is a new object.
   const digests = new WeakMap<QueryDefinition, string>();
-  return ({ query, statement, pinnedJson, maxRows, format, numbers }) => {
+  return ({ query, statement, pinnedJson, maxRows, format, numbers, csv }) => {
     let digest = digests.get(query);
     if (digest === undefined) {
       digest = digestOf(query);
       digests.set(query, digest);
     }
     let text = digest + prefixed(format) + prefixed(numbers) + prefixed(String(maxRows));
+    text += prefixed(csv === undefined ? '' : JSON.stringify(csv));
     text += prefixed(pinnedJson) + prefixed(statement.key);
     // A MongoDB command contains its values. An SQL text follows from the version of the query and the statement's key.
     if (query.source.engine === 'mongodb') text += prefixed(statement.text);

@@ -96,11 +96,11 @@ export class CachedExecution {
     if (asked?.bypass) return this.#runAlone({ execution, run, rules }, Outcome.OUTCOME_BYPASS);
     if (options?.meta) return this.#runAlone({ execution, run, rules }, Outcome.OUTCOME_UNCACHEABLE);
     if (reroutable) throw new Rerouted();
-    const { format, numbers } = execution;
+    const { format, numbers, csv } = execution;
     const { statement } = run;
     const { pinnedJson } = run.values;
     const { maxRows } = run.options;
-    const key = this.#keyOf({ query, statement, pinnedJson, maxRows, format, numbers });
+    const key = this.#keyOf({ query, statement, pinnedJson, maxRows, format, numbers, csv });
     const call = { execution, run, key, rules };
     const entry = this.#deps.answers.get(key);
     const ageMs = entry === undefined ? 0 : execution.startedAt - entry.freshAt;

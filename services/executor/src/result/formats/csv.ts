@@ -1,5 +1,9 @@
-/** `text/csv` (RFC 4180) with a header. NULL is an empty field, and the empty text is `""`. */
+/**
+ * `text/csv` (RFC 4180) with a header. NULL is an empty field, and the empty text is `""`. Readers skip empty lines, so a
+ * line without a byte is `""` instead: a NULL in a result of one column, and each row of a result without columns.
+ */
 
+import type { CsvDelimiter } from '@datahub/contract/formats';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
@@ -22,48 +26,64 @@ import {
 import type { FormatOptions, Open, RowEncoder } from './format.ts';
 
 export function createCsv(): Open<RowEncoder> {
-  const known: Encoders = { auto: new WeakMap(), string: new WeakMap(), number: new WeakMap() };
+  const known: Encoders = new Map();
   return (out, options) => new CsvEncoder(out, options, known);
 }
 
-/** The encoders of columns by their array. */
-type Encoders = Readonly<Record<Numbers, WeakMap<readonly SinkColumn[], FieldEncoder[]>>>;
+/** By the form of numbers and the delimiter, the encoders of columns by their array. */
+type Encoders = Map<string, WeakMap<readonly SinkColumn[], FieldEncoder[]>>;
+
+const byteOrderMark = Buffer.from('\ufeff');
+const emptyField = '""';
 
 class CsvEncoder implements RowEncoder {
   readonly #out: ByteWriter;
   readonly #options: FormatOptions;
-  readonly #known: Encoders;
+  readonly #delimiter: CsvDelimiter;
+  readonly #known: WeakMap<readonly SinkColumn[], FieldEncoder[]>;
   #encoders: readonly FieldEncoder[] = [];
+  /** True if a row can be a line without a byte. */
+  #mayBeEmpty = false;
 
   constructor(out: ByteWriter, options: FormatOptions, known: Encoders) {
     this.#out = out;
     this.#options = options;
-    this.#known = known;
+    this.#delimiter = options.csv?.delimiter ?? ',';
+    const form = `${options.numbers}${this.#delimiter}`;
+    this.#known = known.get(form) ?? new WeakMap();
+    known.set(form, this.#known);
   }
 
   begin(columns: readonly SinkColumn[]): void {
-    const { numbers, added } = this.#options;
-    const known = this.#known[numbers].get(columns);
-    const encoders = known ?? columns.map(({ kind }) => csvEncoder(kind, numbers));
-    if (known === undefined) this.#known[numbers].set(columns, encoders);
+    const { numbers, added, csv } = this.#options;
+    const out = this.#out;
+    const known = this.#known.get(columns);
+    const encoders = known ?? columns.map(({ kind }) => csvEncoder(kind, numbers, this.#delimiter));
+    if (known === undefined) this.#known.set(columns, encoders);
     this.#encoders = encoders;
-    const names = uniqueNames(columns.map(({ name }) => name));
-    for (const [i, name] of [...names, ...added.map((column) => column.name)].entries()) {
-      if (i > 0) writeAscii(this.#out, ',');
+    if (csv?.bom) writeRaw(out, byteOrderMark, 0, byteOrderMark.length);
+    const names = [...uniqueNames(columns.map(({ name }) => name)), ...added.map(({ name }) => name)];
+    this.#mayBeEmpty = names.length <= 1;
+    const writeName = fieldEncoder(this.#delimiter);
+    for (const [i, name] of names.entries()) {
+      if (i > 0) writeAscii(out, this.#delimiter);
       const bytes = Buffer.from(name);
-      writeField(this.#out, bytes, 0, bytes.length);
+      writeName(out, bytes, 0, bytes.length);
     }
-    writeAscii(this.#out, '\r\n');
+    if (names.length === 0) writeAscii(out, emptyField);
+    writeAscii(out, '\r\n');
   }
 
   row(source: Buffer, offsets: Int32Array): void {
     const out = this.#out;
     const encoders = this.#encoders;
+    const from = out.position;
     for (let i = 0; i < encoders.length; i++) {
-      if (i > 0) writeAscii(out, ',');
+      if (i > 0) writeAscii(out, this.#delimiter);
       const start = offsets[2 * i] as number;
       if (start >= 0) (encoders[i] as FieldEncoder)(out, source, start, offsets[2 * i + 1] as number);
     }
+    if (this.#mayBeEmpty && out.position === from) writeAscii(out, emptyField);
     writeAscii(out, '\r\n');
   }
 
@@ -71,7 +91,8 @@ class CsvEncoder implements RowEncoder {
 }
 
 /** The encoder of a kind's values as CSV fields. A kind that is missing does not compile. */
-export function csvEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
+export function csvEncoder(kind: ColumnKind, numbers: Numbers, delimiter: CsvDelimiter = ','): FieldEncoder {
+  const asField = (encode: FieldEncoder) => encodedField(encode, delimiter);
   switch (kind.is) {
     case 'boolean':
       return kind.bytes === 'letter' ? writeLetter : writeBit;
@@ -96,7 +117,7 @@ export function csvEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
     case 'binary':
       return asField(kind.bytes === 'raw' ? writeBase64 : writeHexAsBase64);
     case 'text':
-      return writeField;
+      return fieldEncoder(delimiter);
     case 'ascii':
       return writeRaw;
     case 'json':
@@ -113,22 +134,41 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /** The encoder of a field with the text that `encode` writes. */
-function asField(encode: FieldEncoder): FieldEncoder {
+function encodedField(encode: FieldEncoder, delimiter: CsvDelimiter): FieldEncoder {
+  const mustQuote = quoting[delimiter];
   return (out, source, start, end) => {
     const from = out.position;
     encode(out, source, start, end);
-    if (!needsQuotes(out.buffer, from, out.position)) return;
+    if (!mustQuote(out.buffer, from, out.position)) return;
     const text = Buffer.from(out.buffer.subarray(from, out.position));
     out.position = from;
     writeQuotedField(out, text, 0, text.length);
   };
 }
 
-/** Writes a text as a field. */
-export function writeField(out: ByteWriter, source: Buffer, start: number, end: number): void {
-  if (needsQuotes(source, start, end)) writeQuotedField(out, source, start, end);
-  else writeRaw(out, source, start, end);
+/** The encoder of a text as a field. */
+export function fieldEncoder(delimiter: CsvDelimiter): FieldEncoder {
+  const mustQuote = quoting[delimiter];
+  return (out, source, start, end) => {
+    if (mustQuote(source, start, end)) writeQuotedField(out, source, start, end);
+    else writeRaw(out, source, start, end);
+  };
 }
+
+type MustQuote = (source: Buffer, start: number, end: number) => boolean;
+
+const delimits =
+  (delimiter: number): MustQuote =>
+  (source, start, end) => {
+    for (let i = start; i < end; i++) if (source[i] === delimiter) return true;
+    return needsQuotes(source, start, end);
+  };
+
+const quoting: Record<CsvDelimiter, MustQuote> = {
+  ',': needsQuotes,
+  ';': delimits(0x3b),
+  '\t': delimits(0x09),
+};
 
 function needsQuotes(source: Buffer, start: number, end: number): boolean {
   for (let i = start; i < end; i++) {

@@ -3,7 +3,7 @@
  * adapter turns rows into bytes.
  */
 
-import type { formats } from '@datahub/contract/formats';
+import type { CsvOptions, formats } from '@datahub/contract/formats';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import type { ByteWriter, Numbers } from '../values/primitives.ts';
 
@@ -17,6 +17,7 @@ export interface FormatOptions {
   added: readonly { name: string; type: string }[];
   /** The columns that the query asserts to have no NULL, for formats that say so. */
   notNull: readonly string[];
+  csv?: CsvOptions | undefined;
 }
 
 export interface ResponseEnd {

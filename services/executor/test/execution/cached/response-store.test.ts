@@ -81,6 +81,7 @@ describe('the key', () => {
     maxRows: undefined,
     format: 'json',
     numbers: 'auto',
+    csv: undefined,
     ...rest,
   });
 

@@ -191,11 +191,13 @@ const otherValues = {
   schema: { type: 'object', additionalProperties: { type: 'string' } },
 };
 
-const { maxRows, numbers, version } = executeBody.properties.options.properties;
+const { maxRows, numbers, version, csv } = executeBody.properties.options.properties;
 const options = [
   { name: 'options.maxRows', in: 'query', schema: maxRows },
   { name: 'options.numbers', in: 'query', schema: numbers },
   { name: 'options.meta', in: 'query', schema: { type: 'boolean' } },
+  { name: 'options.csv.bom', in: 'query', schema: csv.properties.bom },
+  { name: 'options.csv.delimiter', in: 'query', schema: csv.properties.delimiter },
   { name: 'options.version', in: 'query', schema: version },
 ];
 
