@@ -2,8 +2,8 @@
 
 import { computed } from '@preact/signals';
 import type { Variable } from '../api/types.ts';
-import { commandOf } from './commands.ts';
 import { QueryEditor } from './query-editor.ts';
+import { readOutline } from './variables.ts';
 import { sources } from './workspace.ts';
 
 interface Start {
@@ -24,6 +24,6 @@ export class NewQueryEditor extends QueryEditor {
     super();
     this.draft.value = { text, sourceId, context, command: '', cache: null, notNull: [] };
     // The hub finds the command of what the page does not recognize.
-    this.edit({ command: commandOf(text, this.engine.value) ?? '' });
+    this.edit({ command: readOutline({ text, context, engine: this.engine.value }).command ?? '' });
   }
 }

@@ -4,10 +4,10 @@ import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { CachePolicy, Column, Signature, Variable } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
 import type { Checked, CheckedText } from './check.ts';
-import { commandOf, reads } from './commands.ts';
+import { reads } from './commands.ts';
 import { type ResultView, Runner, type RunRequest } from './run.ts';
 import type { DraftQuery, RunTarget } from './run-call.ts';
-import { fieldsOf, sentOf, shownContext, type Values } from './variables.ts';
+import { fieldsOf, readOutline, sentOf, shownContext, type Values } from './variables.ts';
 
 export interface Draft extends DraftQuery {
   cache: CachePolicy | null;
@@ -80,7 +80,8 @@ export abstract class QueryEditor {
     const draft = this.draft.value;
     if (draft === undefined) return;
     const next = { ...draft, ...change };
-    if (change.text !== undefined) next.command = commandOf(change.text, this.engine.value) ?? next.command;
+    if (change.text !== undefined)
+      next.command = readOutline({ ...next, engine: this.engine.value }).command ?? next.command;
     this.draft.value = next;
   }
 

@@ -1,5 +1,7 @@
 /** The variables of a query, and the conversion of typed values to JSON. */
 
+import { isEngine } from '@datahub/contract/engines';
+import { type Outline, outlineOf } from '@datahub/statement/outline';
 import { isJson, objectOf, toText } from '../api/exact.ts';
 import type { Signature, Variable } from '../api/types.ts';
 import { isNumericType } from './rows/row-store.ts';
@@ -18,18 +20,9 @@ export interface VariableField extends Variable {
 export type Value = { kind: 'null' } | { kind: 'text'; text: string } | { kind: 'list'; items: string[] };
 export type Values = Record<string, Value | undefined>;
 
-const comments = /--[^\n]*|\/\*[\s\S]*?\*\//g;
-const quoted = /'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`/g;
-const placeholder = /(?<![:\w]):([A-Za-z_]\w*)|\{\{\s*(\w+)\s*\}\}/g;
-const inJson = /"::?([A-Za-z_]\w*)"|"\{\{\s*(\w+)\s*\}\}"/g;
-
-/** Finds the names of variables in an edited text. When it is saved, the hub's own parser decides. */
-export function namesIn(text: string, engine: string): string[] {
-  const plain = engine === 'mongodb' ? text : text.replaceAll(comments, ' ').replaceAll(quoted, ' ');
-  const found = [...plain.matchAll(engine === 'mongodb' ? inJson : placeholder)];
-  const names = found.filter(([whole]) => !whole.startsWith('"::')).map(([, a, b]) => a ?? b ?? '');
-  return [...new Set(names)];
-}
+/** Reads an edited text as the hub will. Until its source is known, it is read as PostgreSQL's. */
+export const readOutline = ({ text, engine, context }: Omit<Described, 'signature'>): Outline =>
+  outlineOf(text, isEngine(engine) ? engine : 'postgres', new Set(context.map(({ key }) => key)));
 
 interface Described {
   text: string;
@@ -41,22 +34,21 @@ interface Described {
 export function fieldsOf({ text, engine, context, signature }: Described): VariableField[] {
   const told = new Map((signature?.variables ?? []).map((one) => [one.key, one]));
   const declared = new Map(context.map((one) => [one.key, one]));
-  const used = new Set(namesIn(text, engine));
+  const outline = readOutline({ text, engine, context });
+  const used = new Set(outline.names);
   const names = [...new Set([...used, ...declared.keys()])];
   return names.map((key) => {
     const variable = declared.get(key) ?? { key };
     const source = told.get(key);
     const shownType = variable.type ?? source?.type ?? '';
     const list =
-      shownType.endsWith('[]') || source?.list === true || (variable.type === undefined && inList(text, key));
+      shownType.endsWith('[]') ||
+      source?.list === true ||
+      (variable.type === undefined && outline.lists.has(key));
     const isNeeded = used.has(key) && variable.value === undefined && variable.required !== false;
     return { ...variable, shownType, list, nullable: variable.required !== true, isNeeded };
   });
 }
-
-/** True if the text uses the variable in `IN (:name)`, so that it can be a list. */
-const inList = (text: string, key: string): boolean =>
-  new RegExp(`\\bin\\s*\\(\\s*(:${key}\\b|\\{\\{\\s*${key}\\s*\\}\\})\\s*\\)`, 'i').test(text);
 
 export const elementType = (type: string): string => type.replace(/\[\]$/, '');
 export const isJsonType = (type: string): boolean => /^jsonb?$/.test(type);

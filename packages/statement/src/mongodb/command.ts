@@ -13,22 +13,12 @@ import { contextInvalid, declare, parseValue, resolveValues, type Value } from '
 import { CommandWalker, isObject, type Walk } from './command-walker.ts';
 import { type ValueFault, valueText } from './extended-json.ts';
 import { below, reject, TemplateWriter } from './template.ts';
-
-/** The hub's command for each command of MongoDB. */
-const verbs = new Map([
-  ['find', 'SELECT'],
-  ['aggregate', 'SELECT'],
-  ['count', 'SELECT'],
-  ['distinct', 'SELECT'],
-  ['insert', 'INSERT'],
-  ['update', 'UPDATE'],
-  ['delete', 'DELETE'],
-]);
+import { commandVerbs } from './verbs.ts';
 
 /** Returns the hub's command for a text, for callers who leave it out. */
 export function verbOf(text: string): string | undefined {
   try {
-    return verbs.get(Object.keys(JSON.parse(text))[0] ?? '');
+    return commandVerbs.get(Object.keys(JSON.parse(text))[0] ?? '');
   } catch {
     return undefined;
   }
@@ -42,7 +32,7 @@ export function compileCommand(
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
   const command = parseCommand(text);
   const [name = ''] = Object.keys(command);
-  const verb = verbs.get(name);
+  const verb = commandVerbs.get(name);
   if (verb === undefined) throw unknownCommand(name);
   if (options.command !== verb && options.command !== name.toUpperCase())
     throw mismatch(name, verb, options.command);
@@ -233,7 +223,7 @@ function fieldsOf(walker: CommandWalker): Record<string, Record<string, Walk>> {
 }
 
 function unknownCommand(name: string): HubError {
-  const known = [...verbs.keys()].join(', ');
+  const known = [...commandVerbs.keys()].join(', ');
   return reject('The query', `begins with ${JSON.stringify(name)}. The hub runs these commands: ${known}`);
 }
 

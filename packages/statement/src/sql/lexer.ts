@@ -48,6 +48,17 @@ export function tokenize(text: string, dialect: Dialect, isDeclared: (name: stri
   return lexer.tokens;
 }
 
+/** Returns the tokens up to the first fault, for a text that may be unfinished. */
+export function readTokens(text: string, dialect: Dialect, isDeclared: (name: string) => boolean): Token[] {
+  const lexer = new Lexer(text, dialect, isDeclared);
+  try {
+    while (lexer.next());
+  } catch (err) {
+    if (!(err instanceof HubError)) throw err;
+  }
+  return lexer.tokens;
+}
+
 class Lexer {
   readonly tokens: Token[] = [];
   readonly #text: string;

@@ -143,7 +143,7 @@ function onlyStatement(text: string, tokens: Token[], dialect: Dialect): Token[]
 }
 
 /** Returns the first word after opening parentheses; after WITH, the verb of the main statement. */
-function findVerb(tokens: Token[]): Token | undefined {
+export function findVerb(tokens: Token[]): Token | undefined {
   const reader = new TokenReader(tokens);
   let isAfterWith = false;
   for (;;) {
@@ -190,7 +190,8 @@ function takesNames(reader: TokenReader): void {
   while (reader.takes(','));
 }
 
-function kindOf(verb: string): StatementKind | undefined {
+/** Returns undefined for a verb that the hub does not run. */
+export function kindOf(verb: string): StatementKind | undefined {
   if (readVerbs.has(verb)) return 'read';
   if (writeVerbs.has(verb)) return 'write';
   return standaloneVerbs.has(verb) ? 'standalone' : undefined;

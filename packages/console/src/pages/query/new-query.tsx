@@ -9,7 +9,7 @@ import { needs } from '../../state/permissions.ts';
 import type { Draft } from '../../state/query-editor.ts';
 import { go, linkTo, route } from '../../state/route.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
-import { namesIn } from '../../state/variables.ts';
+import { readOutline } from '../../state/variables.ts';
 import { category, hubId, loadTree, sources, tree, treeProblem, walk } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
@@ -178,7 +178,7 @@ function FolderChoice({ value, onChange }: { value: string; onChange(nodeId: str
 /** Stores the query and resolves to its id. */
 async function storeQuery(draft: Draft, { label, parentNodeId }: Place, engine: string): Promise<string> {
   const { text, command, sourceId, context } = draft;
-  const names = namesIn(text, engine);
+  const { names } = readOutline({ text, engine, context });
   const kept = context.filter(({ key }) => names.includes(key));
   const body = {
     hubId: hubId.value,

@@ -5,7 +5,7 @@ import { addressOf } from '../../api/client.ts';
 import { panes, setPanes } from '../../state/panes.ts';
 import { may } from '../../state/permissions.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
-import { namesIn } from '../../state/variables.ts';
+import { readOutline } from '../../state/variables.ts';
 import { CodeEditor } from '../../ui/editor/code-editor.tsx';
 import type { Fault, FormatModule } from '../../ui/editor/protocol.ts';
 import { Icon } from '../../ui/icons.tsx';
@@ -52,7 +52,7 @@ export function StatementArea({ editor, run, faults, onSave }: StatementAreaProp
             readOnly={!may('queries:write')}
             variables={() => [
               ...new Set([
-                ...namesIn(editor.draft.value?.text ?? '', editor.engine.value),
+                ...readOutline({ ...(editor.draft.value ?? draft), engine: editor.engine.value }).names,
                 ...draft.context.map(({ key }) => key),
               ]),
             ]}
