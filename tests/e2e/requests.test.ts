@@ -128,7 +128,7 @@ describe('bodies', () => {
   });
 
   it('with very many faults are told some of them, that there are more, and hold nobody up', async () => {
-    const members = Array.from({ length: 90_000 }, (_, i) => `"a${i.toString(36)}":0`);
+    const members = Array.from({ length: 9_000 }, (_, i) => `"a${i.toString(36)}":0`);
     const raw = `{${members.join(',')}}`;
     const { status, body } = await api.post('/v1/hubs', undefined, { raw });
     expect([status, body.code, body.errors.length]).toEqual([400, 'VALIDATION', 50]);
@@ -138,7 +138,7 @@ describe('bodies', () => {
     const larger = Array.from({ length: 800_000 }, (_, i) => `"${i.toString(36)}":0`);
     const refused = await api.post('/v1/ai/summarize', undefined, { raw: `{${larger.join(',')}}` });
     expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION']);
-    expect(refused.body.detail).toContain('an object with more than 100000 members');
+    expect(refused.body.detail).toContain('an object with more than 10000 members');
   });
 
   it('may hold what only the hub sets, also where something is made of what was read', async () => {

@@ -2,8 +2,8 @@
 
 import { endOfString, parseWith } from './json-text.ts';
 
-// TypeScript's library does not declare this part of ES2026 yet.
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+/** A part of ES2026 that TypeScript's library does not declare: `JSON.stringify` writes the value as this text. */
+export const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
 /**
  * Parses `text` such that `JSON.stringify` of the result, or of a part of it, writes every number as it was written. A

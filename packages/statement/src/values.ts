@@ -1,6 +1,6 @@
 /** Resolves the values of variables, from the key's pinned values, the call's context and the defaults in this order, and checks their types. */
 
-import { mayLoseDigits } from '@datahub/contract/exact-json';
+import { mayLoseDigits, rawJSON } from '@datahub/contract/exact-json';
 import { parseWith } from '@datahub/contract/json-text';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -13,6 +13,10 @@ export class ExactNumber {
   readonly text: string;
   constructor(text: string) {
     this.text = text;
+  }
+
+  toJSON(): unknown {
+    return rawJSON(this.text);
   }
 }
 
@@ -40,14 +44,7 @@ export function parseValue(text: string): Value {
 }
 
 /** JSON text of a value, with every digit. */
-export function toJsonText(value: Value): string {
-  if (value instanceof ExactNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map(toJsonText).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([key, member]) => `${JSON.stringify(key)}:${toJsonText(member)}`)
-    .join(',')}}`;
-}
+export const toJsonText = (value: Value): string => JSON.stringify(value);
 
 /** A value to bind. Decimals are passed as digits, only to engines that infer the type from the value. */
 export type BoundValue = string | number | bigint | boolean | null | { readonly decimal: string };

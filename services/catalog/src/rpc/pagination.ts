@@ -1,6 +1,5 @@
 /** Reads the documents of lists, in batches that fit into a turn of the event loop. */
 
-import { countValues } from '@datahub/contract/json-text';
 import { largestResponse } from '@datahub/contract/limits';
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -25,6 +24,8 @@ const batchCharactersMax = 1_048_576;
 const namedAtOnce = 10;
 /** What a value of a document counts beside its characters, because it takes memory of its own. */
 const charactersOfValue = 16;
+/** The most characters of JSON for one of a text. */
+const escapedMax = 6;
 
 /** Throws TOO_LARGE for a page of more characters than `largestResponse`. */
 export async function listPage<T extends Doc>(
@@ -82,7 +83,7 @@ export async function* findBatches<T extends Doc>(
     yield batch;
     left -= batch.length;
     if (batch.length === 0) return;
-    if (batch.length < wanted && weightOf(batch) <= batchCharactersMax) return;
+    if (batch.length < wanted && escapedMax * weightOf(batch) <= batchCharactersMax) return;
     last = batch.at(-1)?.id;
     await mayYield();
   }
@@ -99,10 +100,13 @@ async function collect<T extends Doc>(batches: AsyncIterable<T[]>): Promise<T[]>
   return docs;
 }
 
-/** At least the characters that the store counts. */
+/** The characters of all texts in a value, and more for each value. Takes no longer for long texts. */
 export function weightOf(value: unknown): number {
-  const json = JSON.stringify(value);
-  return json.length + charactersOfValue * countValues(json);
+  let weight = charactersOfValue;
+  if (typeof value === 'string') weight += value.length;
+  else if (typeof value === 'object' && value !== null)
+    for (const [name, member] of Object.entries(value)) weight += name.length + weightOf(member);
+  return weight;
 }
 
 function tooLarge(): HubError {

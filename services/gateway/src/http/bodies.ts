@@ -40,6 +40,11 @@ export interface Bodies {
 }
 
 const smallBytesMax = 65_536;
+/**
+ * What is read of a body in one turn of the event loop. Node would read two megabytes. A larger body is parsed and
+ * validated in turns of their own.
+ */
+const turnBytesMax = 65_536;
 /** The memory for reading a stream: an incomplete record, a batch of records, and their copies in the call. */
 const streamBytes = 4_194_304;
 
@@ -111,6 +116,7 @@ function readBody(
   { bodyBytesMax, reserve, settle }: ReadOptions,
 ): void {
   const body = new JsonBody();
+  let turnBytes = 0;
   let isDone = false;
   const finish = (err: Error | null, value?: unknown): void => {
     if (isDone) return;
@@ -131,12 +137,22 @@ function readBody(
       if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
       if (bytes > request.bodyBytes) reserve(request, bytes - request.bodyBytes);
       body.push(chunk);
+      turnBytes += chunk.length;
+      if (turnBytes < turnBytesMax) return;
+      turnBytes = 0;
+      payload.pause();
+      setImmediate(() => isDone || payload.resume());
     });
-  const end = () =>
+  const parse = () =>
     attempt(() => {
       if (body.bytes > 0) request.parsed = body.end();
-      finish(null, request.parsed?.value);
+      if (body.bytes <= turnBytesMax) finish(null, request.parsed?.value);
+      else setImmediate(() => finish(null, request.parsed?.value));
     });
+  const end = () => {
+    if (body.bytes <= turnBytesMax) parse();
+    else setImmediate(parse);
+  };
   attempt(() => {
     const { 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);

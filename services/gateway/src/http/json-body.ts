@@ -10,12 +10,11 @@ import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
 
 const depthMax = 64;
-/**
- * The most members of one object. Comparing this many names takes tens of milliseconds and grows faster than linearly.
- */
-const membersMax = 100_000;
-/** The most objects and arrays of a body. An empty one takes 2 bytes of JSON and about 60 bytes of memory. */
-const containersMax = 200_000;
+/** The most members of one object, and of all objects of a body. Names that differ cost far more than values. */
+const membersMax = 10_000;
+const allMembersMax = 100_000;
+/** The most objects and arrays of a body. An empty one takes 2 bytes of JSON, and about 60 of memory. */
+const containersMax = 100_000;
 /** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
@@ -160,6 +159,7 @@ class ShapeCheck {
   #name: string | undefined;
   #containers = 0;
   #values = 0;
+  #members = 0;
   /** The chunk in Latin-1, once it has a name. Names are cut from it, because decoding each one takes ten times as long. */
   #text: string | undefined;
 
@@ -251,6 +251,8 @@ class ShapeCheck {
     level.at = name;
     names.add(name);
     if (names.size > membersMax) throw malformed(`it holds an object with more than ${membersMax} members`);
+    if (++this.#members > allMembersMax)
+      throw malformed(`its objects hold more than ${allMembersMax} members together`);
     if (names.size > size) return;
     const pointer = this.#levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
     throw validationError([{ pointer, detail: 'is a duplicate member' }]);

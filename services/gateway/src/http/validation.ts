@@ -38,11 +38,13 @@ export function createBodyValidators(): FastifySchemaCompiler<object> {
   };
 }
 
-/** The most elements of each array, and members of each object, in the sample. */
+/** The most elements of each array, and members of each object, in the sample, and of all of them. */
 const sampleMax = 100;
+const sampledMax = 10_000;
 
 class Sample {
   isWhole = true;
+  #sampled = 0;
   readonly #declared: ReadonlySet<string>;
 
   /** The sample always has the members with these names, so that no present member is reported as missing. */
@@ -53,19 +55,21 @@ class Sample {
   of(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value;
     if (!Array.isArray(value)) return this.#ofObject(value as Record<string, unknown>);
-    if (value.length > sampleMax) this.isWhole = false;
-    return value.slice(0, sampleMax).map((element) => this.of(element));
+    const length = this.#take(value.length);
+    return value.slice(0, length).map((element) => this.of(element));
+  }
+
+  /** How many of these parts the sample gets. */
+  #take(count: number): number {
+    const taken = Math.min(count, sampleMax, sampledMax - this.#sampled);
+    if (taken < count) this.isWhole = false;
+    this.#sampled += taken;
+    return taken;
   }
 
   #ofObject(value: Record<string, unknown>): object {
-    const names = new Set<string>();
-    for (const name in value) {
-      if (names.size >= sampleMax) {
-        this.isWhole = false;
-        break;
-      }
-      names.add(name);
-    }
+    const all = Object.keys(value);
+    const names = new Set(all.slice(0, this.#take(all.length)));
     for (const name of this.#declared) if (Object.hasOwn(value, name)) names.add(name);
     // An assignment to a member named __proto__ would set the prototype.
     return Object.fromEntries([...names].map((name) => [name, this.of(value[name])]));
