@@ -17,7 +17,6 @@ import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createGrpcClient } from '@datahub/service-kit/grpc/client';
-import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
 import { cpuOf } from '../support/child.ts';
@@ -144,9 +143,9 @@ async function startMl(dir: string, serviceToken: string) {
     },
   });
   const address = `127.0.0.1:${port}`;
-  const probe = createHealthProbe({ address });
-  while (!(await probe.serving(500))) await sleep(50);
-  probe.close();
+  const { probe, close } = connect(address, serviceToken);
+  while ((await probe(500)) !== 'serving') await sleep(50);
+  close();
   return { child, address };
 }
 

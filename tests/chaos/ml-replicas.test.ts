@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { createGrpcClient, type GrpcClient } from '@datahub/service-kit/grpc/client';
-import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -40,14 +39,13 @@ describe.skipIf(server === undefined)('two ml processes on one store (needs MONG
       },
     });
     const address = `127.0.0.1:${port}`;
-    const probe = createHealthProbe({ address });
+    const client = createGrpcClient(MlServiceService, { address, serviceToken });
     const deadline = Date.now() + 60_000;
-    while (!(await probe.serving(500))) {
+    while ((await client.probe(500)) !== 'serving') {
       if (Date.now() > deadline) throw new Error('The ml service did not serve in time.');
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    probe.close();
-    return { process: child, client: createGrpcClient(MlServiceService, { address, serviceToken }) };
+    return { process: child, client };
   };
 
   beforeAll(async () => {

@@ -5,8 +5,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
-import { createHealthProbe } from '@datahub/service-kit/grpc/health';
+import { createGrpcClient } from '@datahub/service-kit/grpc/client';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openHub } from '../../packages/hub/src/compose.ts';
@@ -94,9 +95,9 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
   it('waits, says what is missing, and ends at once when it is told to', async () => {
     await start();
     await expect.poll(readiness, { timeout: 60_000 }).toEqual(notReady);
-    const probe = createHealthProbe({ address: `127.0.0.1:${ports.grpc}` });
-    expect(await probe.serving(20_000)).toBe(false);
-    probe.close();
+    const client = createGrpcClient(CatalogServiceService, { address: `127.0.0.1:${ports.grpc}` });
+    expect(await client.probe(20_000)).toBe('not serving');
+    client.close();
     await expect.poll(() => lines('store.awaited').length).toBe(1);
     const said = JSON.parse(lines('store.awaited')[0] as string);
     expect(said.msg).toContain(`ECONNREFUSED 127.0.0.1:${ports.store}`);
@@ -111,9 +112,9 @@ describe.each(['catalog', 'ml'])('the start of %s without its store', (name) => 
     await expect.poll(readiness, { timeout: 60_000 }).toEqual(notReady);
     const gate = await openGate(ports.store);
     await expect.poll(readiness, { timeout: 60_000 }).toEqual([200, { status: 'ready' }]);
-    const probe = createHealthProbe({ address: `127.0.0.1:${ports.grpc}` });
-    expect(await probe.serving(20_000)).toBe(true);
-    probe.close();
+    const client = createGrpcClient(CatalogServiceService, { address: `127.0.0.1:${ports.grpc}` });
+    expect(await client.probe(20_000)).toBe('serving');
+    client.close();
     await expect.poll(() => lines('store.reached').length).toBe(1);
     child.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);

@@ -1,7 +1,7 @@
 /** What both ends of a session share: its limits, the watch for a silent peer, the calls in flight and the batches. */
 
-/** Each side sends an empty message so often, which the other answers by one, and gives up after so much silence. */
-export const pings = { everyMs: 1_000, quietMs: 2_500, silenceMaxMs: 15_000 };
+/** The gateway sends an empty message so often, which the executor answers by one. Each gives up after so much silence. */
+export const pings = { everyMs: 5_000, silenceMaxMs: 15_000 };
 
 /** Bytes of one answer that may be in flight before the receiver acknowledges some. */
 export const windowBytes = 1_048_576;
@@ -15,8 +15,6 @@ export function batchIterations(inFlight: number): number {
 }
 
 export interface SilenceWatch {
-  /** True if the peer has sent nothing for longer than a ping takes. It may be paused. */
-  readonly isQuiet: boolean;
   /** The peer has sent something. */
   reset(): void;
   stop(): void;
@@ -24,19 +22,12 @@ export interface SilenceWatch {
 
 export function watchSilence(onSilence: () => void): SilenceWatch {
   let receivedAt = performance.now();
-  let isQuiet = false;
   const timer = setInterval(() => {
-    const silentMs = performance.now() - receivedAt;
-    isQuiet = silentMs > pings.quietMs;
-    if (silentMs > pings.silenceMaxMs) onSilence();
+    if (performance.now() - receivedAt > pings.silenceMaxMs) onSilence();
   }, pings.everyMs);
   timer.unref();
   return {
-    get isQuiet() {
-      return isQuiet;
-    },
     reset: () => {
-      isQuiet = false;
       receivedAt = performance.now();
     },
     stop: () => clearInterval(timer),

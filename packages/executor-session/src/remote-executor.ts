@@ -7,8 +7,16 @@
 import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
-import { openReplicas } from '@datahub/service-kit/grpc/replicas';
+import type { GrpcClientOptions } from '@datahub/service-kit/grpc/client';
+import { ReplicaHealth } from '@datahub/service-kit/grpc/replica-health';
+import { openReplicas, type Replicas } from '@datahub/service-kit/grpc/replicas';
+import {
+  closeServiceReplica,
+  isServing,
+  openServiceReplica,
+  type ReplicatedClient,
+  type ServiceReplica,
+} from '@datahub/service-kit/grpc/replicated-client';
 import { LRUCache } from 'lru-cache';
 import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
@@ -32,12 +40,11 @@ export interface LocalExecutor {
 
 type ExecutorCalls = Calls<typeof ExecutorServiceService>;
 
-interface Replica {
+interface Replica extends Omit<ServiceReplica<typeof ExecutorServiceService>, 'calls' | 'avoidedUntil'> {
   calls: Omit<ExecutorCalls, 'execute' | 'session'>;
   session: ExecutorSession | undefined;
   /** Opens another session after the last one has ended. */
   openSession: (onEnd: (err: unknown) => void) => ExecutorSession;
-  close(): void;
   /** The earliest time for a new session, in milliseconds of `performance.now()`. */
   retryAt: number;
 }
@@ -51,18 +58,22 @@ const greetedScore = 2 ** 32;
 
 export async function openRemoteExecutor(
   options: RemoteExecutorOptions,
-): Promise<Executor & { close(): void }> {
-  const replicas = await openReplicas<Replica>({
+): Promise<Executor & Pick<ReplicatedClient<unknown>, 'isServing' | 'close'>> {
+  const replicas: Replicas<Replica> = await openReplicas({
     addresses: options.addresses,
     open: (address, host) =>
       address === options.local?.address
         ? localReplica(options.local)
-        : openReplica({ ...options, address, serverName: options.serverName ?? host }),
+        : openReplica(() => replicas.current, {
+            ...options,
+            address,
+            serverName: options.serverName ?? host,
+          }),
     close: (replica) => {
       replica.session?.close();
-      replica.close();
+      closeServiceReplica(replica);
     },
-    isIdle: ({ session }) => (session?.pending ?? 0) === 0,
+    isIdle: ({ health }) => health.isIdle,
   });
   // Executions in this process open no session, but the first one whose answers another replica caches needs it.
   const opening =
@@ -113,6 +124,7 @@ export async function openRemoteExecutor(
       // Callers must not learn addresses.
       return mergeStatistics(new Map(answers.map((answer, i) => [`executor-${i + 1}`, answer])));
     },
+    isServing: (timeoutMs) => isServing(replicas.current.values(), timeoutMs),
     close: () => {
       clearInterval(opening);
       replicas.close();
@@ -150,7 +162,7 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
       const session = sessionOf(replica, options);
       if (session === undefined) continue;
       // A replica that does not answer is the last choice.
-      const score = scoreOf(query, address) + (answers(session) ? greetedScore : 0);
+      const score = scoreOf(query, address) + (answers(replica) ? greetedScore : 0);
       if (score <= highest) continue;
       highest = score;
       best = session;
@@ -163,7 +175,7 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
     const local = own()?.session;
     if (local?.open) return local;
     const first = pickFor(sourceId);
-    return first.busy && answers(first) ? pickAmongFirst(replicas, sourceId) : first;
+    return first.busy && first.greeted ? (pickAmongFirst(replicas, sourceId) ?? first) : first;
   };
 
   /** Calls outside of sessions, at the replica that has the connections of the source. */
@@ -172,7 +184,7 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
     let best: Replica | undefined;
     let highest = -1;
     for (const [address, replica] of replicas) {
-      const score = scoreOf(sourceId, address) + (replica.session?.open ? greetedScore : 0);
+      const score = scoreOf(sourceId, address) + (answers(replica) ? greetedScore : 0);
       if (score <= highest) continue;
       highest = score;
       best = replica;
@@ -182,7 +194,9 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
 
   const anyCalls = (): Replica['calls'] => {
     const all = [...replicas.values()];
-    const replica = own() ?? all[turn++ % Math.max(1, all.length)];
+    turn++;
+    const inTurn = all.map((_, i) => all[(turn + i) % all.length] as Replica);
+    const replica = own() ?? inTurn.find(({ health }) => !health.isEjected) ?? inTurn[0];
     if (replica === undefined) throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.');
     return replica.calls;
   };
@@ -190,18 +204,23 @@ function createPicker(replicas: ReadonlyMap<string, Replica>, options: RemoteExe
 }
 
 /** Returns the one with the fewest calls, of the first replicas up to one that is not busy. */
-function pickAmongFirst(replicas: ReadonlyMap<string, Replica>, sourceId: string): ExecutorSession {
+function pickAmongFirst(
+  replicas: ReadonlyMap<string, Replica>,
+  sourceId: string,
+): ExecutorSession | undefined {
   const ranked: { session: ExecutorSession; score: number }[] = [];
-  for (const [address, { session }] of replicas) {
-    if (session?.open && answers(session)) ranked.push({ session, score: scoreOf(sourceId, address) });
+  for (const [address, replica] of replicas) {
+    const { session } = replica;
+    if (session?.open && answers(replica)) ranked.push({ session, score: scoreOf(sourceId, address) });
   }
   ranked.sort((a, b) => b.score - a.score);
   const calm = ranked.findIndex(({ session }) => !session.busy);
   const first = calm === -1 ? ranked : ranked.slice(0, calm + 1);
-  return first.reduce((best, one) => (one.session.pending < best.session.pending ? one : best)).session;
+  const pending = Math.min(...first.map(({ session }) => session.pending));
+  return first.find(({ session }) => session.pending === pending)?.session;
 }
 
-const answers = ({ greeted, quiet }: ExecutorSession) => greeted && !quiet;
+const answers = ({ session, health }: Replica) => session?.greeted === true && !health.isEjected;
 
 function noneLeft(): never {
   throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
@@ -210,26 +229,22 @@ function noneLeft(): never {
   });
 }
 
-function openReplica(options: GrpcClientOptions): Replica {
-  const client: GrpcClient<typeof ExecutorServiceService> = createGrpcClient(executorService, {
-    ...options,
-    liveness: 'none',
-  });
+function openReplica(all: () => ReadonlyMap<string, Replica>, options: GrpcClientOptions): Replica {
+  const replica = openServiceReplica(executorService, all, { ...options, liveness: 'none' });
   return {
-    calls: client.calls,
+    ...replica,
     session: undefined,
-    openSession: (onEnd) => openSession(client.calls, onEnd),
-    close: client.close,
+    openSession: (onEnd) => openSession(replica.client.calls, onEnd, replica.health),
     retryAt: 0,
   };
 }
 
 /** Its executions need no session, so none of them is counted. */
 function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
+  const probe = async () => 'serving' as const;
   const session: ExecutorSession = {
     open: true,
     greeted: true,
-    quiet: false,
     busy: false,
     pending: 0,
     execute: executor.execute,
@@ -237,9 +252,10 @@ function localReplica({ executor, readStatistics }: LocalExecutor): Replica {
   };
   return {
     calls: { ...executor, readStatistics },
+    client: { probe, close: () => {} },
+    health: new ReplicaHealth({ probe, mayEject: () => false }),
     session,
     openSession: () => session,
-    close: () => {},
     retryAt: 0,
   };
 }

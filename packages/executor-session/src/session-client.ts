@@ -14,6 +14,7 @@ import type {
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
+import type { ReplicaHealth } from '@datahub/service-kit/grpc/replica-health';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import { type ExecutionReply, Rerouted } from './executor.ts';
 import {
@@ -34,8 +35,6 @@ export interface ExecutorSession {
   readonly busy: boolean;
   /** True once the executor has sent its first message. */
   readonly greeted: boolean;
-  /** True if the executor has not answered the last pings. */
-  readonly quiet: boolean;
   /** False once the stream has ended or the executor drains. New calls must then go to another replica. */
   readonly open: boolean;
   execute(request: ExecuteRequest, ctx: CallContext, reply: ExecutionReply): Promise<void>;
@@ -71,9 +70,16 @@ const creditBytes = windowBytes / 4;
 
 type SessionCalls = Pick<Calls<typeof ExecutorServiceService>, 'session'>;
 
-/** Opens the stream at once. When it ends, `onEnd` gets the reason, or undefined after a drain. */
-export function openSession(calls: SessionCalls, onEnd: (err: unknown) => void): ExecutorSession {
-  return new SessionClient(calls, onEnd);
+/**
+ * Opens the stream at once. When it ends, `onEnd` gets the reason, or undefined after a drain. If `health` ejects the
+ * executor, its calls end, but the stream stays open.
+ */
+export function openSession(
+  calls: SessionCalls,
+  onEnd: (err: unknown) => void,
+  health?: Pick<ReplicaHealth, 'wait' | 'heard'>,
+): ExecutorSession {
+  return new SessionClient(calls, onEnd, health);
 }
 
 class SessionClient implements ExecutorSession {
@@ -88,10 +94,17 @@ class SessionClient implements ExecutorSession {
   readonly #greetingTimer: NodeJS.Timeout;
   readonly #pingTimer: NodeJS.Timeout;
   readonly #silence: SilenceWatch;
+  readonly #health: Pick<ReplicaHealth, 'wait' | 'heard'> | undefined;
+  #endWait: (() => void) | undefined;
   #lastSequence = 0;
 
-  constructor(calls: SessionCalls, onEnd: (err: unknown) => void) {
+  constructor(
+    calls: SessionCalls,
+    onEnd: (err: unknown) => void,
+    health: Pick<ReplicaHealth, 'wait' | 'heard'> | undefined,
+  ) {
     this.#onEnd = onEnd;
+    this.#health = health;
     this.#greetingTimer = setTimeout(() => this.#greet(), greetingTimeoutMs).unref();
     this.#pingTimer = setInterval(() => this.#outgoing.push('ping'), pings.everyMs).unref();
     this.#silence = watchSilence(() =>
@@ -101,10 +114,6 @@ class SessionClient implements ExecutorSession {
       () => this.#end(undefined),
       (err) => this.#end(err),
     );
-  }
-
-  get quiet(): boolean {
-    return this.#silence.isQuiet;
   }
 
   get pending(): number {
@@ -126,19 +135,35 @@ class SessionClient implements ExecutorSession {
         unacknowledged: 0,
         settle: (err) => {
           this.#calls.remove(call);
+          if (this.#calls.size === 0) this.#stopWaiting();
           ctx.signal.removeEventListener('abort', cancel);
           if (err === undefined) resolve();
           else reject(err);
         },
       };
       this.#calls.add(call);
+      this.#endWait ??= this.#health?.wait(this.#cut);
       ctx.signal.addEventListener('abort', cancel, { once: true });
       reply.onDrain(() => this.#acknowledge(call));
       this.#outgoing.push({ call: toCall(sequence, request, ctx) });
     });
   }
 
+  /** Ends the calls of an executor that does not respond. If it wakes, it cancels them. */
+  readonly #cut = (): void => {
+    for (const call of this.#calls) {
+      this.#outgoing.push({ cancelled: call.sequence });
+      call.settle(answerLost(undefined));
+    }
+  };
+
+  #stopWaiting(): void {
+    this.#endWait?.();
+    this.#endWait = undefined;
+  }
+
   close(): void {
+    this.#stopWaiting();
     clearTimeout(this.#greetingTimer);
     clearInterval(this.#pingTimer);
     this.#silence.stop();
@@ -156,6 +181,7 @@ class SessionClient implements ExecutorSession {
     for await (const { replies, draining, busy = false } of calls.session(requests, ctx)) {
       if (!this.greeted) this.#greet();
       this.#silence.reset();
+      this.#health?.heard();
       this.busy = busy;
       for (const reply of replies) this.#take(reply);
       if (draining) this.open = false;

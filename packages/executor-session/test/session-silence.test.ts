@@ -71,9 +71,7 @@ it('sends pings, and ends when the executor stops responding', async () => {
   for (let i = 0; i < 2; i++) await pass(pings.everyMs);
   expect(asked).toBe(2);
   expect(opened.open).toBe(true);
-  for (let ms = 0; ms < pings.quietMs; ms += pings.everyMs) await pass(pings.everyMs);
-  expect([opened.quiet, opened.open]).toEqual([true, true]);
-  for (let ms = 0; ms < pings.silenceMaxMs; ms += pings.everyMs) await pass(pings.everyMs);
+  for (let ms = 0; ms <= pings.silenceMaxMs; ms += pings.everyMs) await pass(pings.everyMs);
   expect(onEnd).toHaveBeenCalledWith(expect.objectContaining({ code: 'UNAVAILABLE' }));
   expect(opened.open).toBe(false);
 });

@@ -7,7 +7,6 @@ import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { createGrpcClient } from '@datahub/service-kit/grpc/client';
-import { createHealthProbe } from '@datahub/service-kit/grpc/health';
 import { startGrpcServer } from '@datahub/service-kit/grpc/server';
 import { expect, test } from 'vitest';
 import { bindingOf } from '../src/credentials/unseal.ts';
@@ -146,14 +145,14 @@ test('health checks pass once the catalog was reached', async () => {
   const { server: reserved } = await startCatalog(publicKey);
   await reserved.close(0);
   const running = await startExecutorProcess(environment(privateKey, reserved.port), parts);
-  const probe = createHealthProbe({ address: `127.0.0.1:${running.port}` });
+  const client = createGrpcClient(ExecutorServiceService, { address: `127.0.0.1:${running.port}` });
   try {
-    expect(await probe.serving(1_000)).toBe(false);
+    expect(await client.probe(1_000)).toBe('not serving');
     const catalog = await startCatalog(publicKey, reserved.port);
-    await expect.poll(() => probe.serving(1_000), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => client.probe(1_000), { timeout: 60_000 }).toBe('serving');
     await catalog.server.close(0);
   } finally {
-    probe.close();
+    client.close();
     await running.close();
   }
 });

@@ -4,9 +4,8 @@ import { type LocalExecutor, openRemoteExecutor } from '@datahub/executor-sessio
 import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { createClosers } from '@datahub/service-kit/closers';
-import { createGrpcClient, type GrpcClientOptions, targetOf } from '@datahub/service-kit/grpc/client';
-import { createHealthProbe } from '@datahub/service-kit/grpc/health';
-import { clientCredentialsOf, readCallerSettings, readTargets } from '@datahub/service-kit/grpc/settings';
+import { openReplicatedClient } from '@datahub/service-kit/grpc/replicated-client';
+import { clientCredentialsOf, readAddresses, readCallerSettings } from '@datahub/service-kit/grpc/settings';
 import type { RunningService } from '@datahub/service-kit/process/lifecycle';
 import { warnOfUnknownSettings } from '@datahub/service-kit/process/unknown-settings';
 import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
@@ -19,6 +18,8 @@ import type { SignIn } from './open/sign-in.ts';
 import { openGateway } from './service.ts';
 
 const readinessTimeoutMs = 1_000;
+/** Those that change nothing, of the catalog and ml. */
+const repeatableMethods = /^(authenticate|find|get|list|name|predict|resolve|summarize)/;
 /** How often the same reason for a lost executor is logged. */
 const downEveryMs = 10_000;
 
@@ -38,9 +39,9 @@ export async function startGatewayProcess(
     config: readGatewayConfig(reader, { edge, env }),
     caller: readCallerSettings(reader),
     addresses: {
-      catalog: readTargets(reader, 'DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
-      executor: readTargets(reader, 'DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
-      ml: readTargets(reader, 'DATAHUB_ML_ADDRESS', ['127.0.0.1:7073']),
+      catalog: readAddresses(reader, 'DATAHUB_CATALOG_ADDRESS', ['127.0.0.1:7071']),
+      executor: readAddresses(reader, 'DATAHUB_EXECUTOR_ADDRESS', ['127.0.0.1:7072']),
+      ml: readAddresses(reader, 'DATAHUB_ML_ADDRESS', ['127.0.0.1:7073']),
     },
     log: readLoggerSettings(reader),
   }));
@@ -54,10 +55,12 @@ export async function startGatewayProcess(
     forOthers: true,
     credentials: clientCredentialsOf(caller),
   };
-  const toAddress = (all: string[]): GrpcClientOptions => ({ ...credentials, address: targetOf(all) });
-
-  const catalog = createGrpcClient(CatalogServiceService, toAddress(addresses.catalog));
-  const ml = createGrpcClient(MlServiceService, toAddress(addresses.ml));
+  const repeatable = { ...credentials, mayRepeat: (method: string) => repeatableMethods.test(method) };
+  const catalog = await openReplicatedClient(CatalogServiceService, {
+    ...repeatable,
+    addresses: addresses.catalog,
+  });
+  const ml = await openReplicatedClient(MlServiceService, { ...repeatable, addresses: addresses.ml });
   const mayLog = createThrottle(downEveryMs);
   const executor = await openRemoteExecutor({
     ...credentials,
@@ -69,17 +72,13 @@ export async function startGatewayProcess(
         logger.warn({ event: 'executor.down', err }, 'an executor cannot be reached');
     },
   });
-  const probes = [
-    { name: 'catalog', probe: createHealthProbe(toAddress(addresses.catalog)) },
-    { name: 'executor', probe: createHealthProbe(toAddress(addresses.executor)) },
-    { name: 'ml', probe: createHealthProbe(toAddress(addresses.ml)) },
-  ];
-  for (const closable of [catalog, ml, executor, ...probes.map(({ probe }) => probe)]) closers.add(closable);
+  for (const closable of [catalog, ml, executor]) closers.add(closable);
+  const parts = Object.entries({ catalog, executor, ml });
   const readiness: Readiness = {
-    parts: probes.map(({ name }) => name),
+    parts: parts.map(([name]) => name),
     missing: async () => {
-      const serving = await Promise.all(probes.map(({ probe }) => probe.serving(readinessTimeoutMs)));
-      return probes.filter((_, i) => !serving[i]).map(({ name }) => name);
+      const serving = await Promise.all(parts.map(([, part]) => part.isServing(readinessTimeoutMs)));
+      return parts.filter((_, i) => !serving[i]).map(([name]) => name);
     },
   };
   const gateway = await openGateway(config, {

@@ -19,10 +19,11 @@ import {
   renewMsDefault,
 } from './connections.ts';
 import { fromStatus } from './error-status.ts';
+import { checkHealth, type Health } from './health.ts';
 import { toMetadata } from './metadata.ts';
 
 export interface GrpcClientOptions {
-  /** `host:port`, or the result of `targetOf`. */
+  /** `host:port`. */
   address: string;
   /** Authenticates this caller to the other side. */
   serviceToken?: string | undefined;
@@ -38,15 +39,10 @@ export interface GrpcClientOptions {
   serverName?: string | undefined;
 }
 
-/**
- * Returns a gRPC target for one host name with all its addresses, or for several IPv4 addresses. Calls go round-robin.
- */
-export function targetOf(addresses: readonly string[]): string {
-  return addresses.length === 1 ? `dns:///${addresses[0]}` : `ipv4:${addresses.join(',')}`;
-}
-
 export interface GrpcClient<Service> {
   calls: Calls<Service>;
+  /** Asks the server for its health, over the same connection as calls. */
+  probe(timeoutMs: number): Promise<Health>;
   close(): void;
 }
 
@@ -61,7 +57,7 @@ const channelOptions = {
   'grpc.max_receive_message_length': messageBytesMax,
   'grpc.max_send_message_length': messageBytesMax,
   'grpc.initial_reconnect_backoff_ms': 100,
-  'grpc.max_reconnect_backoff_ms': 2_000,
+  'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
 };
 
@@ -90,7 +86,11 @@ export function createGrpcClient<Service extends object>(
       ];
     }),
   );
-  return { calls: calls as Calls<Service>, close: connections.close };
+  const probe = (timeoutMs: number) => {
+    const { client, release } = connections.use();
+    return checkHealth(client, timeoutMs).finally(release);
+  };
+  return { calls: calls as Calls<Service>, probe, close: connections.close };
 }
 
 function connect(options: GrpcClientOptions): Connections {

@@ -1,39 +1,26 @@
 /** Checks the health of another service over `grpc.health.v1`. */
 
-import { Client, type ClientOptions, credentials, type ServiceDefinition } from '@grpc/grpc-js';
+import { type Client, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { service } from 'grpc-health-check';
-import type { GrpcClientOptions } from './client.ts';
 
-export interface HealthProbe {
-  /** False if the service is not serving, or does not answer in time. */
-  serving(timeoutMs: number): Promise<boolean>;
-  close(): void;
-}
+/** 'silent' if there is no answer in time, 'unreachable' if there is no connection. */
+export type Health = 'serving' | 'not serving' | 'silent' | 'unreachable';
 
-export function createHealthProbe(options: GrpcClientOptions): HealthProbe {
-  const clientOptions: ClientOptions = {
-    'grpc.initial_reconnect_backoff_ms': 100,
-    'grpc.max_reconnect_backoff_ms': 1_000,
-  };
-  const client = new Client(
-    options.address,
-    options.credentials ?? credentials.createInsecure(),
-    clientOptions,
-  );
+export function checkHealth(client: Client, timeoutMs: number): Promise<Health> {
   const check = (service as unknown as ServiceDefinition).Check;
   if (check === undefined) throw new Error('The definition of the health service has no Check.');
-  return {
-    serving: (timeoutMs) =>
-      new Promise((resolve) => {
-        client.makeUnaryRequest(
-          check.path,
-          check.requestSerialize,
-          check.responseDeserialize as (bytes: Buffer) => { status?: string },
-          { service: '' },
-          { deadline: Date.now() + timeoutMs },
-          (err, response) => resolve(err === null && response?.status === 'SERVING'),
-        );
-      }),
-    close: () => client.close(),
-  };
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      check.path,
+      check.requestSerialize,
+      check.responseDeserialize as (bytes: Buffer) => { status?: string },
+      { service: '' },
+      { deadline: Date.now() + timeoutMs },
+      (err, response) => {
+        if (err?.code === status.DEADLINE_EXCEEDED) resolve('silent');
+        else if (err?.code === status.UNAVAILABLE) resolve('unreachable');
+        else resolve(response?.status === 'SERVING' ? 'serving' : 'not serving');
+      },
+    );
+  });
 }

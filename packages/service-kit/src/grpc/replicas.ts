@@ -1,6 +1,7 @@
 /** The replicas of a service: every address behind its names, looked up again every few seconds. */
 
 import { lookup } from 'node:dns/promises';
+import { isIPv4 } from 'node:net';
 
 export interface ReplicasOptions<Replica> {
   /** `host:port` each; a name stands for all its addresses. */
@@ -27,12 +28,14 @@ export async function openReplicas<Replica>({
   open,
   close,
   isIdle = () => true,
-  lookUp = lookUpIpv4,
+  lookUp = lookUpAll,
   refreshMs = 2_000,
 }: ReplicasOptions<Replica>): Promise<Replicas<Replica>> {
   const current = new Map<string, Replica>();
   const retiring = new Set<Replica>();
   const host = hostOf(addresses[0] ?? '');
+  // Addresses stay the same; names do not.
+  const isFixed = addresses.every((address) => isAddress(hostOf(address)));
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -55,7 +58,7 @@ export async function openReplicas<Replica>({
       retiring.delete(replica);
       close(replica);
     }
-    timer = setTimeout(refresh, refreshMs).unref();
+    if (!isFixed || retiring.size > 0) timer = setTimeout(refresh, refreshMs).unref();
   };
 
   await refresh();
@@ -84,9 +87,14 @@ async function findAddresses(
   return new Set(found.flat());
 }
 
-async function lookUpIpv4(host: string): Promise<string[]> {
-  const found = await lookup(host, { all: true, family: 4 });
-  return found.map(({ address }) => address);
+/** IPv6 addresses are in brackets, and are used only if there is no IPv4 address. */
+const isAddress = (host: string) => isIPv4(host) || host.startsWith('[');
+
+async function lookUpAll(host: string): Promise<string[]> {
+  if (isAddress(host)) return [host];
+  const found = await lookup(host, { all: true });
+  const ipv4 = found.filter(({ family }) => family === 4).map(({ address }) => address);
+  return ipv4.length > 0 ? ipv4 : found.map(({ address }) => `[${address}]`);
 }
 
 function hostOf(address: string): string {

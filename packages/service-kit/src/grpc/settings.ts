@@ -1,7 +1,6 @@
 /** Settings shared by all services behind gRPC: where they listen, where the others are, and how callers authenticate. */
 
 import { readFileSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingName } from '../settings/known-settings.ts';
@@ -95,18 +94,6 @@ export function readAddresses(reader: SettingsReader, name: SettingName, fallbac
   const addresses = reader.list(name, fallback);
   for (const address of addresses) {
     if (!addressPattern.test(address)) reader.fault(`${name} must be host:port, but has "${address}".`);
-  }
-  return addresses;
-}
-
-/** The same for clients that use `targetOf`, which takes one name, or several IPv4 addresses. */
-export function readTargets(reader: SettingsReader, name: SettingName, fallback: string[]): string[] {
-  const addresses = readAddresses(reader, name, fallback);
-  const named = addresses.filter((address) => !isIPv4(address.replace(/:\d+$/, '')));
-  if (addresses.length > 1 && named.length > 0) {
-    reader.fault(
-      `${name}: several addresses must be IPv4 addresses. A single name stands for all addresses it resolves to.`,
-    );
   }
   return addresses;
 }

@@ -81,6 +81,13 @@ export class Budget {
     return this.#accounts.get(accountId) ?? 0;
   }
 
+  /** True if somebody waits, and nobody who could give a slot back is awake. */
+  isStuck(isAwake: (holding: Holding) => boolean): boolean {
+    if (this.wanted === 0 || !this.isFull) return false;
+    for (const one of this.holdings) if (one.held > 0 && isAwake(one)) return false;
+    return true;
+  }
+
   /** The one to serve next: one for whom a slot was recalled, else the neediest. */
   next(isServable: (holding: Holding) => boolean): Holding | undefined {
     return this.neediest((one) => one.due > 0 && isServable(one)) ?? this.neediest(isServable);

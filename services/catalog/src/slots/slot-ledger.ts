@@ -7,30 +7,7 @@
  */
 
 import { Budget, type Holder, type Holding, type SlotSource, type Step, shareOf } from './budget.ts';
-
-export interface SlotUse {
-  sourceId: string;
-  accountId: string;
-  max: number;
-  servers: readonly string[];
-  /** Only in a report. */
-  held: number;
-  returned: number;
-  wanted: number;
-}
-
-export interface SlotChange {
-  granted?: number;
-  recalled?: number;
-  contended?: boolean;
-}
-
-/** How the ledger reaches an executor. */
-export interface Listener {
-  send(sourceId: string, change: SlotChange): void;
-  /** The executor was silent for too long, so its slots went to others. */
-  expired(): void;
-}
+import type { Listener, SlotChange, SlotUse } from './slot-messages.ts';
 
 export interface LedgerOptions {
   /** An executor that is silent for longer loses its slots. */
@@ -65,6 +42,9 @@ const turnMs = 500;
 /** Shares of the lease: after which silence a stream ended because of it, and how long an executor may be away. */
 const silentShare = 0.1;
 const awayShare = 1 / 12;
+/** After this silence an executor counts as frozen. It beats about twice in this time. */
+const frozenShare = 1 / 24;
+const frozenMinMs = 1_000;
 /** The time for a database to notice that a process has ended, whose sessions may run statements until then. */
 const noticedMs = 1_000;
 /** A longer time between two ticks shows that this process was paused. */
@@ -79,11 +59,13 @@ export class SlotLedger {
   readonly #awaited = new Map<string, number>();
   /** Those whose process has ended. */
   readonly #ended = new Set<string>();
+  readonly #startedAt: number;
   #tickedAt: number;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    this.#tickedAt = options.now();
+    this.#startedAt = options.now();
+    this.#tickedAt = this.#startedAt;
     const { known, lost, leaseMs } = options;
     for (const id of known) this.#awaited.set(id, this.#tickedAt + leaseMs);
     for (const id of lost) this.#awaited.set(id, this.#tickedAt + leaseMs * awayShare);
@@ -322,7 +304,10 @@ export class SlotLedger {
       this.#serve(budget);
       this.#recall(budget);
     }
-    for (const budget of budgets) this.#tellContended(budget);
+    for (const budget of budgets) {
+      this.#tellContended(budget);
+      this.#tellBlocked(budget);
+    }
   }
 
   #serve(budget: Budget): void {
@@ -371,6 +356,17 @@ export class SlotLedger {
     if (contended === budget.contended) return;
     budget.contended = contended;
     for (const holding of budget.holdings) this.#tell(holding);
+  }
+
+  /** Those who wait without a slot are told as long as nobody who has some responds. */
+  #tellBlocked(budget: Budget): void {
+    const { leaseMs, now } = this.#options;
+    const since = now() - Math.max(leaseMs * frozenShare, frozenMinMs);
+    if (!this.isSettled && this.#startedAt > since) return;
+    const isAwake = ({ executor }: Holding) => (executor as Executor).heardAt > since;
+    if (!budget.isStuck(isAwake)) return;
+    for (const one of budget.holdings)
+      if (one.wanted > 0 && one.held === 0) this.#send(one, { blocked: true });
   }
 
   #tell(holding: Holding): void {

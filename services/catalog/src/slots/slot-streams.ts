@@ -2,7 +2,8 @@
 
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { CallSignal } from '@datahub/service-kit/call/call';
-import { type LedgerOptions, type SlotChange, SlotLedger, type SlotUse } from './slot-ledger.ts';
+import { type LedgerOptions, SlotLedger } from './slot-ledger.ts';
+import type { SlotChange, SlotUse } from './slot-messages.ts';
 import type { KnownExecutors, SlotOwner, SlotOwnerOptions } from './slot-owner.ts';
 
 export interface SlotStreams {
@@ -38,11 +39,12 @@ class Outbox {
     this.#wake();
   }
 
-  add(sourceId: string, { granted = 0, recalled = 0, contended }: SlotChange): void {
+  add(sourceId: string, { granted = 0, recalled = 0, contended, blocked = false }: SlotChange): void {
     const before = this.#changes.get(sourceId);
     this.#changes.set(sourceId, {
       granted: (before?.granted ?? 0) + granted,
       recalled: (before?.recalled ?? 0) + recalled,
+      blocked,
       ...(before?.contended !== undefined && { contended: before.contended }),
       ...(contended === undefined ? {} : { contended }),
     });
@@ -67,12 +69,10 @@ class Outbox {
       });
     if (this.closed) return undefined;
     this.#greeting = false;
-    const changes = [...this.#changes].map(([sourceId, { granted = 0, recalled = 0, contended }]) => ({
-      sourceId,
-      granted,
-      recalled,
-      contended,
-    }));
+    const changes = [...this.#changes].map(([sourceId, change]) => {
+      const { granted = 0, recalled = 0, contended, blocked = false } = change;
+      return { sourceId, granted, recalled, contended, blocked };
+    });
     this.#changes.clear();
     return changes;
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { SlotLedger, type SlotUse } from '../../src/slots/slot-ledger.ts';
+import { SlotLedger } from '../../src/slots/slot-ledger.ts';
+import type { SlotUse } from '../../src/slots/slot-messages.ts';
 
 const leaseMs = 60_000;
 
@@ -35,10 +36,11 @@ function setup({
   const join = (id: string, uses: SlotUse[] = []) => {
     for (const { sourceId, held: count } of uses) held.set(`${id} ${sourceId}`, count);
     ledger.report(id, uses, {
-      send: (sourceId, { granted = 0, recalled = 0, contended }) => {
+      send: (sourceId, { granted = 0, recalled = 0, contended, blocked }) => {
         const name = `${id} ${sourceId}`;
         held.set(name, (held.get(name) ?? 0) + granted);
         if (recalled > 0) told.push(`${name} returns ${recalled}`);
+        if (blocked) told.push(`${name} blocked`);
         if (contended !== undefined) told.push(`${name} ${contended ? 'contended' : 'alone'}`);
       },
       expired: () => {
@@ -278,4 +280,21 @@ test('does not wait for executors of the former owner that have ended', () => {
   pass(1_500, ['e3']);
   expect(ledger.isSettled).toBe(true);
   expect(of('e3', 'a1')).toBe(10);
+});
+
+test('tells those who have no slot if all of them lie at executors that do not respond, until one does', () => {
+  const { ledger, join, want, pass, told, count } = setup();
+  for (const id of ['e1', 'e2', 'e3']) join(id);
+  want('e1', 'a1', 5);
+  want('e2', 'a1', 5);
+  want('e3', 'a1', 1);
+  pass(2_000, ['e3']);
+  expect(count('e3 a1 blocked')).toBe(0);
+  pass(1_000, ['e3']);
+  expect(count('e3 a1 blocked')).toBeGreaterThan(0);
+  expect(told.filter((line) => /^e[12] a1 blocked/.test(line))).toEqual([]);
+  told.length = 0;
+  ledger.heard('e2');
+  pass(1_000, ['e2', 'e3']);
+  expect(count('e3 a1 blocked')).toBe(0);
 });

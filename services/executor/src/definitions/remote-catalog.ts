@@ -1,13 +1,16 @@
 /**
- * The catalog over gRPC. The executor watches every replica, because any of them may process a change. It sends each
- * request to the next reachable replica.
+ * The catalog over gRPC. The executor watches every replica, because any of them may process a change.
  */
 
 import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
-import type { CallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
-import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '@datahub/service-kit/grpc/client';
-import { openReplicas } from '@datahub/service-kit/grpc/replicas';
+import type { GrpcClient, GrpcClientOptions } from '@datahub/service-kit/grpc/client';
+import { openReplicas, type Replicas } from '@datahub/service-kit/grpc/replicas';
+import {
+  callReplicas,
+  closeServiceReplica,
+  openServiceReplica,
+  type ServiceReplica,
+} from '@datahub/service-kit/grpc/replicated-client';
 import type { SlotBook } from '../slots/slot-book.ts';
 import { handOver, leaseSlots, type SlotStream } from '../slots/slot-stream.ts';
 import { type CatalogWatch, type WatchOptions, watchCatalog } from './catalog-watch.ts';
@@ -29,7 +32,7 @@ export interface RemoteCatalog {
   close(): void;
 }
 
-interface Replica {
+interface Replica extends ServiceReplica<typeof CatalogInternalServiceService> {
   client: GrpcClient<typeof CatalogInternalServiceService>;
   watch: CatalogWatch | undefined;
   slots: SlotStream | undefined;
@@ -48,28 +51,31 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
       random: Math.random,
     });
   let book: SlotBook | undefined;
-  const leaseFrom = ({ calls }: Replica['client']) =>
-    book && leaseSlots({ catalog: calls, instanceId: options.instanceId, book, random: Math.random });
-  const replicas = await openReplicas<Replica>({
+  const leaseFrom = ({ client: { calls }, health }: Pick<Replica, 'client' | 'health'>) =>
+    book && leaseSlots({ catalog: calls, health, instanceId: options.instanceId, book, random: Math.random });
+  const replicas: Replicas<Replica> = await openReplicas({
     addresses: options.addresses,
     open: (address, host) => {
-      const serverName = options.serverName ?? host;
-      const client = createGrpcClient(CatalogInternalServiceService, {
+      const replica = openServiceReplica(CatalogInternalServiceService, () => replicas.current, {
         ...options,
         address,
-        serverName,
+        serverName: options.serverName ?? host,
         liveness: 'keepalive',
       });
-      return { client, watch: watchReplica(client), slots: leaseFrom(client) };
+      return { ...replica, watch: watchReplica(replica.client), slots: leaseFrom(replica) };
     },
-    close: ({ client, watch, slots }) => {
+    isIdle: ({ health }) => health.isIdle,
+    close: (replica) => {
       // The client is closed after the streams have ended.
-      void Promise.all([watch?.close(), slots?.close()]).finally(() => client.close());
+      void Promise.all([replica.watch?.close(), replica.slots?.close()]).finally(() =>
+        closeServiceReplica(replica),
+      );
     },
   });
 
   return {
-    calls: createFailover(replicas.current),
+    // The executor’s calls change nothing, or can be made twice.
+    calls: callReplicas(CatalogInternalServiceService, replicas.current, () => true),
     reached: reached.promise,
     follow: (given) => {
       listeners = given;
@@ -83,51 +89,17 @@ export async function openRemoteCatalog(options: RemoteCatalogOptions): Promise<
     },
     leaseSlots: (given) => {
       book = given;
-      for (const replica of replicas.current.values()) replica.slots ??= leaseFrom(replica.client);
+      for (const replica of replicas.current.values()) replica.slots ??= leaseFrom(replica);
       return {
         close: async () => {
           const streams = () =>
             [...replicas.current.values()].flatMap(({ slots }) => (slots === undefined ? [] : [slots]));
-          await handOver(streams);
+          if (given.hasLeased) await handOver(streams);
           book = undefined;
           await Promise.all(streams().map((slots) => slots.close()));
         },
       };
     },
     close: replicas.close,
-  };
-}
-
-/** Tries the replicas round-robin, each once, until one is reachable. */
-function createFailover(replicas: ReadonlyMap<string, Replica>): Catalog {
-  let turn = 0;
-  const call = async <T>(
-    ctx: CallContext,
-    send: (calls: Replica['client']['calls']) => Promise<T>,
-  ): Promise<T> => {
-    const candidates = [...replicas.values()];
-    let failure: unknown = new HubError('UNAVAILABLE', 'The catalog cannot be reached. Try again.', {
-      retryable: true,
-    });
-    for (let i = 0; i < candidates.length && !ctx.signal.aborted; i++) {
-      try {
-        return await send((candidates[turn++ % candidates.length] as Replica).client.calls);
-      } catch (err) {
-        if (!(err instanceof HubError) || err.code !== 'UNAVAILABLE') throw err;
-        failure = err;
-      }
-    }
-    throw failure;
-  };
-  return {
-    resolveQuery: (request, ctx) => call(ctx, (calls) => calls.resolveQuery(request, ctx)),
-    resolveSource: (request, ctx) => call(ctx, (calls) => calls.resolveSource(request, ctx)),
-    resolveDraft: (request, ctx) => call(ctx, (calls) => calls.resolveDraft(request, ctx)),
-    saveSignature: (request, ctx) => call(ctx, (calls) => calls.saveSignature(request, ctx)),
-    takeSourceCheck: (request, ctx) => call(ctx, (calls) => calls.takeSourceCheck(request, ctx)),
-    takeLogin: (request, ctx) => call(ctx, (calls) => calls.takeLogin(request, ctx)),
-    endLogin: (request, ctx) => call(ctx, (calls) => calls.endLogin(request, ctx)),
-    listSealed: (request, ctx) => call(ctx, (calls) => calls.listSealed(request, ctx)),
-    reseal: (request, ctx) => call(ctx, (calls) => calls.reseal(request, ctx)),
   };
 }

@@ -182,6 +182,12 @@ export class Pool implements GrowingPool, SlotPool {
     for (const member of this.#members) this.#remove(member);
   }
 
+  refuse(): void {
+    this.#queue.rejectAll(
+      this.#busyError('The connections of this source are held by an executor that does not respond.'),
+    );
+  }
+
   get waiting(): number {
     return this.#queue.size;
   }

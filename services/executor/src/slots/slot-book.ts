@@ -19,6 +19,8 @@ export interface SlotLink {
   beat(): void;
   /** Has the replica look at once whether the owner has ended. */
   seek(): void;
+  /** Watches whether the replica responds, until the returned function is called. */
+  wait(onSilent: () => void): () => void;
   /** Ends the stream and opens it again. */
   restart(): void;
 }
@@ -51,6 +53,7 @@ export class SlotBook implements SlotLessor {
   readonly #links = new Set<SlotLink>();
   readonly #watched = new Set<SourceSlots>();
   #owner: SlotLink | undefined;
+  #endWait: (() => void) | undefined;
   #epoch = 0;
   #leaseMs = 0;
   #lostAt = Number.NEGATIVE_INFINITY;
@@ -61,6 +64,11 @@ export class SlotBook implements SlotLessor {
   constructor(options: SlotBookOptions) {
     this.#options = options;
     this.now = options.now;
+  }
+
+  /** True if a catalog may have listed this executor among those that hold slots. */
+  get hasLeased(): boolean {
+    return this.#epoch > 0;
   }
 
   get isConnected(): boolean {
@@ -121,6 +129,7 @@ export class SlotBook implements SlotLessor {
     // A store that was restored from a backup begins with lower epochs.
     const isRecent = this.#owner !== undefined || this.now() - this.#lostAt < this.#leaseMs;
     if (epoch < this.#epoch && isRecent) return false;
+    this.#stopWaiting();
     this.#owner = link;
     this.#epoch = epoch;
     this.isUnlimited = false;
@@ -146,6 +155,7 @@ export class SlotBook implements SlotLessor {
   }
 
   close(): void {
+    this.#stopWaiting();
     clearInterval(this.#beatTimer);
     clearInterval(this.#tickTimer);
     this.#watched.clear();
@@ -153,11 +163,22 @@ export class SlotBook implements SlotLessor {
 
   tell({ claim, wanted }: SourceSlots, returned: number): void {
     this.#owner?.send([{ ...claim, held: 0, returned, wanted }]);
+    if (wanted > 0) this.#endWait ??= this.#owner?.wait(() => this.#refuseAll());
   }
 
   watch(slots: SourceSlots): void {
     this.#watched.add(slots);
     this.#tickTimer ??= setInterval(() => this.#tick(), tickMs).unref();
+  }
+
+  /** The owner does not respond. Another replica takes over later. */
+  #refuseAll(): void {
+    for (const slots of this.#watched) slots.refuse();
+  }
+
+  #stopWaiting(): void {
+    this.#endWait?.();
+    this.#endWait = undefined;
   }
 
   #report(): SlotUse[] {
@@ -174,6 +195,7 @@ export class SlotBook implements SlotLessor {
 
   #lose(link: SlotLink): void {
     if (this.#owner !== link) return;
+    this.#stopWaiting();
     this.#owner = undefined;
     this.#lostAt = this.now();
     for (const slots of this.#sources.values()) slots.reset();
@@ -187,6 +209,7 @@ export class SlotBook implements SlotLessor {
       const { sourceId } = slots.claim;
       if (slots.isUnused && this.#sources.get(sourceId) === slots) this.#sources.delete(sourceId);
     }
+    if (![...this.#watched].some(({ isWaiting }) => isWaiting)) this.#stopWaiting();
     if (this.#watched.size > 0) return;
     clearInterval(this.#tickTimer);
     this.#tickTimer = undefined;
@@ -209,6 +232,7 @@ export class SlotBook implements SlotLessor {
   }
 
   #expire(at: number): void {
+    this.#stopWaiting();
     const beatAt = this.endsAt - this.#leaseMs * (1 - beatShare);
     this.endsAt = at + this.#leaseMs * (1 - beatShare);
     this.#expirations++;

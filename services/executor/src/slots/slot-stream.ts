@@ -7,11 +7,14 @@ import type {
 import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { isUnimplemented } from '@datahub/service-kit/grpc/error-status';
+import type { ReplicaHealth } from '@datahub/service-kit/grpc/replica-health';
 import type { SlotBook, SlotLink } from './slot-book.ts';
 import type { SlotUse } from './source-slots.ts';
 
 export interface SlotStreamOptions {
   catalog: Pick<Calls<typeof CatalogInternalServiceService>, 'leaseSlots'>;
+  /** Of the replica, if it runs in another process. */
+  health?: Pick<ReplicaHealth, 'wait' | 'heard'>;
   /** Identifies this executor to the catalog. */
   instanceId: string;
   book: SlotBook;
@@ -60,7 +63,7 @@ export function leaseSlots(options: SlotStreamOptions): SlotStream {
   let current: Requests | undefined;
   const run = async () => {
     for (let waitMs = backoffMs.first; !signal.aborted; waitMs = Math.min(waitMs * 2, backoffMs.max)) {
-      const requests = new Requests(options.instanceId);
+      const requests = new Requests(options);
       current = requests;
       if (isLeaving) requests.leave();
       try {
@@ -107,7 +110,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** Resolves with true if the replica has noted that this executor stops. */
 async function runOnce(
-  { catalog, instanceId, book }: SlotStreamOptions,
+  { catalog, instanceId, book, health }: SlotStreamOptions,
   requests: Requests,
   onMessage: () => void,
 ): Promise<boolean> {
@@ -117,6 +120,7 @@ async function runOnce(
   try {
     for await (const { epoch, leaseMs, changes, left } of catalog.leaseSlots(requests.iterate(), ctx)) {
       onMessage();
+      health?.heard();
       if (left) return true;
       if (requests.signal.aborted) return false;
       if (epoch !== joined && !book.greeted(requests, { epoch, leaseMs })) return false;
@@ -132,6 +136,7 @@ async function runOnce(
 
 /** What waits to be sent. Changes of one source are merged, so this is bounded by the executor's sources. */
 class Requests implements SlotLink {
+  readonly wait: SlotLink['wait'];
   readonly #instanceId: string;
   readonly #abort = new AbortController();
   readonly #uses = new Map<string, SlotUse>();
@@ -141,8 +146,9 @@ class Requests implements SlotLink {
   #leaving = false;
   #wake = () => {};
 
-  constructor(instanceId: string) {
+  constructor({ instanceId, health }: SlotStreamOptions) {
     this.#instanceId = instanceId;
+    this.wait = (onSilent) => health?.wait(onSilent) ?? (() => {});
   }
 
   get signal(): AbortSignal {

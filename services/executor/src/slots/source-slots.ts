@@ -20,6 +20,7 @@ export interface SlotChange {
   granted: number;
   recalled: number;
   contended?: boolean | undefined;
+  blocked?: boolean | undefined;
 }
 
 /** A pool whose connections need slots. */
@@ -33,6 +34,8 @@ export interface SlotPool {
   closeIdlest(): boolean;
   /** Closes all connections at once, busy ones too. */
   cut(): void;
+  /** Rejects the executions that wait, because no connection can be opened soon. */
+  refuse(): void;
 }
 
 /** What the slots of a source need of those of the executor. */
@@ -144,7 +147,7 @@ export class SourceSlots {
     this.#growSoon();
   }
 
-  change({ granted, recalled, contended = this.#contended }: SlotChange): void {
+  change({ granted, recalled, contended = this.#contended, blocked = false }: SlotChange): void {
     this.wanted = Math.max(0, this.wanted - granted);
     this.free += granted;
     this.#freeSince = this.#lessor.now();
@@ -154,6 +157,13 @@ export class SourceSlots {
     for (const pool of this.#pools) while (this.isRecalled && pool.closeIdlest());
     this.#lessor.watch(this);
     this.#growSoon();
+    if (blocked) this.refuse();
+  }
+
+  /** No slot can be had soon. Without a connection, nothing is worth waiting for. */
+  refuse(): void {
+    if (this.used + this.free > 0) return;
+    for (const pool of [...this.#waiting]) pool.refuse();
   }
 
   /** The owner is gone or new. What it recalled is void, and the next report says what is wanted. */

@@ -10,6 +10,9 @@ class Queue implements SlotPool {
     return false;
   }
   cut(): void {}
+  refuse(): void {
+    this.waiting = 0;
+  }
 }
 
 let told: { wanted: number; returned: number }[];
@@ -89,4 +92,17 @@ test('a connection that was being opened when the lease ended leaves no slot, un
   expect(slots.report().held).toBe(1);
   slots.give();
   expect(slots.free).toBe(1);
+});
+
+test('executions are refused if no slot can be had soon, unless the source has a connection', () => {
+  take(2);
+  slots.change({ granted: 1, recalled: 0 });
+  slots.take(pool);
+  slots.change({ granted: 0, recalled: 0, blocked: true });
+  expect(pool.waiting).toBe(2);
+  slots.give();
+  slots.cut();
+  take(2);
+  slots.change({ granted: 0, recalled: 0, blocked: true });
+  expect(pool.waiting).toBe(0);
 });

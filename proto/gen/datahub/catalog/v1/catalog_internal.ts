@@ -196,7 +196,11 @@ export interface SlotChange {
   /** Slots to give back as soon as their sessions end their statements. */
   recalled: number;
   /** Set when it changes: true while others want slots of this source, so that idle sessions are closed. */
-  contended?: boolean | undefined;
+  contended?:
+    | boolean
+    | undefined;
+  /** True if no slot can be had soon, because all of them lie at executors that do not respond. */
+  blocked: boolean;
 }
 
 export interface SaveSignatureRequest {
@@ -1651,7 +1655,7 @@ export const LeaseSlotsResponse: MessageFns<LeaseSlotsResponse> = {
 };
 
 function createBaseSlotChange(): SlotChange {
-  return { sourceId: "", granted: 0, recalled: 0, contended: undefined };
+  return { sourceId: "", granted: 0, recalled: 0, contended: undefined, blocked: false };
 }
 
 export const SlotChange: MessageFns<SlotChange> = {
@@ -1667,6 +1671,9 @@ export const SlotChange: MessageFns<SlotChange> = {
     }
     if (message.contended !== undefined) {
       writer.uint32(32).bool(message.contended);
+    }
+    if (message.blocked !== false) {
+      writer.uint32(40).bool(message.blocked);
     }
     return writer;
   },
@@ -1714,6 +1721,14 @@ export const SlotChange: MessageFns<SlotChange> = {
             }
 
             message.contended = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.blocked = reader.bool();
             continue;
           }
         }
