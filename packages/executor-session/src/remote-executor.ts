@@ -220,7 +220,8 @@ function pickAmongFirst(
   return first.find(({ session }) => session.pending === pending)?.session;
 }
 
-const answers = ({ session, health }: Replica) => session?.greeted === true && !health.isEjected;
+const answers = ({ session, health }: Replica) =>
+  session?.open === true && session.greeted && !health.isEjected;
 
 function noneLeft(): never {
   throw new HubError('UNAVAILABLE', 'No executor can be reached. Try again.', {
