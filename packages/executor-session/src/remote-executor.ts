@@ -59,22 +59,7 @@ const greetedScore = 2 ** 32;
 export async function openRemoteExecutor(
   options: RemoteExecutorOptions,
 ): Promise<Executor & Pick<ReplicatedClient<unknown>, 'isServing' | 'close'>> {
-  const replicas: Replicas<Replica> = await openReplicas({
-    addresses: options.addresses,
-    open: (address, host) =>
-      address === options.local?.address
-        ? localReplica(options.local)
-        : openReplica(() => replicas.current, {
-            ...options,
-            address,
-            serverName: options.serverName ?? host,
-          }),
-    close: (replica) => {
-      replica.session?.close();
-      closeServiceReplica(replica);
-    },
-    isIdle: ({ health }) => health.isIdle,
-  });
+  const replicas = await openExecutors(options);
   // Executions in this process open no session, but the first one whose answers another replica caches needs it.
   const opening =
     options.local && setInterval(() => openSessions(replicas.current, options), openEveryMs).unref();
@@ -130,6 +115,26 @@ export async function openRemoteExecutor(
       replicas.close();
     },
   };
+}
+
+async function openExecutors(options: RemoteExecutorOptions): Promise<Replicas<Replica>> {
+  const replicas: Replicas<Replica> = await openReplicas({
+    addresses: options.addresses,
+    open: (address, host) =>
+      address === options.local?.address
+        ? localReplica(options.local)
+        : openReplica(() => replicas.current, {
+            ...options,
+            address,
+            serverName: options.serverName ?? host,
+          }),
+    close: (replica) => {
+      replica.session?.close();
+      closeServiceReplica(replica);
+    },
+    isIdle: ({ health }) => health.isIdle,
+  });
+  return replicas;
 }
 
 function openSessions(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions): void {
