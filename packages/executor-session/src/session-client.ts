@@ -151,9 +151,11 @@ class SessionClient implements ExecutorSession {
 
   /** Ends the calls of an executor that does not respond. If it wakes, it cancels them. */
   readonly #cut = (): void => {
-    // Nothing was sent yet, so the calls can go elsewhere.
-    if (!this.greeted)
-      return this.#abort.abort(new HubError('UNAVAILABLE', 'The executor does not respond.'));
+    if (!this.greeted) {
+      // Nothing was sent yet, so the calls can go elsewhere.
+      this.#abort.abort(new HubError('UNAVAILABLE', 'The executor does not respond.'));
+      return;
+    }
     for (const call of this.#calls) {
       this.#outgoing.push({ cancelled: call.sequence });
       call.settle(answerLost(undefined));
