@@ -30,6 +30,8 @@ export interface ColumnFacts {
    * columns.
    */
   neverNull: readonly boolean[];
+  /** The functions that `neverNull` relies on, in lower case. If the database has others of these names, ignore it. */
+  functions: ReadonlySet<string>;
 }
 
 /** A use of a variable that is probably a mistake. Line and column start at 1. */

@@ -65,11 +65,13 @@ describe('the nullability of columns', () => {
 
   it('is found for expressions of the outermost SELECT', () => {
     const text = `SELECT count(*), COUNT( * ) AS n, exists (SELECT 1) found, 1, -1.5 x, 'a' AS b, true,
-      a, "a" b, count(a), 1 + a, count(*) + a, exists (SELECT 1) IS NULL, NULL, 'a'::int, date '2026-01-01'
+      count(a), count(DISTINCT a) FILTER (WHERE b), exists (SELECT 1) IS NULL, 'a'::int,
+      a, "a" b, 1 + a, count(*) + a, NULL, date '2026-01-01', "count"(a), t.count(a)
       FROM t WHERE a IN (SELECT 1, 2)`;
     expect(facts(text).neverNull).toEqual([
       ...[true, true, true, true, true, true, true],
-      ...[false, false, false, false, false, false, false, false, false],
+      ...[true, true, true, true],
+      ...[false, false, false, false, false, false, false, false],
     ]);
     expect(facts('SELECT DISTINCT 1, a FROM t').neverNull).toEqual([true, false]);
     expect(facts('WITH x AS (SELECT a) SELECT 1 FROM x').neverNull).toEqual([true]);
@@ -126,9 +128,94 @@ describe('the nullability of columns', () => {
     ['coalesce(a, NULL)', false],
     ["coalesce(a, 'x') || b", false],
     ["coalesce('x')", false],
+    ['coalesce(a, 1, b)', true],
     ['NOT EXISTS (SELECT 1)', true],
+    ['a IS NULL', true],
+    ['a + b * c IS NOT NULL n', true],
+    ['NOT a IS TRUE OR b IS UNKNOWN', true],
+    ['a IS NULL AND b', false],
+    ['a || (b IS NULL)', false],
+    ['a IS DISTINCT', false],
+    ['count(*) > 0', true],
+    ['count(*) >= count(a) more', true],
+    ['count(*) > a', false],
+    ['(count(*) - 1) * 2 <> 4 / 2', true],
+    ['1 <-> 2', false],
+    ['1 @> 2', false],
+    ["1 -> 'a'", false],
+    ["'a' || 'b'", true],
+    ["'a' || a", false],
+    ['1 IN (1, NULL)', false],
+    ["'a' LIKE NULL", false],
+    ['1 = ANY (a)', false],
+    ["CASE WHEN a THEN 'x' ELSE 'y' END", true],
+    ["CASE a WHEN 1 THEN 'x' WHEN NULL THEN 'z' ELSE 'y' END kind", true],
+    ['CASE WHEN a THEN CASE WHEN b THEN 1 ELSE 2 END ELSE count(*) END', true],
+    ['CASE WHEN a THEN CASE WHEN b THEN 1 END ELSE 2 END', false],
+    ["CASE WHEN a THEN 'x' END", false],
+    ["CASE WHEN a THEN NULL ELSE 'y' END", false],
+    ["CASE WHEN a THEN b ELSE 'y' END", false],
+    ["CASE WHEN t.else THEN 'y' END", false],
+    ["CASE WHEN a THEN 'x' ELSE 'y' END || b", false],
+    ['count(*)::numeric(10, 2)', true],
+    ['CAST(count(*) AS text)', true],
+    ['CAST(a AS text)', false],
+    ['1::my_domain', false],
+    ['1::int[]', false],
+    ["upper('a')", true],
+    ["lower(upper('a') || 'b')", true],
+    ['lower(a)', false],
+    ['my_function(1)', false],
+    ["substring('a' FROM 'b')", false],
+    ["to_char(1, '')", false],
+    ['row_number() OVER (ORDER BY a)', true],
+    ['lag(1) OVER w', false],
+    ['percentile_cont(0.5) WITHIN GROUP (ORDER BY a)', false],
+    ['greatest(a, 1)', true],
+    ['nullif(1, 1)', false],
+    ['(SELECT count(*) FROM u WHERE u.a = t.a)', true],
+    ['(SELECT count(*) FROM u GROUP BY a)', false],
+    ['(SELECT count(*) FROM u HAVING false)', false],
+    ['(SELECT count(*) FROM u LIMIT 0)', false],
+    ['(SELECT count(*) FROM (SELECT 1 LIMIT 1) u)', true],
+    ['(SELECT count(*) OVER () FROM u)', false],
+    ['(SELECT count(t.a) FROM u)', false],
+    ['(SELECT 1 FROM u)', false],
+    ['(1, 2)', false],
+    ['(1', false],
   ])('of %s is proven: %s', (item, isProven) => {
     expect(facts(`SELECT ${item} FROM t`).neverNull).toEqual([isProven]);
+  });
+
+  it.each([
+    ['1 = 1', true],
+    ['a IS NULL', true],
+    ['IFNULL(a, 0)', true],
+    ['GREATEST(1, 2)', true],
+    ["CASE WHEN a THEN 'x' ELSE 'y' END", true],
+    ['GREATEST(a, 1)', false],
+    ['1 / 0', false],
+    ['1 % 0', false],
+    ['1 <=> a', false],
+    // OR, of which a value decides nothing.
+    ["a || 'b' IS NULL", false],
+    ["CAST('x' AS DATE)", false],
+    ["UPPER('a')", false],
+    ['COUNT(a)', true],
+    ['COUNT(a) n', true],
+    // A stored function of this name.
+    ['COUNT (a)', false],
+    ['COUNT(*) > 0', false],
+    ['COUNT(a) + 1', false],
+  ])('of %s on MySQL is proven: %s', (item, isProven) => {
+    expect(facts(`SELECT ${item} FROM t`, 'mysql').neverNull).toEqual([isProven]);
+  });
+
+  it('names the functions that it relies on', () => {
+    expect([...facts("SELECT lower('a'), coalesce(a, 1), count(b) FROM t").functions]).toEqual([
+      'lower',
+      'count',
+    ]);
   });
 
   it.each<[text: string, command: string, keeps: boolean]>([

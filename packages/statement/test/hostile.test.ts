@@ -80,10 +80,14 @@ describe.each(['postgres', 'mysql'] as const)('the columns on %s', (dialect) => 
       'COALESCE with casts',
       (depth: number) => `${'COALESCE(a,'.repeat(depth)}1${')::int'.repeat(depth - 1)})`,
     ],
+    ['CASE', (depth: number) => `${'CASE WHEN a THEN 1 ELSE '.repeat(depth)}1${' END'.repeat(depth)}`],
+    ['brackets', (depth: number) => `${'('.repeat(depth)}1${')'.repeat(depth)}`],
     ['COALESCE before others', (depth: number) => `COALESCE(${'b,'.repeat(depth)}COALESCE(a,b),1)`],
-  ])('with many %s are never NULL, in time that grows with the length alone', async (_name, column) => {
+  ])('with many %s are never NULL, in time that grows with the length alone', async (name, column) => {
     const text = (depth: number, count: number) => `SELECT ${columns(count, column(depth))}`;
-    expect(factsOf(text(10_000, 1), dialect).neverNull).toEqual([true]);
+    // MySQL has no such casts.
+    const isProven = name !== 'COALESCE with casts' || dialect === 'postgres';
+    expect(factsOf(text(40, 1), dialect).neverNull).toEqual([isProven]);
     await expectLinear((depth) => factsOf(text(depth, 10), dialect), 1_600);
     await expectLinear((depth) => factsOf(text(depth, 1), dialect), 10_000);
   });
@@ -92,7 +96,6 @@ describe.each(['postgres', 'mysql'] as const)('the columns on %s', (dialect) => 
     'NOT NOT',
     'NOT EXISTS (SELECT 1) = NULL',
     'COALESCE(a, COALESCE(b, c))',
-    'COALESCE(COALESCE(a, 1), b)',
     'COALESCE(a, COALESCE(b, 1)) + b',
     'COALESCE(a, COALESCE(b, 1) + b)',
     'COALESCE(1)',

@@ -6,9 +6,16 @@
 import type { ColumnFacts, Dialect } from '../types.ts';
 import { keptTables, tableOfItem } from './kept-tables.ts';
 import type { Token } from './lexer.ts';
+import { isCount, isNeverNull, nesting, type ProofOptions } from './never-null.ts';
 import { bySyntax } from './syntax.ts';
 
-export const noFacts: ColumnFacts = { keepsNotNull: false, keptTables: new Set(), kept: [], neverNull: [] };
+export const noFacts: ColumnFacts = {
+  keepsNotNull: false,
+  keptTables: new Set(),
+  kept: [],
+  neverNull: [],
+  functions: new Set(),
+};
 
 /** With these words, a column can be NULL although it is NOT NULL in its table. */
 const outerWords = new Set(['LEFT', 'RIGHT', 'FULL']);
@@ -41,7 +48,9 @@ export function columnFacts(
   // With the hub's sql_mode, columns beside an aggregate are NULL if there are no rows.
   const mayAggregate = isMysql && (has(new Set(['HAVING'])) || tokens.some((_, i) => isOtherCall(tokens, i)));
   const items = isGrouped ? [] : selectItems(tokens);
-  const neverNull = isCombined ? [] : items.map(isNeverNull(text, mayAggregate));
+  const functions = new Set<string>();
+  const proof = { isMysql, functions, onlyCounts: mayAggregate };
+  const neverNull = isCombined ? [] : items.map((item) => findNeverNull(text, item, proof));
   const { tables, aliases } = keptTables(text, isGrouped || mayAggregate ? [] : tokens, dialect);
   // `t.id` looks like `t.` with an alias.
   const tableOf = (item: Token[]) =>
@@ -50,7 +59,7 @@ export function columnFacts(
   // PostgreSQL reports no table for the columns of a UNION, so they need no exclusion here.
   const keepsNotNull =
     isTraced && !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
-  return { keepsNotNull, keptTables: tables, kept, neverNull };
+  return { keepsNotNull, keptTables: tables, kept, neverNull, functions };
 }
 
 const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
@@ -87,88 +96,22 @@ function selectItems(tokens: readonly Token[]): Token[][] {
   return items.some((item) => item.at(-1)?.text === '*') ? [] : items;
 }
 
-function nesting({ kind, text }: Token): number {
-  if (kind !== 'symbol') return 0;
-  return text === '(' || text === '[' ? 1 : text === ')' || text === ']' ? -1 : 0;
-}
-
-const isNeverNull = (text: string, mayAggregate: boolean) => (item: Token[]) => {
-  const expression = withoutAlias(item);
-  const words = expression.map((token) => token.text).join(' ');
-  if (words === 'COUNT ( * )') return true;
-  return !mayAggregate && (isLiteral(text, expression) || isExists(expression) || isFilled(text, expression));
-};
-
-/** True for COALESCE with a last argument that is never NULL: a literal, perhaps with a cast, or COALESCE again. */
-function isFilled(text: string, expression: Token[]): boolean {
-  if (!isCoalesce(expression, 0)) return false;
-  const brackets = readBrackets(expression);
-  let [from, to] = [0, expression.length];
-  while (isCoalesce(expression, from)) {
-    const { end, comma } = brackets.get(from + 1) ?? {};
-    if (end !== to - 1 || comma === undefined) return false;
-    [from, to] = [comma + 1, end];
-    const isCast = expression[to - 2]?.text === '::' && expression[to - 1]?.kind === 'word';
-    if (isCast && to - 2 > from) to -= 2;
-  }
-  return to - from <= 2 && isLiteral(text, expression.slice(from, to));
-}
-
-const isCoalesce = (expression: Token[], at: number) =>
-  expression[at]?.kind === 'word' && expression[at].text === 'COALESCE' && expression[at + 1]?.text === '(';
-
-interface Bracket {
-  /** The closing bracket. */
-  end: number | undefined;
-  /** The last comma directly inside. */
-  comma: number | undefined;
-}
-
-/** Returns each opening bracket by its place. */
-function readBrackets(expression: Token[]): Map<number, Bracket> {
-  const brackets = new Map<number, Bracket>();
-  const open: Bracket[] = [];
-  for (const [i, token] of expression.entries()) {
-    const inner = open.at(-1);
-    const step = nesting(token);
-    if (step > 0) {
-      const bracket = { end: undefined, comma: undefined };
-      brackets.set(i, bracket);
-      open.push(bracket);
-    } else if (step < 0 && inner !== undefined) {
-      inner.end = i;
-      open.pop();
-    } else if (inner !== undefined && token.kind === 'symbol' && token.text === ',') inner.comma = i;
-  }
-  return brackets;
+/** With `onlyCounts`, all other expressions can be NULL. */
+function findNeverNull(
+  text: string,
+  item: Token[],
+  { onlyCounts, ...proof }: ProofOptions & { onlyCounts: boolean },
+): boolean {
+  // The last word can be an alias, or belong to the expression, as in `a IS NULL`.
+  return [item, withoutAlias(item)].some((expression) =>
+    onlyCounts ? isCount(expression, proof) : isNeverNull(text, expression, proof),
+  );
 }
 
 function withoutAlias(item: Token[]): Token[] {
   if (item.at(-2)?.kind === 'word' && item.at(-2)?.text === 'AS') return item.slice(0, -2);
   const last = item.at(-1);
   return item.length > 1 && (last?.kind === 'word' || last?.kind === 'quoted') ? item.slice(0, -1) : item;
-}
-
-function isLiteral(text: string, expression: Token[]): boolean {
-  const [first, second] = expression;
-  if (first === undefined || expression.length > 2) return false;
-  if (second !== undefined) return first.text === '-' && second.kind === 'number';
-  if (first.kind === 'word') return first.text === 'TRUE' || first.text === 'FALSE';
-  // In each dialect, names have other quotes than strings.
-  return first.kind === 'number' || (first.kind === 'quoted' && /^[eE]?'/.test(text.slice(first.start)));
-}
-
-function isExists(expression: Token[]): boolean {
-  const at = expression.findIndex(({ kind, text }) => kind !== 'word' || text !== 'NOT');
-  const exists = expression[at];
-  if (exists?.kind !== 'word' || exists.text !== 'EXISTS') return false;
-  const rest = expression.slice(at + 1);
-  let depth = 0;
-  const closes = rest.findIndex((token) => {
-    depth += nesting(token);
-    return depth === 0;
-  });
-  return closes > 0 && closes === rest.length - 1;
 }
 
 /** Words that can precede a parenthesis without being a function call. */

@@ -28,7 +28,7 @@ export async function describeQuery(
     try {
       const signature = await describe(form);
       return {
-        columns: toColumns(signature.columns, prepared.columnFacts(), notNull),
+        columns: toColumns(signature, prepared.columnFacts(), notNull),
         variables: prepared.variables(signature, form),
         checkedAt: new Date(nowMs()).toISOString(),
         version,
@@ -51,16 +51,17 @@ const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
 
 /** Numbers duplicate column names, as answers do. */
 function toColumns(
-  columns: readonly DescribedColumn[],
-  { keepsNotNull, keptTables, kept, neverNull }: ColumnFacts,
+  { columns, redefined = new Set() }: Signature,
+  { keepsNotNull, keptTables, kept, neverNull, functions }: ColumnFacts,
   asserted: readonly string[],
 ) {
   const names = uniqueNames(columns.map(({ name }) => name));
   const isAligned = (facts: readonly boolean[]) => facts.length === columns.length;
   const isKept = ({ table = '' }: DescribedColumn, i: number) =>
     keepsNotNull || keptTables.has(table.toLowerCase()) || (isAligned(kept) && kept[i] === true);
+  const isProven = ![...functions].some((name) => redefined.has(name));
   const isNeverNull = ({ kind }: DescribedColumn, i: number) =>
-    isAligned(neverNull) && neverNull[i] === true && !kindsWithNull.has(kind.is);
+    isProven && isAligned(neverNull) && neverNull[i] === true && !kindsWithNull.has(kind.is);
   return columns.map((column, i) => ({
     name: names[i] as string,
     type: column.type,

@@ -186,6 +186,8 @@ export interface Signature {
   columns: DescribedColumn[];
   /** The type of each placeholder, in order; undefined if the engine does not report it. */
   parameters: (string | undefined)[];
+  /** Common functions that the database redefines, by name. */
+  redefined?: ReadonlySet<string>;
 }
 
 export interface Schema {

@@ -253,15 +253,56 @@ class Generator {
     const texts = [`${int} + 1`, `COALESCE(${int}, 0)`, `NULLIF(${int}, 1)`, '1', 'NULL'];
     texts.push(`COALESCE(${int}, NULL)`, `COALESCE(NULLIF(${int}, 1), COALESCE(${int}, 7))`);
     if (this.#isPostgres) texts.push(`${int}::text`, `CASE WHEN ${int} > 1 THEN ${int} END`);
-    const text = this.#pick([...texts, `CASE ${int} WHEN 1 THEN ${int} END`, "'x'", '-2']);
-    return [text, column(name, text.includes("'") || text.includes('NULL') ? 'text' : 'int')];
+    texts.push(`CASE ${int} WHEN 1 THEN ${int} END`, "'x'", '-2', this.#provable(int), this.#provable(int));
+    texts.push(`${int} IS NULL`, `NOT (${int} = 1) OR 1 = 2`, `${this.#number(this.#provable(int))} > 1`);
+    texts.push(
+      '(SELECT count(*) FROM nl_orders WHERE id > 2)',
+      '(SELECT count(*) FROM nl_orders HAVING 1 = 0)',
+    );
+    if (this.#isPostgres) texts.push('row_number() OVER ()', `count(${int}) OVER ()`, `'x' || ${int}`);
+    const text = this.#pick(texts);
+    // On MySQL, the columns beside an aggregate can be NULL.
+    if (!this.#isPostgres && text.includes('count(')) this.#isExcluded = true;
+    return [text, column(name, /^[-\w.]+( \+ 1)?$|^COALESCE/.test(text) && text !== 'NULL' ? 'int' : 'text')];
+  }
+
+  /** An expression of the kinds that the text alone can prove, of parts that are NULL and parts that are not. */
+  #provable(int: string, depth = 3): string {
+    if (depth === 0 || this.#chance(0.2))
+      return this.#pick([int, int, 'NULL', '1', '-2', `COALESCE(${int}, 3)`]);
+    const part = () => this.#provable(int, depth - 1);
+    const operator = this.#pick(['=', '<>', '<', '>=', '+', '-', '*', '/', '%']);
+    const isTruth = ['=', '<>', '<', '>='].includes(operator);
+    const [left, right] = [this.#number(part()), this.#number(part())];
+    const forms = [
+      `(CASE WHEN ${int} > 1 THEN ${left} ELSE ${right} END)`,
+      `(CASE ${int} WHEN 1 THEN ${left} WHEN NULL THEN ${right} ELSE 5 END)`,
+      `(CASE WHEN ${left} = 1 THEN ${right} END)`,
+      isTruth
+        ? `(CASE WHEN (${left} ${operator} ${right}) IS NULL THEN NULL ELSE 1 END)`
+        : `(${left} ${operator} ${right})`,
+      `COALESCE(${left}, ${right})`,
+      `GREATEST(${left}, ${right})`,
+      `LEAST(${left}, ${right})`,
+    ];
+    if (this.#isPostgres) forms.push(`abs(${left})`, `length(CAST(${left} AS text))`, `(${left})::int`);
+    return this.#pick(forms);
+  }
+
+  /** NULL alone has no type. */
+  #number(text: string): string {
+    return text === 'NULL' ? `CAST(NULL AS ${this.#isPostgres ? 'int' : 'signed'})` : text;
   }
 
   #grouped(from: Pick<Relation, 'text' | 'columns'>, where: string): Pick<Relation, 'text' | 'columns'> {
     if (!this.#isPostgres) this.#isExcluded = true;
     const keys = this.#chance(0.3) ? [] : [this.#pick(from.columns), this.#pick(from.columns)];
     const names = keys.map(({ name }) => name);
-    const aggregates = ['count(*)', `count(${this.#pick(from.columns).name})`];
+    const counted = this.#pick(from.columns).name;
+    const aggregates = [
+      ...['count(*)', `count(${counted})`, `count(DISTINCT ${counted})`, `count(${counted}) > 0`],
+      ...[`CASE WHEN count(${counted}) > 1 THEN 'x' ELSE 'y' END`, `count(*) - count(${counted})`],
+    ];
     const int = from.columns.find(({ kind }) => kind === 'int')?.name;
     if (int !== undefined) aggregates.push(`max(${int})`, `sum(${int})`);
     const stray = this.#pick(from.columns).name;

@@ -20,7 +20,7 @@ const servers: { engine: EngineName; url: string | undefined }[] = [
 ];
 
 /** The number of statements to run. */
-const wanted = scaled(300, 20_000);
+const wanted = scaled(600, 20_000);
 const seed = 20_261_122;
 
 type Row = Record<string, unknown>;
@@ -71,6 +71,23 @@ describe.each(servers)('signatures on $engine', ({ engine, url }) => {
         return undefined;
       }
     };
+
+    if (engine === 'postgres')
+      it('do not rely on a function that the database redefines', async () => {
+        const drop = 'DROP SCHEMA IF EXISTS nl_own CASCADE';
+        const nullable = async () => {
+          const { columns } = await describeText({ text: "SELECT initcap('a') AS a", idsType: undefined });
+          return columns.map((column) => column.nullable);
+        };
+        await runAll([drop]);
+        expect(await nullable()).toEqual([false]);
+        await runAll([
+          'CREATE SCHEMA nl_own',
+          'CREATE FUNCTION nl_own.initcap(int) RETURNS int LANGUAGE sql AS $$ SELECT NULL::int $$',
+        ]);
+        expect(await nullable()).toEqual([true]);
+        await runAll([drop]);
+      });
 
     it(`match the rows (${wanted} statements)`, async () => {
       const generate = createGenerator(engine, seed);

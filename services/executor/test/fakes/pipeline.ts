@@ -134,7 +134,13 @@ export function setupExecute({
       return { key: 'k', text: 'x', params: [], kind };
     },
     describable: () => [{ key: 'k', text: 'x', params: [], kind, placeholders: [] }],
-    columnFacts: () => ({ keepsNotNull: false, keptTables: new Set(), kept: [], neverNull: [] }),
+    columnFacts: () => ({
+      keepsNotNull: false,
+      keptTables: new Set(),
+      kept: [],
+      neverNull: [],
+      functions: new Set(),
+    }),
     warnings: () => [],
     variables: () => [],
     mapLocation: ({ state }) => ({ ...(state === undefined ? {} : { state }), line: 7, column: 9 }),

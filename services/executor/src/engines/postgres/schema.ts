@@ -1,5 +1,6 @@
 /** Reads the tables that the source's user may see, and describes the columns of a statement before it runs. */
 
+import { strictFunctions } from '@datahub/statement/sql/never-null';
 import type { Schema, Signature, Statement } from '../../ports/engine.ts';
 import {
   commentLengthMax,
@@ -73,12 +74,19 @@ export async function readSchema(connection: {
   );
 }
 
+const redefinedText = `
+  SELECT DISTINCT proname FROM pg_catalog.pg_proc
+  WHERE proname = ANY ('{count,${[...strictFunctions].join(',').toLowerCase()}}')
+    AND pronamespace <> CAST('pg_catalog' AS regnamespace)`;
+
 /** Describes a statement. The server parses it but does not run it. */
 export async function describeStatement(statements: Statements, statement: Statement): Promise<Signature> {
   const { serverTypes } = statements;
   const { fields = [], parameterTypes } = await statements.parse(statement);
   const notNull = await readNotNull(statements, fields);
+  const redefined = await statements.rows(redefinedText);
   return {
+    redefined: new Set(redefined.map(([name]) => name ?? '')),
     columns: fields.map(({ name, typeId, modifier }, i) => {
       const kind = kindOf(typeId, { serverTypes, modifier });
       // A document can be the JSON null.
