@@ -1,6 +1,37 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { api, createSource, engines } from '../support/hub.ts';
 
+describe.each(engines.filter((engine) => engine !== 'postgres'))('a list on %s', (engine) => {
+  it('is its elements in any IN, and refused where it would be compared', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} lists` }));
+    const sourceId = await createSource(hubId, engine);
+    const numbers = '(SELECT 1 AS id UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 5) t';
+    const attempt = (condition: string, values: object) =>
+      api.post('/v1/queries/try', {
+        sourceId,
+        query: `SELECT id FROM ${numbers} WHERE ${condition} ORDER BY id`,
+        values,
+      });
+    const { body } = await attempt('id NOT IN (:ids, 5)', { ids: [1, 2] });
+    expect(body.data).toEqual([{ id: 3 }]);
+    const { status, body: problem } = await attempt('id <> :ids', { ids: [1] });
+    expect([status, problem.code, problem.errors]).toEqual([
+      422,
+      'CONTEXT_INVALID',
+      [
+        {
+          pointer: '/values/ids',
+          detail: 'must not be a list here, because it is compared with one value. Write IN (:ids)',
+        },
+      ],
+    ]);
+    const query = `SELECT id FROM ${numbers} WHERE id IN (5, :ids) OR id = :ids`;
+    const { problems, signature } = await api.ok(api.post('/v1/queries/check', { sourceId, query }));
+    expect(problems).toMatchObject([{ severity: 'warning', code: 'LIST_COMPARED' }]);
+    expect(signature.variables).toMatchObject([{ key: 'ids', list: true }]);
+  });
+});
+
 describe.each(engines)('a declared variable on %s', (engine) => {
   let hubId: string;
   let sourceId: string;
@@ -64,6 +95,47 @@ describe.each(engines)('a declared variable on %s', (engine) => {
     const get = (big: string) => api.get(`/v1/queries/${queryId}/data?big=${big}&one=1.50`);
     for (const big of ['9007199254740993', '7']) expect((await get(big)).body).toEqual({ data: [{ x: 1 }] });
     expect((await get('9007199254740992')).status).toBe(422);
+  });
+
+  it('is what it is, however it is written and sent', async () => {
+    const extract = engine === 'postgres' ? 'CAST(:v AS text)' : "CONCAT(JSON_EXTRACT(:v, '$'))";
+    const define = async (name: string, value?: string) => {
+      const context = `[{"key":"v","type":"json"${value === undefined ? '' : `,"value":${value}`}}]`;
+      const tool = `{"name":${JSON.stringify(name)},"description":"d"}`;
+      const query = JSON.stringify(`SELECT ${extract} AS v`);
+      const raw = `{"hubId":"${hubId}","sourceId":"${sourceId}","label":"q","query":${query},"context":${context},"tool":${tool}}`;
+      return (await api.ok(api.post('/v1/queries', undefined, { raw }))).config.query.queryId as string;
+    };
+    const tool = `shapes_${engine}`;
+    const queryId = await define(tool);
+    const headers = { accept: 'application/json, text/event-stream' };
+    const toolAnswer = (text: string) =>
+      JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '').result.content.at(-1).text as string;
+    const ask = async (value: string) => {
+      const post = `{"queryId":"${queryId}","context":{"v":${value}}}`;
+      const rpc = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":{"v":${value}}}}`;
+      const withDefault = await define(`${tool}_default`, value);
+      const answers = [
+        (await api.post('/v1/queries/execute', undefined, { raw: post })).text,
+        (await api.get(`/v1/queries/${queryId}/data?v=${encodeURIComponent(value)}`)).text,
+        toolAnswer((await api.post('/mcp', undefined, { raw: rpc, headers })).text),
+        (await run(withDefault)).text,
+      ];
+      await api.ok(api.delete(`/v1/queries/${withDefault}`));
+      return answers.map((text) => JSON.parse(text).data[0].v.replaceAll(' ', ''));
+    };
+    for (const [value, one, other = one] of [
+      ['[]', '[]'],
+      ['[ ]', '[]'],
+      ['{ }', '{}'],
+      ['[[],{}]', '[[],{}]'],
+      ['[ 1, "a" ]', '[1,"a"]'],
+      ['"[]"', '"[]"'],
+      ['"\\u005b\\u005d"', '"[]"'],
+      ['9007199254740993', '9007199254740993'],
+      ['true', 'true'],
+    ] as [string, string, string?][])
+      expect([value, ...(await ask(value))]).toEqual([value, ...Array(4).fill(other)]);
   });
 
   it('keeps its digits where it is compared and counted with', async () => {

@@ -3,6 +3,7 @@
 import type { EngineName, SqlEngineName } from '@datahub/contract/engines';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { SqlFault } from '@datahub/service-kit/call/error';
+import type { UntypedValue } from './sql/untyped.ts';
 import type { BoundValue, Given } from './values.ts';
 
 export type Dialect = SqlEngineName;
@@ -15,6 +16,8 @@ export interface BoundStatement {
   key: string;
   text: string;
   params: BoundValue[];
+  /** Values whose form depends on the type that the database expects. Their parameters are their JSON. */
+  untyped?: readonly UntypedValue[];
 }
 
 /** Facts about NULLs in the columns, derived from the text of a statement. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileStatement, type Dialect } from '../src/compile.ts';
+import { untypedText } from '../src/sql/untyped.ts';
 
 const compile = (text: string, dialect: Dialect = 'postgres', types: Record<string, string> = {}) =>
   compileStatement(text, {
@@ -68,18 +69,22 @@ describe('values', () => {
   const bindJson = (dialect: Dialect) => compile(text, dialect).bind({ pinnedJson: '', contextJson: values });
 
   it('are bound with their JSON types', () => {
-    const scalars = (decimal: unknown) => [1, decimal, 'a', true, null, '{"k":1.10}'];
-    const literal = '{"1","1.10","a\\"\\\\",NULL,"true","{\\"k\\":1}"}';
-    expect(bindJson('postgres').params).toEqual([...scalars('1.10'), literal]);
-    expect(bindJson('mysql').params).toEqual([
-      ...scalars({ decimal: '1.10' }),
-      '[1,1.10,"a\\"\\\\",null,true,{"k":1}]',
+    const list = '[1,1.10,"a\\"\\\\",null,true,{"k":1}]';
+    const params = (decimal: unknown) => [1, decimal, 'a', true, null, '{"k":1.10}', list];
+    expect(bindJson('postgres').params).toEqual(params('1.10'));
+    expect(bindJson('mysql').params).toEqual(params({ decimal: '1.10' }));
+    expect(bindJson('postgres').untyped?.map(({ index, name }) => [index, name])).toEqual([
+      [1, 'd'],
+      [5, 'o'],
+      [6, 'l'],
     ]);
+    expect(bindJson('mysql').untyped).toBe(undefined);
   });
 
   it('in nested arrays keep their nesting', () => {
     const x = [[1, 2], [3, null], []];
-    expect(bind('SELECT :x', { x }).params).toEqual(['{{"1","2"},{"3",NULL},{}}']);
+    const [bound] = bind('SELECT :x', { x }).untyped ?? [];
+    expect(untypedText(bound?.value ?? null, { elements: 'integer' })).toBe('{{"1","2"},{"3",NULL},{}}');
     expect(bind('SELECT :x', { x }, 'postgres', { x: 'json[]' }).params).toEqual([
       '{"[1,2]","[3,null]","[]"}',
     ]);
@@ -94,12 +99,14 @@ describe('a list', () => {
     ['a not  in(:x) AND b', 'a <> ALL ($1) AND b', 'a not  in(?,?) AND b'],
     ['a IN ({{ x }})', 'a = ANY ($1)', 'a IN (?,?)'],
     ['a."NOT" IN (:x)', 'a."NOT" = ANY ($1)', 'a."NOT" IN (?,?)'],
-    // Elsewhere it is an array.
-    ['a IN (:x, 1)', 'a IN ($1, 1)', 'a IN (?, 1)'],
-    ['a IN (1, :x)', 'a IN (1, $1)', 'a IN (1, ?)'],
+    // On PostgreSQL it is an array elsewhere.
+    ['a IN (:x, 1)', 'a IN ($1, 1)', 'a IN (?,?, 1)'],
+    ['a IN (1, :x)', 'a IN (1, $1)', 'a IN (1, ?,?)'],
+    ['a NOT IN ((1), :x , f(2, 3))', 'a NOT IN ((1), $1 , f(2, 3))', 'a NOT IN ((1), ?,? , f(2, 3))'],
+    ['a IN (SELECT 1, :x)', 'a IN (SELECT 1, $1)', 'a IN (SELECT 1, ?)'],
+    ['a IN (f(:x, 1))', 'a IN (f($1, 1))', 'a IN (f(?, 1))'],
     ['a IN (-:x)', 'a IN (-$1)', 'a IN (-?)'],
     ['a IN :x', 'a IN $1', 'a IN ?'],
-    ['a = (:x)', 'a = ($1)', 'a = (?)'],
     ['f(:x)', 'f($1)', 'f(?)'],
     ['"IN" (:x)', '"IN" ($1)', '"IN" (?)'],
     ['a IN (:x', 'a IN ($1', 'a IN (?'],
@@ -114,6 +121,84 @@ describe('a list', () => {
     expect(bind(text, { x: [1, 2] }, 'mysql').text).toBe(`SELECT 1 WHERE ${mysql}`);
     const plain = condition.replace(/:x|\{\{ x \}\}/, '?');
     expect(bind(text, { x: 1 }, 'mysql').text).toBe(`SELECT 1 WHERE ${plain}`);
+  });
+
+  it.each([
+    ['IN (:x, 5)', 'IN ( 5)'],
+    ['IN (5, :x)', 'IN (5 )'],
+    ['IN (5, :x, 6)', 'IN (5 , 6)'],
+    ['IN (:x)', 'IN (SELECT NULL FROM DUAL WHERE FALSE)'],
+    ['NOT IN ( :x /* , */ , :x )', 'NOT IN ( SELECT NULL FROM DUAL WHERE FALSE /* , */   )'],
+    ['IN (:x, :x, 5, :x)', 'IN (  5 )'],
+    ['IN (:x, :y)', 'IN ( ?)'],
+    ['IN (:y, :x, :x, :y)', 'IN (?  , ?)'],
+    ['IN (:x) OR a IN (:x, :y)', 'IN (SELECT NULL FROM DUAL WHERE FALSE) OR a IN ( ?)'],
+  ])('without elements leaves no comma on MySQL: %s', (condition, written) => {
+    const text = 'SELECT 1 WHERE a ';
+    for (const dialect of ['mysql', 'mariadb'] as const) {
+      const bound = bind(text + condition, { x: [], y: 1 }, dialect);
+      expect(bound.text).toBe(text + written);
+      expect(bound.params.length).toBe(written.split('?').length - 1);
+    }
+  });
+
+  it.each([
+    ...[
+      'a = :x',
+      ':x = a',
+      'a <> :x',
+      'a != :x',
+      ':x != a',
+      'a <=> :x',
+      'a < :x',
+      ':x >= a',
+      'a = (:x)',
+      '((:x)) = a',
+    ],
+    ...['a LIKE :x', 'a NOT LIKE :x', ':x NOT LIKE a', 'a REGEXP :x', 'a RLIKE (:x)', 'a SOUNDS LIKE :x'],
+    ...['a BETWEEN :x AND 2', 'a BETWEEN 1 AND :x', ':x BETWEEN 1 AND 2', 'a BETWEEN 1 AND 2 AND b = :x'],
+    ...[
+      ':x IN (1, 2)',
+      ':x NOT IN (SELECT 1)',
+      '(a, b) = (1, :x)',
+      '(a, b) IN ((1, 2), (:x, 3))',
+      'a = BINARY :x',
+    ],
+    ...[
+      ':x COLLATE utf8mb4_bin = a',
+      'CASE :x WHEN 1 THEN 2 END',
+      'CASE a WHEN :x THEN 2 END',
+      'a = (b = :x)',
+    ],
+  ])('is refused on MySQL where it would be compared with one value: %s', (condition) => {
+    for (const dialect of ['mysql', 'mariadb'] as const)
+      for (const types of [{}, { x: 'integer[]' }]) {
+        const call = () => bind(`SELECT 1 WHERE ${condition}`, { x: [1] }, dialect, types);
+        expect(call).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
+        expect(call).toThrow(/^context\.x must not be a list here/);
+      }
+    expect(bind(`SELECT 1 WHERE ${condition}`, { x: [1] }, 'mysql', { x: 'json' }).params).toEqual(['[1]']);
+    expect(bind(`SELECT 1 WHERE ${condition}`, { x: 1 }, 'mysql').params).toEqual([1]);
+  });
+
+  it.each([
+    ['SELECT', 'SELECT JSON_CONTAINS(doc, :x) = 1'],
+    ['SELECT', 'SELECT 1 WHERE 1 MEMBER OF (:x)'],
+    ['SELECT', 'SELECT 1 WHERE :x IS NULL OR CASE WHEN :x IS NOT NULL THEN 1 END'],
+    ['SELECT', 'SELECT @a := :x'],
+    ['INSERT', 'INSERT INTO t VALUES (1, :x), (:x, 2) ON DUPLICATE KEY UPDATE a = 1, t.b = :x'],
+    ['INSERT', 'INSERT INTO t SET a = 1, b = :x'],
+    ['UPDATE', 'UPDATE t JOIN u ON a = b SET t.`a` = :x, b = (:x), u.c = (SELECT 1 WHERE a = 1) WHERE a = 1'],
+  ])('is JSON text elsewhere on MySQL: %s %s', (command, text) => {
+    const compiled = compileStatement(text, { dialect: 'mysql', command, variables: [] });
+    const { params } = compiled.bind({ pinnedJson: '', contextJson: '{"x":[1, 2.0]}' });
+    expect(new Set(params)).toEqual(new Set(['[1,2.0]']));
+  });
+
+  it('in a list is refused in IN on MySQL, where its JSON text would be compared', () => {
+    expect(() => bind('SELECT 1 WHERE a NOT IN (:x)', { x: [[1]] }, 'mysql')).toThrow(
+      'context.x must be a list of values, because it is used in IN.',
+    );
   });
 
   it('pads its values on MySQL with its last one', () => {

@@ -51,6 +51,15 @@ describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
     ['dashes after a string', (characters: number) => `SELECT E'a'${repeat(() => '--', characters)}`],
     ['braces in a string', (characters: number) => `SELECT '${repeat(() => '{{ ', characters)}'`],
     ['openings of comments', (characters: number) => `SELECT ${repeat(() => '/*', characters)}`],
+    [
+      'nested variables',
+      (characters: number) => `SELECT ${'('.repeat(characters / 8)}${repeat(() => ':v,', characters / 2)}`,
+    ],
+    [
+      'rows in rows',
+      (characters: number) =>
+        `SELECT ${repeat(() => '(:v,', characters / 2)}1${repeat(() => ')', characters / 8)}`,
+    ],
     ['dollar tags', (characters: number) => `SELECT ${repeat((i) => `$a${i}$ `, characters)}`],
   ])('%s cost time that grows with the length alone', async (_name, text) => {
     await expectLinear((characters) => run(text(characters), dialect, 1), charactersMax);

@@ -47,6 +47,30 @@ it('uses the quotes of each dialect, and declared names', () => {
   expect(warnings("SELECT 'at :y'", 'postgres', ['y'])).toEqual(['QUOTED_VARIABLE 1:12']);
 });
 
+it.each([
+  ['a = :l', ['LIST_COMPARED 1:27']],
+  ['a IN (:l, 5) OR a LIKE :l', ['LIST_COMPARED 1:46']],
+  ['JSON_CONTAINS(a, :l)', ['LIST_AS_JSON 1:40']],
+  [':l IS NULL OR a IN (:l)', []],
+  ['a = :x AND a IN (:y)', []],
+  ['a = :y OR a IN (:y)', ['LIST_COMPARED 1:27']],
+  ['a = :d', ['LIST_COMPARED 1:27']],
+])('says on MySQL where a list is none: %s', (condition, expected) => {
+  const found = (dialect: Dialect) =>
+    compileStatement(`SELECT a FROM t WHERE ${condition}`, {
+      dialect,
+      command: 'SELECT',
+      variables: [
+        { key: 'l', type: 'integer[]' },
+        { key: 'd', valueJson: '[1]' },
+      ],
+    })
+      .warnings()
+      .map(({ code, line, column }) => `${code} ${line}:${column}`);
+  for (const dialect of ['mysql', 'mariadb'] as const) expect(found(dialect)).toEqual(expected);
+  expect(found('postgres')).toEqual([]);
+});
+
 it('lists a bounded number of warnings', () => {
   expect(warnings(`SELECT ${"':x',".repeat(10_000)} 1`)).toHaveLength(20);
 });

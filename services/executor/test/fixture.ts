@@ -48,6 +48,7 @@ export async function operateMysql(url: string, texts: string[]): Promise<void> 
 
 export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
+  untyped?: Statement['untyped'];
   kind?: Statement['kind'];
   key?: string;
   comment?: string;
@@ -67,6 +68,7 @@ export interface Answered {
 export async function ask(connection: Connection, text: string, asked: AskOptions = {}): Promise<Answered> {
   const {
     params = [],
+    untyped,
     kind = 'read',
     key = text,
     format = 'json',
@@ -85,10 +87,11 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const { maxRows, allResults } = options;
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
-    const outcome = await connection.run({ key, text, params, kind, comment }, answer, {
-      statementTimeoutMs: 10_000,
-      ...options,
-    });
+    const outcome = await connection.run(
+      { key, text, params, ...(untyped && { untyped }), kind, comment },
+      answer,
+      { statementTimeoutMs: 10_000, ...options },
+    );
     answer.finish(outcome, { queueMs: 0, durationMs: 0 });
     const bytes = Buffer.concat(chunks);
     const whole = bytes.toString();

@@ -1,16 +1,17 @@
 /** Compiles stored SQL: checks the statement, finds its variables, and writes and caches the texts that run. */
 
 import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
-import { type BoundValue, declare, resolveValues, type Value } from '../values.ts';
+import { type BoundValue, type Declaration, declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
 import { columnFacts } from './nullability.ts';
-import { isCast, postgresParams, writePostgres } from './postgres.ts';
+import { isCast, postgresParams, postgresUntyped, writePostgres } from './postgres.ts';
 import { refuseSessionUse } from './session-use.ts';
-import { findPlaceholders, type Source, variableNames } from './source.ts';
+import { findPlaceholders, type Placeholder, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
 import { bySyntax, type Syntax } from './syntax.ts';
+import type { UntypedValue } from './untyped.ts';
 import { findWarnings } from './warnings.ts';
 
 /** The most cached texts of one statement. Beyond it, the text is written again for each call. */
@@ -21,6 +22,8 @@ interface Writer {
   write(source: Source, values: Value[]): string;
   /** Throws SQL_REJECTED if the engine cannot bind the values. */
   params(source: Source, values: Value[]): BoundValue[];
+  /** The values whose form depends on the type that the database expects. Undefined if there are none. */
+  untyped?(source: Source, values: Value[]): UntypedValue[] | undefined;
   /** Identifies the form of a list in the text. */
   formOf(list: readonly unknown[]): string;
   /** True if a variable that is used several times is one placeholder. */
@@ -29,16 +32,20 @@ interface Writer {
   refusesLocks: boolean;
   /** True if a statement in a WITH clause can write. */
   writesInWith: boolean;
+  /** True if a list becomes several values, in any IN. Elsewhere it is JSON text. */
+  expandsLists: boolean;
 }
 
 const writers: Record<Syntax, Writer> = {
   postgres: {
     write: writePostgres,
     params: postgresParams,
+    untyped: postgresUntyped,
     formOf: () => 'a',
     sharesPlaceholders: true,
     refusesLocks: true,
     writesInWith: true,
+    expandsLists: false,
   },
   mysql: {
     write: writeMysql,
@@ -50,6 +57,7 @@ const writers: Record<Syntax, Writer> = {
     sharesPlaceholders: false,
     refusesLocks: false,
     writesInWith: false,
+    expandsLists: true,
   },
 };
 
@@ -65,14 +73,17 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const known = new Set([...names, ...declared.keys()]);
   const end = tokens.at(-1)?.end ?? 0;
   const placeholders = findPlaceholders(tokens, names);
+  const isListPlace = ({ list }: Placeholder) =>
+    list !== undefined && (writer.expandsLists || list.size === 1);
   const source: Source = { text: text.slice(0, end), placeholders, declarations };
   const textFor = createTextCache((values) => writer.write(source, values));
-  const lists = placeholders.filter(({ list }) => list !== undefined).map(({ variable }) => variable);
+  const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
     const key = lists.length === 0 ? '' : keyOf(values, lists, writer);
-    return { key, text: textFor(key, values), params };
+    const untyped = writer.untyped?.(source, values);
+    return { key, text: textFor(key, values), params, ...(untyped && { untyped }) };
   };
   return {
     kind,
@@ -82,7 +93,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     bind: (given) => bindValues(resolveValues(declarations, given, known)),
     lists: new Set([...untypedLists].map((variable) => names[variable] as string)),
     describable: () => {
-      const forms = describedForms(source, untypedLists).map((values) => ({
+      const forms = describedForms(source, writer.expandsLists ? new Set() : untypedLists).map((values) => ({
         ...bindValues(values),
         placeholders: writer.sharesPlaceholders
           ? names
@@ -94,6 +105,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
       findWarnings(text, tokens, {
         declared: new Set(declared.keys()),
         writer,
+        lists: writer.expandsLists ? listUses(source) : [],
         reads: kind === 'read' ? verb : undefined,
       }),
     columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
@@ -116,7 +128,7 @@ function describedForms(
   const isScalar = (value: Value | undefined) =>
     value !== undefined && value !== null && !Array.isArray(value);
   const elsewhere = new Set(
-    placeholders.filter(({ list }) => list === undefined).map(({ variable }) => variable),
+    placeholders.filter(({ list }) => list?.size !== 1).map(({ variable }) => variable),
   );
   return [
     form((variable) => !isScalar(declarations[variable]?.fallback)),
@@ -124,6 +136,18 @@ function describedForms(
     form(() => false),
     form(() => true),
   ];
+}
+
+/** The uses of variables that are lists by their declaration or another use, where a list is not expanded. */
+function listUses({ placeholders, declarations }: Source): Placeholder[] {
+  const expanded = new Set(
+    placeholders.filter(({ list }) => list !== undefined).map(({ variable }) => variable),
+  );
+  return placeholders.filter(({ variable, list }) => {
+    const { type, isList, fallback } = declarations[variable] as Declaration;
+    const mayBeList = isList || (type === undefined && (Array.isArray(fallback) || expanded.has(variable)));
+    return list === undefined && mayBeList;
+  });
 }
 
 function createTextCache(write: (values: Value[]) => string): (key: string, values: Value[]) => string {

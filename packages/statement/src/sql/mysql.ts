@@ -3,6 +3,7 @@
  * value takes its declared type along.
  */
 
+import type { FieldFault } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
 import { isDouble, scaledOf, toInt64, toPlainDigits } from '../exact-number.ts';
 import { toUtcText } from '../timestamps.ts';
@@ -19,21 +20,69 @@ import { placeholdersMax, type Source } from './source.ts';
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
 const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';
 
-export function writeMysql({ text, placeholders }: Source, values: Value[]): string {
+export function writeMysql(source: Source, values: Value[]): string {
+  const { text, placeholders } = source;
+  const emptyIn = countEmpty(source, values);
+  /** The empty lists so far, by their parentheses. */
+  const seenIn = new Map<number, number>();
   let written = '';
   let at = 0;
   for (const { variable, start, end, list } of placeholders) {
     const value = values[variable];
-    written += text.slice(at, start);
-    if (list === undefined || !Array.isArray(value)) written += '?';
-    else
-      written += value.length === 0 ? noElement : new Array(paddedLength(value.length)).fill('?').join(',');
+    if (list === undefined || !Array.isArray(value) || value.length > 0) {
+      const marks = list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+      written += `${text.slice(at, start)}${new Array(marks).fill('?').join(',')}`;
+      at = end;
+      continue;
+    }
+    const { group, size, position, commaBefore, commaAfter } = list;
+    const seen = seenIn.get(group) ?? 0;
+    seenIn.set(group, seen + 1);
+    const isNone = emptyIn.get(group) === size;
+    // One of the commas beside it goes with it: the one in front, if an element is left there.
+    const comma = isNone || position > seen ? commaBefore : commaAfter;
+    const [cut, resumed] = comma !== undefined && comma < start ? [comma, comma + 1] : [start, start];
+    written += text.slice(at, cut) + text.slice(resumed, start);
+    if (isNone && position === 0) written += noElement;
     at = end;
+    if (comma === undefined || comma < start) continue;
+    written += text.slice(end, comma);
+    at = comma + 1;
   }
   return written + text.slice(at);
 }
 
-export function mysqlParams({ placeholders, declarations }: Source, values: Value[]): BoundValue[] {
+/** The number of empty lists in each pair of parentheses. */
+function countEmpty({ placeholders }: Source, values: Value[]): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const { variable, list } of placeholders) {
+    const value = values[variable];
+    if (list !== undefined && Array.isArray(value) && value.length === 0)
+      counts.set(list.group, (counts.get(list.group) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Throws CONTEXT_INVALID for a list where the database would compare its JSON text. */
+function refuseComparedLists({ placeholders, declarations }: Source, values: Value[]): void {
+  const faults = new Map<number, FieldFault>();
+  for (const { variable, list, isCompared } of placeholders) {
+    const value = values[variable];
+    const { name, type } = declarations[variable] as Declaration;
+    if (!Array.isArray(value) || type === 'json') continue;
+    const path = ['context', name];
+    if (isCompared) {
+      const detail = `must not be a list here, because it is compared with one value. Write IN (:${name})`;
+      faults.set(variable, { path, detail });
+    } else if (list !== undefined && type === undefined && value.some(Array.isArray))
+      faults.set(variable, { path, detail: 'must be a list of values, because it is used in IN' });
+  }
+  if (faults.size > 0) throw contextInvalid([...faults.values()]);
+}
+
+export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
+  if (values.some(Array.isArray)) refuseComparedLists(source, values);
+  const { placeholders, declarations } = source;
   const params: BoundValue[] = [];
   for (const { variable, list } of placeholders) {
     const value = values[variable] ?? null;

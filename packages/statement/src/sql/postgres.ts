@@ -2,6 +2,7 @@
 
 import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
 import type { Source } from './source.ts';
+import { quoteElement, type UntypedValue, untypedValue } from './untyped.ts';
 
 const casts: Record<string, string> = {
   string: 'text',
@@ -28,7 +29,7 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
   let at = 0;
   for (const { variable, start, end, list } of placeholders) {
     const declaration = declarations[variable] as Declaration;
-    const isList = list !== undefined && (Array.isArray(values[variable]) || declaration.isList);
+    const isList = list?.size === 1 && isListValue(declaration, values[variable]);
     const cast = castOf(declaration, values[variable]);
     mayBeSubscript.lastIndex = end;
     const inParentheses = cast !== '' && mayBeSubscript.test(text);
@@ -45,20 +46,41 @@ export function writePostgres({ text, placeholders, declarations }: Source, valu
   return pieces.join('') + text.slice(at);
 }
 
+/** A document of the type `json` is no list, whatever it is. */
+const isListValue = ({ type, isList }: Declaration, value: Value | undefined): boolean =>
+  isList || (Array.isArray(value) && type !== 'json');
+
+/** Values without a type are bound as JSON until their type is known. */
 export function postgresParams({ declarations }: Source, values: Value[]): BoundValue[] {
   return values.map((value, i) => {
     const { type } = declarations[i] as Declaration;
-    return Array.isArray(value) && type !== 'json' ? toArrayLiteral(value, type) : toScalar(value, type);
+    return Array.isArray(value) && type !== undefined && type !== 'json'
+      ? toArrayLiteral(value, type)
+      : toScalar(value, type);
   });
+}
+
+/** Undefined if there are none. */
+export function postgresUntyped({ declarations }: Source, values: Value[]): UntypedValue[] | undefined {
+  let untyped: UntypedValue[] | undefined;
+  for (let i = 0; i < values.length; i++) {
+    const { name, type } = declarations[i] as Declaration;
+    const found = type === undefined ? untypedValue(i, name, values[i] as Value) : undefined;
+    if (found === undefined) continue;
+    untyped ??= [];
+    untyped.push(found);
+  }
+  return untyped;
 }
 
 /** True if `writePostgres` writes a cast after the placeholder. */
 export const isCast = (declaration: Declaration | undefined): boolean =>
   declaration !== undefined && castOf(declaration, undefined) !== '';
 
-function castOf({ type, elementType, isList }: Declaration, value: Value | undefined): string {
+function castOf(declaration: Declaration, value: Value | undefined): string {
+  const { elementType } = declaration;
   if (elementType === undefined) return '';
-  const array = isList || (Array.isArray(value) && type !== 'json');
+  const array = isListValue(declaration, value);
   const cast = casts[elementType];
   return cast === undefined ? '' : `::${cast}${array ? '[]' : ''}`;
 }
@@ -68,7 +90,7 @@ function toArrayLiteral(values: Value[], type: string | undefined): string {
   const elements = values.map((value) => {
     if (value === null) return 'NULL';
     if (Array.isArray(value) && type !== 'json[]') return toArrayLiteral(value, type);
-    return `"${String(toScalar(value, type)).replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+    return quoteElement(String(toScalar(value, type)));
   });
   return `{${elements.join(',')}}`;
 }

@@ -2,6 +2,7 @@
 
 import type { Declaration } from '../values.ts';
 import { rejectAt, type Token } from './lexer.ts';
+import { type Place, Places } from './places.ts';
 
 export interface Source {
   text: string;
@@ -10,12 +11,10 @@ export interface Source {
 }
 
 /** One use of a variable. */
-export interface Placeholder {
+export interface Placeholder extends Place {
   variable: number;
   start: number;
   end: number;
-  /** Set if the variable is alone in the parentheses of `[NOT] IN (:name)`. `from` is the start of that expression. */
-  list: undefined | { not: boolean; from: number };
 }
 
 /** The most placeholders that the protocols of the engines can number in one statement. */
@@ -31,17 +30,9 @@ export function variableNames(text: string, tokens: Token[]): string[] {
 
 export function findPlaceholders(tokens: Token[], names: string[]): Placeholder[] {
   const numbers = new Map(names.map((name, number) => [name, number]));
-  return tokens.flatMap(({ text, start, end }, i) => {
-    const variable = tokens[i]?.kind === 'variable' ? numbers.get(text) : undefined;
-    return variable === undefined ? [] : [{ variable, start, end, list: findList(tokens, i) }];
+  const places = new Places(tokens);
+  return tokens.flatMap(({ kind, text, start, end }, i) => {
+    const variable = kind === 'variable' ? numbers.get(text) : undefined;
+    return variable === undefined ? [] : [{ variable, start, end, ...places.of(i) }];
   });
-}
-
-function findList(tokens: Token[], i: number): Placeholder['list'] {
-  const [open, close, word] = [tokens[i - 1], tokens[i + 1], tokens[i - 2]];
-  if (open?.text !== '(' || close?.text !== ')' || word?.kind !== 'word' || word.text !== 'IN')
-    return undefined;
-  const before = tokens[i - 3];
-  const not = before?.kind === 'word' && before.text === 'NOT';
-  return { not, from: (not ? (before as Token) : word).start };
 }

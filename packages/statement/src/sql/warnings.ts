@@ -14,6 +14,8 @@ interface Circumstances {
   declared: ReadonlySet<string>;
   /** What the engine refuses. */
   writer: { refusesLocks: boolean; writesInWith: boolean };
+  /** Uses of lists that the database gets as JSON text, or that it would compare. */
+  lists: readonly { start: number; end: number; isCompared: boolean }[];
   /** The verb of a statement that only reads. */
   reads: string | undefined;
 }
@@ -21,7 +23,7 @@ interface Circumstances {
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
-  { declared, writer, reads }: Circumstances,
+  { declared, writer, lists, reads }: Circumstances,
 ): StatementWarning[] {
   const known = new Set([
     ...declared,
@@ -32,6 +34,7 @@ export function findWarnings(
     ...orderVariables(tokens),
     ...tableVariables(tokens),
     ...sliceBounds(tokens),
+    ...listUses(text, tokens, lists),
     ...(reads === undefined ? [] : rowLocks(tokens, writer.refusesLocks)),
     ...(reads === undefined || explains.has(reads) ? [] : withWrites(tokens, writer.writesInWith)),
   ].sort((a, b) => a.at - b.at);
@@ -118,6 +121,22 @@ function* sliceBounds(tokens: readonly Token[]): Iterable<Found> {
     const name = next.text.toLowerCase();
     const detail = `[:${name}] is a slice that ends at the column ${name}, because the context has no variable of this name. For a variable, declare it in the context or write {{${name}}}.`;
     yield { code: 'SLICE_BOUND', detail, at: start };
+  }
+}
+
+function* listUses(text: string, tokens: readonly Token[], lists: Circumstances['lists']): Iterable<Found> {
+  const nullTests = new Set(
+    tokens.flatMap(({ start }, i) =>
+      tokens[i + 1]?.text === 'IS' && tokens[i + 1]?.kind === 'word' ? [start] : [],
+    ),
+  );
+  for (const { start, end, isCompared } of lists) {
+    if (nullTests.has(start)) continue;
+    const name = text.slice(start, end);
+    const detail = isCompared
+      ? `${name} can be a list, but it is compared with one value here, so a call with a list fails. Write IN (${name}).`
+      : `${name} can be a list, and the database gets a list as JSON text here. It is only a list in IN (${name}).`;
+    yield { code: isCompared ? 'LIST_COMPARED' : 'LIST_AS_JSON', detail, at: start };
   }
 }
 

@@ -116,7 +116,7 @@ describe('lists', () => {
   it('are compared with ANY and ALL on PostgreSQL', () => {
     expect(bind(text, { ids: [1, 2] })).toMatchObject({
       text: 'SELECT id FROM t WHERE id = ANY ($1) AND x <> ALL ($1 )',
-      params: ['{"1","2"}'],
+      params: ['[1,2]'],
     });
     expect(bind(text, { ids: 1 }).text).toBe('SELECT id FROM t WHERE id IN ($1) AND x NOT IN ( $1 )');
   });

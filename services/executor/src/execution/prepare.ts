@@ -134,11 +134,12 @@ class CompiledQuery implements PreparedQuery {
   }
 
   bind(values: CallValues): Statement {
-    const { key, text, params } = this.#compiled.bind(values);
+    const { key, text, params, untyped } = this.#compiled.bind(values);
     return {
       key: key === '' ? this.#key : `${this.#key}.${key}`,
       text,
       params,
+      ...(untyped && { untyped }),
       kind: this.kind,
       comment: this.#comment,
     };

@@ -16,6 +16,7 @@ import type {
   TlsMode,
 } from '@datahub/contract/source-settings';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { UntypedValue } from '@datahub/statement/sql/untyped';
 import type { ColumnKind } from './column-kind.ts';
 import type { RowSink } from './row-sink.ts';
 
@@ -119,6 +120,8 @@ export interface Statement {
   key: string;
   text: string;
   params: Param[];
+  /** Values whose form depends on the type that the database expects, with their places in `params`. */
+  untyped?: readonly UntypedValue[];
   /**
    * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
    */

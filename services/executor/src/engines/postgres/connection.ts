@@ -4,6 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import {
   type Connection,
   type Outcome,
+  type Param,
   type RunOptions,
   type Schema,
   type Signature,
@@ -131,7 +132,9 @@ export class PostgresConnection implements Connection {
     const place = placeOf(options);
     // The next statement cannot be prepared in the open transaction.
     if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
-    const prepared = this.#statements.prepared(key) ?? (await this.#statements.prepare(statement, { named }));
+    const prepared =
+      this.#prepared(statement, place) ?? (await this.#statements.prepare(statement, { named }));
+    const params = this.#statements.paramsOf(statement, prepared);
     const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const blockKind: BlockKind = held ? 'held' : (place ?? kind);
@@ -160,7 +163,7 @@ export class PostgresConnection implements Connection {
       ...before,
       block.before,
       ...protocol.statementMessages(
-        this.#toSend(statement, prepared),
+        this.#toSend(statement, prepared, params),
         { prepared, formats: binary?.formats },
         options,
       ),
@@ -189,6 +192,14 @@ export class PostgresConnection implements Connection {
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun ? reader.failure : unreported(reader.failure);
     return outcome;
+  }
+
+  /** Undefined if the statement must be prepared. */
+  #prepared({ key, untyped }: Statement, place: ReturnType<typeof placeOf>): Prepared | undefined {
+    const known = this.#statements.prepared(key);
+    // Without a name, it is parsed at each run, so the types of its parameters may be others than before.
+    const mayDiffer = known?.name === '' && untyped !== undefined && place !== 'last';
+    return mayDiffer ? undefined : known;
   }
 
   /**
@@ -248,8 +259,9 @@ export class PostgresConnection implements Connection {
   }
 
   /** A statement without a name is sent as text again. */
-  #toSend(statement: Statement, { name }: Prepared): Statement {
-    return name === '' ? { ...statement, text: this.#statements.textOf(statement) } : statement;
+  #toSend(statement: Statement, { name }: Prepared, params: Param[]): Statement {
+    if (name !== '') return params === statement.params ? statement : { ...statement, params };
+    return { ...statement, params, text: this.#statements.textOf(statement) };
   }
 
   #rejected(body: Buffer, statement: Statement): HubError {

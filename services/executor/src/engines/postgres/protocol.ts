@@ -13,11 +13,16 @@ function message(type: string, parts: Buffer[]): Buffer {
 }
 
 const cString = (text: string) => encoder(`${text}\0`);
-const noParameterTypes = Buffer.from([0, 0]);
 
 export const query = (text: string) => message('Q', [cString(text)]);
-export const parse = (name: string, text: string) =>
-  message('P', [cString(name), cString(text), noParameterTypes]);
+/** The server infers the types of parameters that are not given. */
+export function parse(name: string, text: string, parameterTypes: readonly number[] = []): Buffer {
+  const types = Buffer.allocUnsafe(2 + 4 * parameterTypes.length);
+  types.writeUInt16BE(parameterTypes.length);
+  for (const [i, typeId] of parameterTypes.entries()) types.writeUInt32BE(typeId, 2 + 4 * i);
+  return message('P', [cString(name), cString(text), types]);
+}
+
 export const describeStatement = (name: string) => message('D', [Buffer.from('S'), cString(name)]);
 /** Describes the unnamed portal. */
 export const describePortal = message('D', [Buffer.from('P'), cString('')]);
@@ -97,11 +102,14 @@ const bindType = 0x42;
  * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
  */
 export function statementMessages(
-  { text, params, kind }: Statement,
+  { text, params, untyped, kind }: Statement,
   {
-    prepared: { name, fields },
+    prepared: { name, fields, parameterTypes },
     formats,
-  }: { prepared: { name: string; fields: unknown }; formats: Buffer | undefined },
+  }: {
+    prepared: { name: string; fields: unknown; parameterTypes: readonly number[] };
+    formats: Buffer | undefined;
+  },
   { maxRows }: RunOptions,
 ): Buffer[] {
   // A write is read to its end: a SELECT that writes would stop writing at the limit, and `maxAffected` needs the count.
@@ -109,7 +117,9 @@ export function statementMessages(
   const limit = all ? executeAll : execute(maxRows + 1);
   if (name !== '') return [bind(name, params, formats), limit];
   const described = fields === undefined ? [] : [describePortal];
-  return [parse('', text), bind('', params), ...described, limit];
+  // The values have the forms of these types.
+  const types = untyped === undefined ? [] : parameterTypes;
+  return [parse('', text, types), bind('', params), ...described, limit];
 }
 
 /** The formats of the results: binary for each column that is true. */

@@ -1,14 +1,17 @@
 /** The prepared statements of one session, bounded in number, and the types that the server reported. */
 
 import { randomBytes } from 'node:crypto';
-import type { RunOptions, Statement } from '../../ports/engine.ts';
+import type { FieldFault } from '@datahub/contract/validation-error';
+import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
+import { contextInvalid } from '@datahub/statement/values';
+import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { type Block, sign } from './session.ts';
-import { isKnownType, type ServerType } from './values.ts';
+import { expectedOf, isKnownType, type ServerType, typeName } from './values.ts';
 import type { Wire } from './wire.ts';
 
 export interface Prepared {
@@ -103,6 +106,21 @@ export class Statements {
     this.#prepared.delete(key);
     this.#prepared.set(key, known);
     return known;
+  }
+
+  /** Returns the parameters in the forms of the types that the server expects. Throws CONTEXT_INVALID. */
+  paramsOf({ params, untyped }: Statement, { parameterTypes }: Prepared): Param[] {
+    if (untyped === undefined) return params;
+    const formed = [...params];
+    const faults: FieldFault[] = [];
+    for (const value of untyped) {
+      const typeId = parameterTypes[value.index] ?? 0;
+      const text = untypedText(value.value, expectedOf(typeId, this.serverTypes));
+      if (text === undefined) faults.push(untypedFault(value, typeName(typeId, this.serverTypes)));
+      else formed[value.index] = text;
+    }
+    if (faults.length > 0) throw contextInvalid(faults);
+    return formed;
   }
 
   /** Parses a statement. If `named` is false, the server does not keep it. */
@@ -209,12 +227,12 @@ export class Statements {
     if (unknown.length === 0 || levelsLeft === 0) return;
     const list = [...new Set(unknown)].join(',');
     const rows = await this.rows(
-      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype FROM pg_type WHERE oid IN (${list})`,
+      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${list})`,
     );
-    for (const [id, name, element, base] of rows) {
+    for (const [id, name, element, base, isText] of rows) {
       const elementId = Number(element) || undefined;
       const baseId = Number(base) || undefined;
-      this.serverTypes.set(Number(id), { name: name ?? '', elementId, baseId });
+      this.serverTypes.set(Number(id), { name: name ?? '', elementId, baseId, isText: isText === 't' });
       await this.#learnTypes(
         [elementId, baseId].filter((other) => other !== undefined),
         levelsLeft - 1,

@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
+import type { Expected } from '@datahub/statement/sql/untyped';
 import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
 
 const integer = (bits: 16 | 32 | 64, isUnsigned = false): ColumnKind => ({
@@ -107,6 +108,8 @@ export interface ServerType {
   elementId: number | undefined;
   /** The base type of a domain. The server resolves it itself, except for array elements. */
   baseId: number | undefined;
+  /** True for a kind of text, such as citext. */
+  isText: boolean;
 }
 
 export function typeName(typeId: number, serverTypes: ReadonlyMap<number, ServerType>): string {
@@ -114,6 +117,21 @@ export function typeName(typeId: number, serverTypes: ReadonlyMap<number, Server
   if (element !== undefined) return `${types[element]?.name}[]`;
   return types[typeId]?.name ?? serverTypes.get(typeId)?.name ?? 'unknown';
 }
+
+/** What a value without a declared type must look like in a place of this type. */
+export function expectedOf(typeId: number, serverTypes: ReadonlyMap<number, ServerType>): Expected {
+  if (typeId === 114 || typeId === 3802) return 'json';
+  if (integers.has(typeId)) return 'integer';
+  if (texts.has(typeId)) return 'text';
+  const own = serverTypes.get(typeId);
+  if (own?.baseId !== undefined) return expectedOf(own.baseId, serverTypes);
+  const element = elementOf.get(typeId) ?? own?.elementId;
+  if (element !== undefined) return { elements: expectedOf(element, serverTypes) };
+  return own?.isText ? 'text' : 'other';
+}
+
+const integers = new Set([20, 21, 23, 26]);
+const texts = new Set([18, 19, 25, 1042, 1043]);
 
 export interface TypeOptions {
   /** The length, or precision and scale, of the column; -1 if it has none. */

@@ -9,7 +9,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 /** Everything that an answer depends on, apart from the data. */
 export interface CacheKeyParts {
   query: QueryDefinition;
-  statement: Pick<Statement, 'key' | 'text' | 'params'>;
+  statement: Pick<Statement, 'key' | 'text' | 'params' | 'untyped'>;
   /** The variables that the caller's API key pins, as JSON. */
   pinnedJson: string;
   /** The lowest of the limits of the call, the API key and the hub. */
@@ -38,6 +38,8 @@ export function createCacheKeys(): (parts: CacheKeyParts) => string {
     // A MongoDB command contains its values. An SQL text follows from the version of the query and the statement's key.
     if (query.source.engine === 'mongodb') text += prefixed(statement.text);
     for (const param of statement.params) text += prefixed(toText(param));
+    // A list or an object can have another effect than its JSON as a string.
+    for (const { index } of statement.untyped ?? []) text += prefixed(String(index));
     return hash('sha256', text, 'base64url');
   };
 }

@@ -1,0 +1,183 @@
+/** Where the variables of a statement stand: in the parentheses of an IN, or beside a comparison. */
+
+import type { Token } from './lexer.ts';
+
+export interface ListPlace {
+  not: boolean;
+  /** The start of `[NOT] IN`. */
+  from: number;
+  /** Identifies the parentheses. */
+  group: number;
+  /** The number of elements in the parentheses, and the position of this one. */
+  size: number;
+  position: number;
+  /** The offsets of the commas beside it. */
+  commaBefore: number | undefined;
+  commaAfter: number | undefined;
+}
+
+export interface Place {
+  /** Set for an element of `[NOT] IN (…)`. */
+  list: ListPlace | undefined;
+  /** True for an operand of a comparison, alone or in a row. */
+  isCompared: boolean;
+}
+
+const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
+const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
+/** `CASE :name WHEN` and `WHEN :name THEN`. */
+const caseWords = new Set(['CASE', 'WHEN', 'THEN']);
+const comparingAfter = new Set([...comparing, 'IN']);
+/** Words in front of a parenthesis that is no call of a function. */
+const callless = new Set([
+  ...['AND', 'OR', 'XOR', 'NOT', 'WHERE', 'ON', 'HAVING', 'WHEN', 'THEN', 'ELSE', 'CASE', 'SELECT', 'BY'],
+  ...['IN', 'IS', 'DIV', 'MOD', 'BINARY', 'DISTINCT', 'RETURNING'],
+  ...comparing,
+]);
+const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
+
+const isSymbol = (token: Token | undefined, text: string) => token?.kind === 'symbol' && token.text === text;
+const isWord = (token: Token | undefined, text: string) => token?.kind === 'word' && token.text === text;
+const isAny = (token: Token | undefined, words: ReadonlySet<string>) =>
+  token?.kind === 'word' && words.has(token.text);
+
+/** The parentheses around a token. */
+interface Level {
+  /** -1 outside of all parentheses. */
+  open: number;
+  close: number | undefined;
+  commas: number;
+  /** In a SET clause, where `=` assigns. */
+  assigns: boolean;
+  /** The number of BETWEEN whose AND is still to come. */
+  betweens: number;
+  /** Undefined until asked for. */
+  isCompared: boolean | undefined;
+}
+
+/** Reads the tokens once. Its methods take time that does not depend on the depth of the parentheses. */
+export class Places {
+  readonly #tokens: readonly Token[];
+  readonly #levels: Level[] = [];
+  /** For each token, the number of commas in front of it in its parentheses. */
+  readonly #positions: number[] = [];
+  /** Each `=` that assigns, and each AND of a BETWEEN. */
+  readonly #assignments = new Set<number>();
+  readonly #betweenAnds = new Set<number>();
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+    const open: Level[] = [newLevel(-1)];
+    for (const [i, token] of tokens.entries()) {
+      if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
+      const level = open.at(-1) as Level;
+      this.#levels.push(level);
+      this.#positions.push(level.commas);
+      if (isSymbol(token, ',')) level.commas++;
+      else if (isSymbol(token, '(')) open.push(newLevel(i));
+      else if (isSymbol(token, '=') && level.assigns && this.#isTarget(i)) this.#assignments.add(i);
+      else if (token.kind === 'word') this.#readWord(i, level);
+    }
+  }
+
+  #readWord(i: number, level: Level): void {
+    const token = this.#tokens[i] as Token;
+    if (token.text === 'SET' || (token.text === 'UPDATE' && isWord(this.#tokens[i - 1], 'KEY')))
+      level.assigns = true;
+    else if (endsAssignments.has(token.text)) level.assigns = false;
+    else if (token.text === 'BETWEEN') level.betweens++;
+    else if (token.text === 'AND' && level.betweens > 0) {
+      level.betweens--;
+      this.#betweenAnds.add(i);
+    }
+  }
+
+  /** True if only the name of a column is between the `=` and what is in front of an assignment. */
+  #isTarget(equals: number): boolean {
+    let at = equals - 1;
+    while (isSymbol(this.#tokens[at - 1], '.') && at > 2) at -= 2;
+    const before = this.#tokens[at - 1];
+    return isSymbol(before, ',') || isWord(before, 'SET') || isWord(before, 'UPDATE');
+  }
+
+  of(i: number): Place {
+    const list = this.#listOf(i);
+    return { list, isCompared: list === undefined && this.#isCompared(i) };
+  }
+
+  #listOf(i: number): ListPlace | undefined {
+    const { open, close, commas } = this.#levels[i] as Level;
+    const word = this.#tokens[open - 1];
+    if (close === undefined || !isWord(word, 'IN') || !this.#isElement(i, i)) return undefined;
+    if (isAny(this.#tokens[open + 1], queryWords)) return undefined;
+    const [before, after, negation] = [this.#tokens[i - 1], this.#tokens[i + 1], this.#tokens[open - 2]];
+    const not = isWord(negation, 'NOT');
+    return {
+      not,
+      from: ((not ? negation : word) as Token).start,
+      group: open,
+      size: commas + 1,
+      position: this.#positions[i] as number,
+      commaBefore: isSymbol(before, ',') ? before?.start : undefined,
+      commaAfter: isSymbol(after, ',') ? after?.start : undefined,
+    };
+  }
+
+  /** True if nothing but these tokens is between a parenthesis or comma and the next one. */
+  #isElement(from: number, to: number): boolean {
+    const { open, close } = this.#levels[from] as Level;
+    const isFirst = from - 1 === open || isSymbol(this.#tokens[from - 1], ',');
+    return isFirst && (to + 1 === close || isSymbol(this.#tokens[to + 1], ','));
+  }
+
+  #isCompared(i: number): boolean {
+    let [from, to] = [i, i];
+    const inside: Level[] = [];
+    let isCompared: boolean | undefined;
+    do {
+      if (isWord(this.#tokens[from - 1], 'BINARY')) from--;
+      if (isWord(this.#tokens[to + 1], 'COLLATE')) to += 2;
+      const level = this.#levels[from] as Level;
+      const { open, close } = level;
+      const isCase = isAny(this.#tokens[from - 1], caseWords) && isAny(this.#tokens[to + 1], caseWords);
+      if (isCase || this.#comparesBefore(from - 1) || this.#comparesAfter(to + 1)) isCompared = true;
+      else if (open < 0 || close === undefined || !this.#isElement(from, to)) isCompared = false;
+      else if (isAny(this.#tokens[open + 1], queryWords)) isCompared = false;
+      else if (isWord(this.#tokens[open - 1], 'IN')) isCompared = true;
+      else if (isCall(this.#tokens[open - 1])) isCompared = false;
+      else {
+        isCompared = level.isCompared;
+        inside.push(level);
+        [from, to] = [open, close];
+      }
+    } while (isCompared === undefined);
+    for (const level of inside) level.isCompared = isCompared;
+    return isCompared;
+  }
+
+  #comparesBefore(at: number): boolean {
+    const token = this.#tokens[at];
+    if (isSymbol(token, '=')) return !this.#assignments.has(at);
+    if (isSymbol(token, '<') || isSymbol(token, '>')) return true;
+    return isAny(token, comparing) || this.#betweenAnds.has(at);
+  }
+
+  #comparesAfter(at: number): boolean {
+    const [token, next] = [this.#tokens[at], this.#tokens[at + 1]];
+    if (isSymbol(token, '!')) return isSymbol(next, '=');
+    if (isWord(token, 'NOT')) return isAny(next, comparingAfter);
+    return ['=', '<', '>'].some((symbol) => isSymbol(token, symbol)) || isAny(token, comparingAfter);
+  }
+}
+
+const newLevel = (open: number): Level => ({
+  open,
+  close: undefined,
+  commas: 0,
+  assigns: false,
+  betweens: 0,
+  isCompared: undefined,
+});
+
+const isCall = (before: Token | undefined): boolean =>
+  before?.kind === 'quoted' || (before?.kind === 'word' && !callless.has(before.text));
