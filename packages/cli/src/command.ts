@@ -2,6 +2,7 @@
 
 import type { Access, Environment } from './access.ts';
 import type { Hub } from './hub.ts';
+import type { Output } from './screen.ts';
 
 export interface Option {
   type: 'string' | 'boolean';
@@ -34,18 +35,12 @@ export interface Input {
   values: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-export interface Output extends NodeJS.WritableStream {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
-export interface Terminal {
+export interface Context {
   stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean; setRawMode?(raw: boolean): unknown };
+  /** Results. */
   stdout: Output;
+  /** Messages for people. */
   stderr: Output;
-}
-
-export interface Context extends Terminal {
   env: Environment;
   /** The table of commands. */
   commands: readonly Command[];

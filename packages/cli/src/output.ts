@@ -1,16 +1,17 @@
-/** Writes results: tables on a terminal, JSON elsewhere; colours and progress only on a terminal. */
+/** Writes results: tables on a terminal, JSON elsewhere; progress only on a terminal. */
 
-import type { Environment } from './access.ts';
-import type { Context, Output } from './command.ts';
+import type { Context } from './command.ts';
 import { ExactNumber, writeExact } from './exact-numbers.ts';
+import { type Colour, visible } from './screen.ts';
 
 export const print = ({ stdout }: Pick<Context, 'stdout'>, text: string): void => {
   stdout.write(text.endsWith('\n') ? text : `${text}\n`);
 };
 
 /** A line for people, beside the result. */
-export const note = ({ stderr }: Pick<Context, 'stderr'>, line: string): void => {
-  stderr.write(`${line}\n`);
+export const note = ({ stderr }: Pick<Context, 'stderr'>, line: string, colour?: Colour): void => {
+  stderr.write(line, colour);
+  stderr.write('\n');
 };
 
 export const printJson = (context: Pick<Context, 'stdout'>, value: unknown): void =>
@@ -22,7 +23,7 @@ export function printRows(
   rows: readonly Readonly<Record<string, unknown>>[],
 ): void {
   const { stdout, json } = context;
-  if (json || stdout.isTTY !== true) printJson(context, rows);
+  if (json || !stdout.isTTY) printJson(context, rows);
   else stdout.write(createTable(stdout.columns)(rows) || 'nothing\n');
 }
 
@@ -32,7 +33,7 @@ const widthMax = 60;
 export function createTable(
   terminalWidth = 0,
 ): (rows: readonly Readonly<Record<string, unknown>>[]) => string {
-  let columns: { name: string; width: number }[] | undefined;
+  let columns: { name: string; title: string; width: number }[] | undefined;
   const line = (cells: readonly string[], all: readonly { width: number }[]) =>
     `${cells.map((cell, i) => fit(cell, all[i]?.width ?? 0)).join('  ')}`.trimEnd();
   return (rows) => {
@@ -41,11 +42,16 @@ export function createTable(
     if (columns === undefined) {
       const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
       columns = names.map((name) => {
-        const widest = rows.reduce((width, row) => Math.max(width, [...toCell(row[name])].length), 0);
-        return { name, width: Math.min(Math.max(widest, [...name].length), widthMax) };
+        const title = toCell(name);
+        const least = [...title].length;
+        const widest = rows.reduce((width, row) => Math.max(width, [...toCell(row[name])].length), least);
+        return { name, title, width: Math.min(widest, widthMax) };
       });
       lines.push(
-        line(names, columns),
+        line(
+          columns.map(({ title }) => title),
+          columns,
+        ),
         line(
           columns.map(({ width }) => '─'.repeat(width)),
           columns,
@@ -65,28 +71,17 @@ export function createTable(
   };
 }
 
-/** Control characters of a database could rewrite the terminal. */
 function toCell(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text =
     typeof value === 'string' ? value : value instanceof ExactNumber ? value.digits : writeExact(value);
-  return text.replaceAll(/\p{Cc}/gu, ' ');
+  return visible(text.replaceAll(/[\t\n\r]/g, ' '));
 }
 
 function fit(cell: string, width: number): string {
   const characters = [...cell];
   if (characters.length > width) return `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
   return cell + ' '.repeat(width - characters.length);
-}
-
-export type Paint = (colour: 'red' | 'green' | 'yellow' | 'bold' | 'dim', text: string) => string;
-
-const codes = { red: 31, green: 32, yellow: 33, bold: 1, dim: 2 } as const;
-
-/** Colours only on a terminal, and not if NO_COLOR is set (no-color.org). */
-export function createPaint(output: Output, env: Environment): Paint {
-  const isColoured = output.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-  return (colour, text) => (isColoured ? `\u001b[${codes[colour]}m${text}\u001b[0m` : text);
 }
 
 export interface Progress {
@@ -99,16 +94,15 @@ const progressMs = 200;
 
 /** One line on a terminal that is written again and again; nothing elsewhere. */
 export function createProgress({ stderr }: Pick<Context, 'stderr'>, nowMs: () => number): Progress {
-  if (stderr.isTTY !== true) return { show: () => {}, end: () => {} };
   let shownAt = 0;
   return {
     show: (text) => {
       if (nowMs() - shownAt < progressMs) return;
       shownAt = nowMs();
-      stderr.write(`\r\u001b[K${text}`);
+      stderr.rewriteLine(text);
     },
     end: () => {
-      if (shownAt > 0) stderr.write('\r\u001b[K');
+      if (shownAt > 0) stderr.rewriteLine('');
     },
   };
 }

@@ -4,14 +4,18 @@ import { parseArgs } from 'node:util';
 import { ProblemError } from '@datahub/client';
 import type { Environment } from './access.ts';
 import { findAccess, type Known, requireKey } from './access.ts';
-import type { Command, Context, Input, Run, Terminal } from './command.ts';
+import type { Command, Context, Input, Run } from './command.ts';
 import { commands } from './commands.ts';
 import { globalOptions, helpOf, overviewOf } from './derived/help.ts';
 import { CommandError, exitCodeOf, exitCodes } from './failure.ts';
 import { openHub } from './hub.ts';
-import { createPaint, note, print } from './output.ts';
+import { note, print } from './output.ts';
+import { createOutput, type Stream } from './screen.ts';
 
-export interface Program extends Terminal {
+export interface Program {
+  stdin: Context['stdin'];
+  stdout: Stream;
+  stderr: Stream;
   env: Environment;
   /** Finds a hub where neither the environment nor the profile names one. */
   findHub?: (env: Environment) => Promise<Known>;
@@ -21,19 +25,25 @@ export interface Program extends Terminal {
 
 /** Resolves with the exit code. */
 export async function runCommandLine(words: readonly string[], program: Program): Promise<number> {
+  const { env } = program;
+  const outputs = {
+    stdout: createOutput(program.stdout, { env, isData: true }),
+    stderr: createOutput(program.stderr, { env, isData: false }),
+  };
   try {
-    return await dispatch(words, program);
+    return await dispatch(words, { ...program, ...outputs });
   } catch (err) {
     const { message, exitCode } = toFailure(err);
-    const paint = createPaint(program.stderr, program.env);
     if (words.includes('--json') && err instanceof ProblemError)
-      print(program, JSON.stringify(err.problem, null, 2));
-    note(program, paint('red', message));
+      print(outputs, JSON.stringify(err.problem, null, 2));
+    note(outputs, message, 'red');
     return exitCode;
   }
 }
 
-async function dispatch(words: readonly string[], program: Program): Promise<number> {
+type Opened = Omit<Program, 'stdout' | 'stderr'> & Pick<Context, 'stdout' | 'stderr'>;
+
+async function dispatch(words: readonly string[], program: Opened): Promise<number> {
   const found = findCommand(words);
   if (found === undefined) {
     const isAsked = words.length === 0 || words[0] === '--help' || words[0] === '-h' || words[0] === 'help';
@@ -101,7 +111,7 @@ function requireArguments(command: Command, { positionals }: Input): void {
   throw new CommandError(`${fault}\n\n${helpOf(command)}`);
 }
 
-function createContext({ findHub, runs: _, ...terminal }: Program, { values }: Input): Context {
+function createContext({ findHub, runs: _, ...terminal }: Opened, { values }: Input): Context {
   const access = async () => requireKey(await findAccess(terminal.env, findHub));
   return {
     ...terminal,

@@ -2,8 +2,8 @@ import { type Command, isSet } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { openPlan, planOptions } from '../files/open-plan.ts';
 import { addEffects } from '../files/plan.ts';
-import { toJson, toMarkdown, toText } from '../files/report.ts';
-import { createPaint, print, printJson } from '../output.ts';
+import { toJson, toLines, toMarkdown } from '../files/report.ts';
+import { print, printJson } from '../output.ts';
 
 export const plan: Command = {
   name: 'plan',
@@ -19,7 +19,11 @@ export const plan: Command = {
     await addEffects(hub, plan);
     if (context.json) printJson(context, toJson(plan));
     else if (isSet(input, 'markdown')) print(context, toMarkdown(plan));
-    else print(context, toText(plan, createPaint(context.stdout, context.env)));
+    else
+      for (const { text, colour } of toLines(plan)) {
+        context.stdout.write(text, colour);
+        context.stdout.write('\n');
+      }
     return plan.steps.length > 0 ? exitCodes.changes : exitCodes.done;
   },
 };

@@ -54,7 +54,7 @@ export const run: Command = {
       results: isSet(input, 'all-results') ? 'all' : undefined,
     };
     const body = writeExact({ ...toNames(query), context: values, options });
-    const atTerminal = context.stdout.isTTY === true && !context.json;
+    const atTerminal = context.stdout.isTTY && !context.json;
     const named = textOf(input, 'format') as Format | undefined;
     if (context.json && named !== undefined && named !== 'json')
       throw new CommandError(`--json and --format ${named} exclude each other.`);
@@ -92,8 +92,8 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
     for await (const text of readText(response)) {
       lines += text.split('\n').length - 1;
       if (isTable) last = writeTable(context, { table, text: last + text, cutNote });
-      else if (!context.stdout.write(text)) await drained(context);
-      if (context.stdout.isTTY !== true && format !== 'json') progress.show(`${lines} rows`);
+      else if (!context.stdout.write(text)) await context.stdout.drained();
+      if (!context.stdout.isTTY && format !== 'json') progress.show(`${lines} rows`);
     }
   } finally {
     progress.end();
@@ -139,8 +139,3 @@ async function* readText({ body }: Received): AsyncGenerator<string, void, void>
     throw noAnswer(err);
   }
 }
-
-const drained = ({ stdout }: Context): Promise<void> =>
-  new Promise((resolve) => {
-    stdout.once('drain', () => resolve());
-  });

@@ -2,6 +2,7 @@
 
 import type { Json, Routes } from '@datahub/client';
 import type { Complete } from '@datahub/contract/complete';
+import { visible } from '../screen.ts';
 
 export interface HubModel {
   path: string;
@@ -58,15 +59,6 @@ export interface Fault {
 
 export const toLine = ({ file, line, column, detail }: Fault): string =>
   `${visible(file)}:${line}:${column}: ${visible(detail)}`;
-
-/**
- * Writes control characters as \u{…}, and those that change the direction of a text: what a terminal or a pull request
- * shows must be what the text says. Line feeds and tabs stay.
- */
-export const visible = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (one) =>
-    one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)?.toString(16)}}`,
-  );
 
 /** Folder labels as a key of maps. */
 export const folderKey = (labels: readonly string[]): string => JSON.stringify(labels);

@@ -1,19 +1,25 @@
 /** Writes a plan for people, for a comment on a pull request, and for programs. */
 
-import type { Paint } from '../output.ts';
-import { visible } from './model.ts';
+import { type Colour, visible } from '../screen.ts';
 import type { Callers, ContractChange, Plan, Step } from './plan.ts';
 
 const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
 
-export function toText({ steps, unmanaged }: Plan, paint: Paint): string {
-  const lines = steps.flatMap((step) => [
-    paint(colours[step.action], `${signs[step.action]} ${titleOf(step)}`),
-    ...detailsOf(step).map((line) => `    ${line}`),
-    ...diffOf(step).map((line) => paint(line.startsWith('+') ? 'green' : 'red', `    ${line}`)),
+export interface Line {
+  text: string;
+  colour?: Colour;
+}
+
+export function toLines({ steps, unmanaged }: Plan): Line[] {
+  const changes = steps.flatMap((step): Line[] => [
+    { text: `${signs[step.action]} ${titleOf(step)}`, colour: colours[step.action] },
+    ...detailsOf(step).map((line) => ({ text: `    ${line}` })),
+    ...diffOf(step).map(
+      (line): Line => ({ text: `    ${line}`, colour: line.startsWith('+') ? 'green' : 'red' }),
+    ),
   ]);
-  return [...lines, summaryOf(steps), ...noteOf(unmanaged), ''].join('\n');
+  return [...changes, ...[summaryOf(steps), ...noteOf(unmanaged)].map((text) => ({ text }))];
 }
 
 export function toMarkdown({ steps, unmanaged }: Plan): string {
