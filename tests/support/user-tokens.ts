@@ -1,6 +1,13 @@
 /** An issuer of tokens for tests: its keys, and tokens that are signed with them. */
 
-import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import {
+  CompactSign,
+  exportJWK,
+  type GenerateKeyPairResult,
+  generateKeyPair,
+  type JWTPayload,
+  SignJWT,
+} from 'jose';
 
 export interface TestIssuer {
   issuer: string;
@@ -9,6 +16,8 @@ export interface TestIssuer {
   jwks: { keys: object[] };
   /** A token that is valid for an hour. Undefined claims are left out. */
   sign(claims: JWTPayload, options?: SignOptions): Promise<string>;
+  /** The same with more members as JSON text, whose values JSON.stringify may not write. */
+  signText(members: string | Uint8Array): Promise<string>;
 }
 
 export interface SignOptions {
@@ -29,6 +38,7 @@ export async function createTestIssuer(issuer = 'https://id.example/'): Promise<
     [...pairs].map(async ([alg, { publicKey }]) => ({ ...(await exportJWK(publicKey)), alg, kid: alg })),
   );
   const audience = 'https://shop.example';
+  const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
   return {
     issuer,
     audience,
@@ -39,6 +49,12 @@ export async function createTestIssuer(issuer = 'https://id.example/'): Promise<
       return new SignJWT(payload)
         .setProtectedHeader({ alg, ...(kid === '' ? {} : { kid }) })
         .sign((pairs.get(alg) as GenerateKeyPairResult).privateKey);
+    },
+    signText: (members) => {
+      const head = `{"iss":${JSON.stringify(issuer)},"aud":${JSON.stringify(audience)},"iat":${inAnHour() - 3_600},`;
+      return new CompactSign(Buffer.concat([Buffer.from(head), Buffer.from(members), Buffer.from('}')]))
+        .setProtectedHeader({ alg: 'ES256', kid: 'ES256' })
+        .sign((pairs.get('ES256') as GenerateKeyPairResult).privateKey);
     },
   };
 }

@@ -20,6 +20,7 @@ export interface VerifiedClaims {
 /** Asymmetric ones only: with HMAC, everybody who can verify a token can also sign one. */
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const clockSkewS = 60;
+const latestExpiryS = Date.UTC(10_000, 0) / 1_000;
 
 /** Rejects with TOKEN_INVALID, or UNAVAILABLE if the keys of the issuer are missing. */
 export function createTokenVerifier(options: IssuerKeysOptions & { nowMs: () => number }): VerifyToken {
@@ -43,7 +44,11 @@ export function createTokenVerifier(options: IssuerKeysOptions & { nowMs: () => 
       // The library only checks that it is there.
       if (typeof sub !== 'string' || sub === '')
         throw invalidToken('The claim sub of the token must be a text that is not empty.');
-      return { subject: sub, expiresAt: exp as number };
+      const expiresAt = exp as number;
+      // 1e400 is infinite.
+      if (expiresAt >= latestExpiryS)
+        throw invalidToken('The claim exp of the token must be a time before the year 10000.');
+      return { subject: sub, expiresAt };
     } catch (err) {
       throw err instanceof HubError ? err : invalidToken(reasonOf(err), err);
     }

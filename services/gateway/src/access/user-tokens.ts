@@ -9,6 +9,8 @@ import { pinnedClaims } from '@datahub/contract/user-limit';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import { LRUCache } from 'lru-cache';
+import { JsonBody } from '../http/json-body.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { IssuerKeysOptions } from './issuer-keys.ts';
 import type { VerifyToken } from './token-verifier.ts';
 
@@ -106,8 +108,21 @@ function pinClaims(principal: Principal, token: string, subject: string): Princi
   };
 }
 
-/** Parsed again, because the library's numbers are doubles. */
+/**
+ * Parsed again, because the library's numbers are doubles, and it accepts texts that no other service would get as they
+ * are: half a surrogate pair becomes U+FFFD, so that two users would have one name.
+ */
 function readPayload(token: string): object {
-  const text = Buffer.from(token.split('.')[1] as string, 'base64url').toString();
-  return parseExact(text) as object;
+  const body = new JsonBody();
+  try {
+    body.push(Buffer.from(token.split('.')[1] as string, 'base64url'));
+    const { value, exactText } = body.end();
+    return (exactText === undefined ? value : parseExact(exactText)) as object;
+  } catch (err) {
+    if (!(err instanceof RequestError)) throw err;
+    const [{ pointer, detail } = { pointer: '', detail: '' }] = err.faults;
+    throw new HubError('TOKEN_INVALID', `The hub rejects the claims of the token: ${pointer} ${detail}.`, {
+      cause: err,
+    });
+  }
 }

@@ -78,6 +78,31 @@ describe('a token whose subject is not a text', () => {
   );
 });
 
+describe('a token that the hub could read as another one', () => {
+  const valid = '"exp":4102444800';
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  it.each<[what: string, members: string | Buffer, reason: string]>([
+    ['half a surrogate pair in sub', `${valid},"sub":"\\ud800"`, 'Unicode'],
+    ['half a surrogate pair in another claim', `${valid},"sub":"c","team":["\\udc00"]`, 'Unicode'],
+    ['bytes that are not UTF-8', Buffer.from(`${valid},"sub":"\xff"`, 'latin1'), 'that the hub can read'],
+    ['a claim twice', `${valid},"sub":"c","sub":"d"`, 'duplicate'],
+    ['claims in many levels', `${valid},"sub":"c","x":${deep(2_400)}`, '64 levels'],
+    ['an expiry that no double holds', '"exp":1e400,"sub":"c"', 'exp'],
+    ['an expiry after the year 9999', '"exp":253402300800,"sub":"c"', 'exp'],
+  ])('is refused: %s', async (_, members, reason) => {
+    const { verify } = setup();
+    const err = await verify(await (before as TestIssuer).signText(members)).catch((err: unknown) => err);
+    expect(err).toMatchObject({ code: 'TOKEN_INVALID', message: expect.stringContaining(reason) });
+  });
+
+  it('is accepted without these', async () => {
+    const { codeOf } = setup();
+    expect(
+      await codeOf(await (before as TestIssuer).signText(`${valid},"sub":"\\ud83d\\ude00","x":${deep(60)}`)),
+    ).toBe('accepted');
+  });
+});
+
 describe('the keys of an issuer', () => {
   it('are fetched once for concurrent calls, and again after ten minutes', async () => {
     const { state, codeOf } = setup();
