@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { errorCodes } from '../../packages/service-kit/src/call/error.ts';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
+import { writeTables } from '../../tools/settings-page.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -26,6 +27,11 @@ describe('docs/api.md', () => {
 
 describe('docs/configuration.md', () => {
   const configuration = read('docs/configuration.md');
+
+  it('has the table of settings (npm run settings-page)', () => {
+    expect(configuration).toBe(writeTables(configuration));
+  });
+
   const settings = ['services', 'packages']
     .flatMap((dir) => readdirSync(join(root, dir), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts'))

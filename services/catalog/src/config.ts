@@ -37,7 +37,7 @@ export interface CatalogConfig {
 
 /** `apart`: the catalog runs as its own process, so it cannot read sealing keys from the data directory. */
 export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}): CatalogConfig {
-  const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
+  const dataDir = reader.text('DATAHUB_DATA_DIR');
   const storeUrl = readStoreUrl(reader, 'catalog');
   const apiKey = reader.optional('DATAHUB_API_KEY');
   if (apiKey !== undefined && !isAllowedKey(apiKey)) {
@@ -46,7 +46,7 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
   if (apiKey !== undefined && isAllowedKey(apiKey) && !isPossibleKey(apiKey)) {
     reader.fault('DATAHUB_API_KEY looks like a key of this hub, but its checksum is wrong: it was mistyped.');
   }
-  const namespace = reader.text('DATAHUB_NAMESPACE', 'dh');
+  const namespace = reader.text('DATAHUB_NAMESPACE');
   if (!/^[a-z][a-z0-9-]{0,31}$/.test(namespace)) {
     reader.fault('DATAHUB_NAMESPACE must be a lower-case word of at most 32 characters.');
   }
@@ -57,19 +57,19 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     apiKey,
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: readPublicKeys(reader, apart),
-    auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS', 90, [1, 36_500]) * 86_400_000,
+    auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS') * 86_400_000,
     accountQuota: readAccountQuota(reader),
-    storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX', 16_777_216, [65_536, 1_073_741_824]),
-    replicas: reader.integer('DATAHUB_CATALOG_REPLICAS', 1, [1, 1_000]),
-    leaseMs: reader.integer('DATAHUB_LEASE_MS', 1_000, [0, 1_000]),
-    slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS', 60_000, [3_000, 600_000]),
+    storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX'),
+    replicas: reader.integer('DATAHUB_CATALOG_REPLICAS'),
+    leaseMs: reader.integer('DATAHUB_LEASE_MS'),
+    slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS'),
     serverLimits: readServerLimits(reader),
   };
 }
 
 function readPublicKeys(reader: SettingsReader, apart: boolean): string[] {
   const name = 'DATAHUB_SEALING_PUBLIC_KEYS';
-  const keys = reader.list(name, []);
+  const keys = reader.list(name);
   for (const fault of keys.map(faultOfPublicKey)) if (fault !== undefined) reader.fault(`${name}: ${fault}`);
   if (apart && keys.length === 0) {
     reader.fault(
@@ -85,7 +85,7 @@ const entryShape = /^(?<host>[^\s=]+):(?<port>\d{1,5})=(?<max>\d{1,5})$/;
 function readServerLimits(reader: SettingsReader): Map<string, number> {
   const name = 'DATAHUB_SERVER_CONNECTIONS_MAX';
   const limits = new Map<string, number>();
-  for (const entry of reader.list(name, [])) {
+  for (const entry of reader.list(name)) {
     const { host = '', port = '', max = '' } = entryShape.exec(entry)?.groups ?? {};
     const isValid = Number(port) >= 1 && Number(port) <= 65_535 && Number(max) >= 1;
     if (!isValid) reader.fault(`${name}: ${entry} must be host:port=n, such as db.example.com:5432=50.`);

@@ -16,14 +16,13 @@ import { type CatalogService, openCatalog } from './service.ts';
 
 const portDefault = 7071;
 const metricsPortDefault = 9091;
-const internalPortDefault = 7074;
 
 function readProcess(reader: SettingsReader) {
   return {
     config: readCatalogConfig(reader, { apart: true }),
     grpc: readGrpcSettings(reader, { portDefault }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
-    internalPort: reader.integer('DATAHUB_INTERNAL_PORT', internalPortDefault, [0, 65_535]),
+    metricsPort: reader.computedInteger('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
+    internalPort: reader.integer('DATAHUB_INTERNAL_PORT'),
     log: readLoggerSettings(reader),
   };
 }

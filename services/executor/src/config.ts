@@ -1,18 +1,12 @@
 /** The executor's settings. */
 
 import { faultOfKey } from '@datahub/sealing/key-pair';
-import type { SettingName } from '@datahub/service-kit/settings/known-settings';
 import type { SettingsReader } from '@datahub/service-kit/settings/settings';
+import type { ListName } from '@datahub/service-kit/settings/settings-table';
 import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
-import { defaultRowBytesMax } from './engines/shared/bounds.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
-import {
-  type ConnectionLimits,
-  defaultConnectionLimits,
-  defaultPoolSettings,
-  type PoolSettings,
-} from './pool/pool-types.ts';
+import { type ConnectionLimits, defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
 
 export interface ExecutorConfig {
   addresses: AddressPolicySettings;
@@ -47,37 +41,37 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
     pool: readPool(reader),
     connections: readConnections(reader),
     executions: {
-      statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS', 30_000, [1, 3_600_000]),
-      rowsMax: reader.integer('DATAHUB_ROWS_MAX', 0, [0, 4_294_967_295]),
+      statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS'),
+      rowsMax: reader.integer('DATAHUB_ROWS_MAX'),
     },
     rdsIam: readRdsIam(reader),
-    rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX', defaultRowBytesMax, [65_536, 1_073_741_823]),
-    definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX', 10_000, [1, 10_000_000]),
-    staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS', 60_000, [0, 60_000]),
-    driftIntervalMs: reader.integer('DATAHUB_DRIFT_INTERVAL_MS', 600_000, [0, 86_400_000]),
-    cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX', 67_108_864, [0, 64 * 1_073_741_824]),
-    statementComments: reader.flag('DATAHUB_STATEMENT_COMMENTS', true),
-    slowMs: reader.integer('DATAHUB_SLOW_MS', 1_000, [0, 3_600_000]),
+    rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX'),
+    definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX'),
+    staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS'),
+    driftIntervalMs: reader.integer('DATAHUB_DRIFT_INTERVAL_MS'),
+    cacheBytesMax: reader.integer('DATAHUB_CACHE_BYTES_MAX'),
+    statementComments: reader.flag('DATAHUB_STATEMENT_COMMENTS'),
+    slowMs: reader.integer('DATAHUB_SLOW_MS'),
   };
 }
 
 function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicySettings {
-  const list = (name: SettingName): string[] => {
-    const entries = reader.list(name, []);
+  const list = (name: ListName): string[] => {
+    const entries = reader.list(name);
     for (const fault of entries.map(faultOfEntry)) if (fault !== undefined) reader.fault(`${name}: ${fault}`);
     return entries;
   };
   return {
-    loopbackAllowed: reader.flag('DATAHUB_SOURCES_LOOPBACK', embedded),
-    privateAllowed: reader.flag('DATAHUB_SOURCES_PRIVATE', embedded),
+    loopbackAllowed: reader.computedFlag('DATAHUB_SOURCES_LOOPBACK', embedded),
+    privateAllowed: reader.computedFlag('DATAHUB_SOURCES_PRIVATE', embedded),
     allow: list('DATAHUB_SOURCES_ALLOW'),
     deny: list('DATAHUB_SOURCES_DENY'),
-    ownNames: reader.list('DATAHUB_OWN_NAMES', []),
+    ownNames: reader.list('DATAHUB_OWN_NAMES'),
   };
 }
 
 function readRdsIam(reader: SettingsReader): RdsIamSettings {
-  const allowed = reader.list('DATAHUB_RDS_IAM_ALLOW', []).flatMap((entry) => {
+  const allowed = reader.list('DATAHUB_RDS_IAM_ALLOW').flatMap((entry) => {
     const found = parseAllowed(entry);
     if (found === undefined) reader.fault(`DATAHUB_RDS_IAM_ALLOW: ${entry} must be account/user@host.`);
     return found ?? [];
@@ -101,14 +95,13 @@ function readRdsIam(reader: SettingsReader): RdsIamSettings {
 }
 
 function readPool(reader: SettingsReader): PoolSettings {
-  const { waitMs, connectTimeoutMs, idleTimeoutMs, lifetimeMs, sizeMax } = defaultPoolSettings;
   const settings = {
     ...defaultPoolSettings,
-    sizeMax: reader.integer('DATAHUB_POOL_MAX', sizeMax, [1, 100]),
-    waitMs: reader.integer('DATAHUB_POOL_WAIT_MS', waitMs, [100, 60_000]),
-    connectTimeoutMs: reader.integer('DATAHUB_CONNECT_TIMEOUT_MS', connectTimeoutMs, [100, 60_000]),
-    idleTimeoutMs: reader.integer('DATAHUB_POOL_IDLE_MS', idleTimeoutMs, [1_000, 3_600_000]),
-    lifetimeMs: reader.integer('DATAHUB_POOL_LIFETIME_MS', lifetimeMs, [10_000, 86_400_000]),
+    sizeMax: reader.integer('DATAHUB_POOL_MAX'),
+    waitMs: reader.integer('DATAHUB_POOL_WAIT_MS'),
+    connectTimeoutMs: reader.integer('DATAHUB_CONNECT_TIMEOUT_MS'),
+    idleTimeoutMs: reader.integer('DATAHUB_POOL_IDLE_MS'),
+    lifetimeMs: reader.integer('DATAHUB_POOL_LIFETIME_MS'),
   };
   if (settings.connectTimeoutMs >= settings.waitMs) {
     reader.fault(
@@ -119,25 +112,12 @@ function readPool(reader: SettingsReader): PoolSettings {
 }
 
 function readConnections(reader: SettingsReader): ConnectionLimits {
-  const { connectionsMax, connectionsPerAccountMax, waitingPerAccountMax, waitingMax, waitingBytesMax } =
-    defaultConnectionLimits;
   return {
-    connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX', connectionsMax, [2, 10_000]),
-    connectionsPerAccountMax: reader.integer(
-      'DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX',
-      connectionsPerAccountMax,
-      [1, 10_000],
-    ),
-    waitingPerAccountMax: reader.integer(
-      'DATAHUB_WAITING_PER_ACCOUNT_MAX',
-      waitingPerAccountMax,
-      [1, 100_000],
-    ),
-    waitingMax: reader.integer('DATAHUB_WAITING_MAX', waitingMax, [2, 100_000]),
-    waitingBytesMax: reader.integer('DATAHUB_WAITING_BYTES_MAX', waitingBytesMax, [
-      1_048_576,
-      64 * 1_073_741_824,
-    ]),
+    connectionsMax: reader.integer('DATAHUB_CONNECTIONS_MAX'),
+    connectionsPerAccountMax: reader.integer('DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX'),
+    waitingPerAccountMax: reader.integer('DATAHUB_WAITING_PER_ACCOUNT_MAX'),
+    waitingMax: reader.integer('DATAHUB_WAITING_MAX'),
+    waitingBytesMax: reader.integer('DATAHUB_WAITING_BYTES_MAX'),
   };
 }
 
@@ -148,7 +128,7 @@ export interface SealingSettings {
 }
 
 export function readSealing(reader: SettingsReader): SealingSettings {
-  const privateKeys = reader.list('DATAHUB_SEALING_PRIVATE_KEYS', []);
+  const privateKeys = reader.list('DATAHUB_SEALING_PRIVATE_KEYS');
   const keyFile = reader.optional('DATAHUB_SEALING_KEY_FILE');
   for (const fault of privateKeys.map(faultOfKey)) {
     if (fault !== undefined) reader.fault(`DATAHUB_SEALING_PRIVATE_KEYS: ${fault}`);

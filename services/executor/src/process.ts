@@ -48,7 +48,7 @@ function readProcess(reader: SettingsReader, embedded: boolean) {
     sealing: readSealing(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
     catalogAddresses: readAddresses(reader, 'DATAHUB_CATALOG_INTERNAL_ADDRESS', ['127.0.0.1:7074']),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
+    metricsPort: reader.computedInteger('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
     log: readLoggerSettings(reader),
   };
 }

@@ -56,41 +56,40 @@ export function readGatewayConfig(
   { edge, env, metricsPort = 9090 }: { edge: GatewayConfig['edge']; env: Environment; metricsPort?: number },
 ): GatewayConfig {
   return {
-    host: reader.text('HOST', '127.0.0.1'),
-    port: reader.integer('PORT', 8080, [0, 65_535]),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPort, [0, 65_535]),
-    edge: reader.oneOf('DATAHUB_EDGE', edge, ['express-gateway', 'none']),
+    host: reader.text('HOST'),
+    port: reader.integer('PORT'),
+    metricsPort: reader.computedInteger('DATAHUB_METRICS_PORT', metricsPort, [0, 65_535]),
+    edge: reader.oneOf('DATAHUB_EDGE', edge),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', defaultPipelinePath),
-    console: reader.flag('DATAHUB_CONSOLE', true),
+    console: reader.flag('DATAHUB_CONSOLE'),
     corsOrigins: readOrigins(reader),
     publicOrigin: readPublicOrigin(reader),
-    compresses: reader.oneOf('DATAHUB_COMPRESSION', 'on', ['on', 'off']) === 'on',
+    compresses: reader.oneOf('DATAHUB_COMPRESSION') === 'on',
     ...readBodyBounds(reader),
     ...readResponseBounds(reader),
-    requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS', 60_000, [100, 3_600_000]),
-    keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS', 4_000, [0, 5_000]),
-    keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS', 60_000, [0, 60_000]),
-    ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE', 0, [0, 100_000_000]),
-    unknownKeysPerMinute: reader.integer('DATAHUB_UNKNOWN_KEYS_PER_MINUTE', 100, [1, 1_000_000]),
+    requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS'),
+    keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS'),
+    keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS'),
+    ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE'),
+    unknownKeysPerMinute: reader.integer('DATAHUB_UNKNOWN_KEYS_PER_MINUTE'),
     trustedProxies: readTrustedProxies(reader),
-    stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS', 60_000, [1_000, 3_600_000]),
-    drainMs: reader.integer('DATAHUB_DRAIN_MS', 25_000, [0, 600_000]),
+    stallTimeoutMs: reader.integer('DATAHUB_STALL_TIMEOUT_MS'),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS'),
   };
 }
 
 /** The budgets must have room for at least one body of the largest size, and of all keys for two. */
 function readBodyBounds(reader: SettingsReader) {
-  const ofOne = [1_024, 67_108_864] as const;
-  const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX', 1_048_576, ofOne);
-  const largeBodyBytesMax = reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX', 8_388_608, ofOne);
+  const bodyBytesMax = reader.integer('DATAHUB_BODY_BYTES_MAX');
+  const largeBodyBytesMax = reader.integer('DATAHUB_LARGE_BODY_BYTES_MAX');
   const largest = Math.max(bodyBytesMax, largeBodyBytesMax);
   const allMax = 4_294_967_296;
   return {
     bodyBytesMax,
     largeBodyBytesMax,
-    keyBodiesBytesMax: reader.integer('DATAHUB_KEY_BODIES_BYTES_MAX', 2 * largest, [largest, allMax]),
-    bodiesBytesMax: reader.integer('DATAHUB_BODIES_BYTES_MAX', 6 * largest, [2 * largest, allMax]),
+    keyBodiesBytesMax: reader.computedInteger('DATAHUB_KEY_BODIES_BYTES_MAX', 2 * largest, [largest, allMax]),
+    bodiesBytesMax: reader.computedInteger('DATAHUB_BODIES_BYTES_MAX', 6 * largest, [2 * largest, allMax]),
   };
 }
 
@@ -98,11 +97,11 @@ function readBodyBounds(reader: SettingsReader) {
 function readResponseBounds(reader: SettingsReader) {
   const allMax = 4_294_967_296;
   return {
-    keyResponsesBytesMax: reader.integer('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largestResponse, [
+    keyResponsesBytesMax: reader.computedInteger('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largestResponse, [
       largestResponse,
       allMax,
     ]),
-    responsesBytesMax: reader.integer('DATAHUB_RESPONSES_BYTES_MAX', 4 * largestResponse, [
+    responsesBytesMax: reader.computedInteger('DATAHUB_RESPONSES_BYTES_MAX', 4 * largestResponse, [
       2 * largestResponse,
       allMax,
     ]),
@@ -110,7 +109,7 @@ function readResponseBounds(reader: SettingsReader) {
 }
 
 function readTrustedProxies(reader: SettingsReader): string[] {
-  const entries = reader.list('DATAHUB_TRUSTED_PROXIES', []);
+  const entries = reader.list('DATAHUB_TRUSTED_PROXIES');
   for (const entry of entries) {
     if (isAddressRange(entry)) continue;
     reader.fault(

@@ -36,17 +36,14 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
   return {
     storeUrl,
     operatorSocket: operatorSocketOf(storeUrl, 'ml-socket'),
-    namespace: reader.text('DATAHUB_NAMESPACE', 'dh'),
+    namespace: reader.text('DATAHUB_NAMESPACE'),
     accountQuota: readAccountQuota(reader),
-    classifiersCachedMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX', 200, [1, 100_000]),
-    classifiersCachedBytesMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_BYTES_MAX', 256 * 1024 * 1024, [
-      16 * 1024 * 1024,
-      1024 ** 4,
-    ]),
-    classifierIdleMs: reader.integer('DATAHUB_CLASSIFIER_IDLE_MS', 600_000, [1_000, 86_400_000]),
-    jobLeaseMs: reader.integer('DATAHUB_JOB_LEASE_MS', 15_000, [500, 600_000]),
-    summaryThreads: reader.integer('DATAHUB_SUMMARY_THREADS', 2, [1, 64]),
-    summaryTimeoutMs: reader.integer('DATAHUB_SUMMARY_TIMEOUT_MS', 10_000, [100, 600_000]),
+    classifiersCachedMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_MAX'),
+    classifiersCachedBytesMax: reader.integer('DATAHUB_CLASSIFIERS_HELD_BYTES_MAX'),
+    classifierIdleMs: reader.integer('DATAHUB_CLASSIFIER_IDLE_MS'),
+    jobLeaseMs: reader.integer('DATAHUB_JOB_LEASE_MS'),
+    summaryThreads: reader.integer('DATAHUB_SUMMARY_THREADS'),
+    summaryTimeoutMs: reader.integer('DATAHUB_SUMMARY_TIMEOUT_MS'),
     generator: readGenerator(reader),
   };
 }
@@ -62,6 +59,6 @@ function readGenerator(reader: SettingsReader): MlConfig['generator'] {
       'it names the model that the endpoint at DATAHUB_GENERATOR_URL runs.',
     ),
     apiKey: reader.optional('DATAHUB_GENERATOR_API_KEY'),
-    timeoutMs: reader.integer('DATAHUB_GENERATOR_TIMEOUT_MS', 20_000, [100, 600_000]),
+    timeoutMs: reader.integer('DATAHUB_GENERATOR_TIMEOUT_MS'),
   };
 }

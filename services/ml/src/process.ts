@@ -18,7 +18,7 @@ function readProcess(reader: SettingsReader) {
   return {
     config: readMlConfig(reader),
     grpc: readGrpcSettings(reader, { portDefault }),
-    metricsPort: reader.integer('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
+    metricsPort: reader.computedInteger('DATAHUB_METRICS_PORT', metricsPortDefault, [0, 65_535]),
     log: readLoggerSettings(reader),
   };
 }

@@ -14,7 +14,7 @@ import { readSettings } from '@datahub/service-kit/settings/settings';
 import { type Access, findKey, findUrl } from '../access.ts';
 
 const dataDirOf = (env: Environment): string =>
-  readSettings(env, (reader) => reader.text('DATAHUB_DATA_DIR', 'data'));
+  readSettings(env, (reader) => reader.text('DATAHUB_DATA_DIR'));
 
 /** The hub that runs over the data directory, with the key in it. */
 export async function findLocalHub(env: Environment): Promise<Known> {

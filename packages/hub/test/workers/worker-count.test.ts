@@ -23,3 +23,10 @@ it.each([
 ])('refuses %s %s', (...args) => {
   expect(() => readWorkerCount(args, {})).toThrow(SettingsError);
 });
+
+it('names every wrong setting beside a wrong number of workers', () => {
+  const env = { DATAHUB_WORKERS: '900', PORT: 'abc', DATAHUB_LOG_LEVEL: 'loud' };
+  expect(() => readWorkerCount([], env)).toThrow(
+    /DATAHUB_WORKERS must be .*\n.*PORT must be .*\n.*DATAHUB_LOG_LEVEL must be/,
+  );
+});

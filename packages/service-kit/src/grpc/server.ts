@@ -20,7 +20,7 @@ import {
 import { HealthImplementation } from 'grpc-health-check';
 import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
-import type { SettingName } from '../settings/known-settings.ts';
+import type { SettingName } from '../settings/settings-table.ts';
 import { cannotListen } from '../settings/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';
 import type { RpcMetrics } from '../telemetry/metrics.ts';

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
-import type { SettingName } from '../settings/known-settings.ts';
 import type { SettingsReader } from '../settings/settings.ts';
+import type { ListName, SettingName } from '../settings/settings-table.ts';
 
 const addressPattern = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 
@@ -30,16 +30,16 @@ export interface GrpcSettings extends CallerSettings {
 export function readGrpcSettings(reader: SettingsReader, options: { portDefault: number }): GrpcSettings {
   return {
     ...readCallerSettings(reader),
-    host: reader.text('HOST', '127.0.0.1'),
-    port: reader.integer('DATAHUB_GRPC_PORT', options.portDefault, [0, 65_535]),
-    reflection: reader.flag('DATAHUB_GRPC_REFLECTION', false),
-    drainMs: reader.integer('DATAHUB_DRAIN_MS', 25_000, [0, 600_000]),
+    host: reader.text('HOST'),
+    port: reader.computedInteger('DATAHUB_GRPC_PORT', options.portDefault, [0, 65_535]),
+    reflection: reader.flag('DATAHUB_GRPC_REFLECTION'),
+    drainMs: reader.integer('DATAHUB_DRAIN_MS'),
   };
 }
 
 /** Internal ports always authenticate their callers: by a token of at least 32 characters, mutual TLS, or both. */
 export function readCallerSettings(reader: SettingsReader): CallerSettings {
-  const serviceTokens = reader.list('DATAHUB_SERVICE_TOKEN', []);
+  const serviceTokens = reader.list('DATAHUB_SERVICE_TOKEN');
   const [serviceToken] = serviceTokens;
   const tls = readTls(reader);
   if (serviceToken === undefined && tls === undefined) {
@@ -90,7 +90,7 @@ function checkTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | unde
 }
 
 /** The addresses of another service: `host:port`, separated by commas. */
-export function readAddresses(reader: SettingsReader, name: SettingName, fallback: string[]): string[] {
+export function readAddresses(reader: SettingsReader, name: ListName, fallback: string[]): string[] {
   const addresses = reader.list(name, fallback);
   for (const address of addresses) {
     if (!addressPattern.test(address)) reader.fault(`${name} must be host:port, but has "${address}".`);

@@ -1,7 +1,7 @@
 /** Warns of `DATAHUB_…` variables that are not settings. */
 
-import { type SettingName, settingNames } from '../settings/known-settings.ts';
 import type { Environment } from '../settings/settings.ts';
+import { type SettingName, settingNames } from '../settings/settings-table.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 export interface UnknownSetting {

@@ -1,6 +1,15 @@
 /** Reads settings from the environment and reports all faults at once. */
 
-import type { SettingName } from './known-settings.ts';
+import {
+  type ChoiceSetting,
+  type FlagSetting,
+  type IntegerSetting,
+  type ListSetting,
+  type NameOf,
+  type SettingName,
+  settings,
+  type TextSetting,
+} from './settings-table.ts';
 
 export class SettingsError extends Error {
   readonly faults: string[];
@@ -14,62 +23,74 @@ export class SettingsError extends Error {
 
 export type Environment = Record<string, string | undefined>;
 
+type Range = readonly [min: number, max: number];
+
 export interface SettingsReader {
   /** The text of a setting; empty counts as unset. */
-  text(name: SettingName, fallback: string): string;
+  text(name: NameOf<TextSetting>, fallback?: string): string;
   optional(name: SettingName): string | undefined;
   required(name: SettingName, whatFor: string): string;
-  integer(name: SettingName, fallback: number, range: readonly [min: number, max: number]): number;
-  flag(name: SettingName, fallback: boolean): boolean;
-  oneOf<const T extends string>(name: SettingName, fallback: NoInfer<T>, values: readonly T[]): T;
+  integer(name: NameOf<IntegerSetting<number>>): number;
+  /** A setting whose default depends on the process or on other settings. Its range can be narrower, too. */
+  computedInteger(name: NameOf<IntegerSetting<undefined>>, fallback: number, range?: Range): number;
+  flag(name: NameOf<FlagSetting<boolean>>): boolean;
+  computedFlag(name: NameOf<FlagSetting<undefined>>, fallback: boolean): boolean;
+  oneOf<N extends NameOf<ChoiceSetting>>(name: N, fallback?: ChoiceOf<N>): ChoiceOf<N>;
   /** Comma-separated. */
-  list(name: SettingName, fallback: string[]): string[];
+  list(name: NameOf<ListSetting>, fallback?: string[]): string[];
   fault(text: string): void;
 }
+
+type ChoiceOf<N extends NameOf<ChoiceSetting>> = (typeof settings)[N]['choices'][number];
 
 /** Runs `read` to its end, then throws one SettingsError with all faults. */
 export function readSettings<T>(env: Environment, read: (reader: SettingsReader) => T): T {
   const faults: string[] = [];
-  const settings = read(createReader(env, faults));
+  const found = read(createReader(env, faults));
   // Services in one process read some settings several times.
   if (faults.length > 0) throw new SettingsError([...new Set(faults)]);
-  return settings;
+  return found;
 }
 
 function createReader(env: Environment, faults: string[]): SettingsReader {
   const optional = (name: SettingName) => env[name]?.trim() || undefined;
+  const integer = (name: SettingName, fallback: number, [min, max]: Range) => {
+    const value = optional(name);
+    if (value === undefined) return fallback;
+    const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    faults.push(`${name} must be a whole number from ${min} to ${max}.`);
+    return fallback;
+  };
+  const flag = (name: SettingName, fallback: boolean) => {
+    const value = optional(name)?.toLowerCase();
+    if (value === undefined) return fallback;
+    if (['1', 'true', 'yes', 'on'].includes(value)) return true;
+    if (['0', 'false', 'no', 'off'].includes(value)) return false;
+    faults.push(`${name} must be 1 or 0.`);
+    return fallback;
+  };
   return {
     optional,
-    text: (name, fallback) => optional(name) ?? fallback,
+    text: (name, fallback) => optional(name) ?? fallback ?? settings[name].fallback ?? '',
     required: (name, whatFor) => {
       const value = optional(name);
       if (value === undefined) faults.push(`${name} is not set: ${whatFor}`);
       return value ?? '';
     },
-    integer: (name, fallback, [min, max]) => {
+    integer: (name) => integer(name, settings[name].fallback, settings[name].range),
+    computedInteger: (name, fallback, range = settings[name].range) => integer(name, fallback, range),
+    flag: (name) => flag(name, settings[name].fallback),
+    computedFlag: flag,
+    oneOf: (name, computed) => {
+      const { choices, fallback } = settings[name];
       const value = optional(name);
-      if (value === undefined) return fallback;
-      const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
-      if (number >= min && number <= max) return number;
-      faults.push(`${name} must be a whole number from ${min} to ${max}.`);
-      return fallback;
+      const found = choices.find((allowed) => allowed === value);
+      if (value !== undefined && found === undefined)
+        faults.push(`${name} must be one of ${choices.join(', ')}.`);
+      return (found ?? computed ?? fallback) as ChoiceOf<typeof name>;
     },
-    flag: (name, fallback) => {
-      const value = optional(name)?.toLowerCase();
-      if (value === undefined) return fallback;
-      if (['1', 'true', 'yes', 'on'].includes(value)) return true;
-      if (['0', 'false', 'no', 'off'].includes(value)) return false;
-      faults.push(`${name} must be 1 or 0.`);
-      return fallback;
-    },
-    oneOf: (name, fallback, values) => {
-      const value = optional(name);
-      if (value === undefined) return fallback;
-      const found = values.find((allowed) => allowed === value);
-      if (found === undefined) faults.push(`${name} must be one of ${values.join(', ')}.`);
-      return found ?? fallback;
-    },
-    list: (name, fallback) =>
+    list: (name, fallback = []) =>
       optional(name)
         ?.split(',')
         .map((part) => part.trim())

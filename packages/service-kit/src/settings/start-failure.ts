@@ -1,8 +1,8 @@
 /** Explains to the operator why a service did not start. */
 
 import { HubError } from '../call/error.ts';
-import type { SettingName } from './known-settings.ts';
 import { SettingsError } from './settings.ts';
+import type { SettingName } from './settings-table.ts';
 
 const storeHint = 'DATAHUB_STORE_URL sets where documents are stored; the default is DATAHUB_DATA_DIR.';
 

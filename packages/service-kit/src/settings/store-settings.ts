@@ -8,7 +8,7 @@ import type { SettingsReader } from './settings.ts';
  * in the data directory.
  */
 export function readStoreUrl(reader: SettingsReader, service: string): string {
-  const dataDir = reader.text('DATAHUB_DATA_DIR', 'data');
+  const dataDir = reader.text('DATAHUB_DATA_DIR');
   const url = reader.text('DATAHUB_STORE_URL', `sqlite:${dataDir}`);
   if (url.startsWith('sqlite:')) {
     if (url === 'sqlite:') reader.fault('DATAHUB_STORE_URL must name a directory after sqlite:.');
@@ -22,7 +22,7 @@ export function readStoreUrl(reader: SettingsReader, service: string): string {
 
 /** `DATAHUB_ACCOUNT_QUOTA`: how many resources of each kind an account may have; 0 for no limit. */
 export function readAccountQuota(reader: SettingsReader): number {
-  return reader.integer('DATAHUB_ACCOUNT_QUOTA', 100_000, [0, 1_000_000_000]);
+  return reader.integer('DATAHUB_ACCOUNT_QUOTA');
 }
 
 /**

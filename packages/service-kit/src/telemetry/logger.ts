@@ -114,10 +114,9 @@ function createTimestamp(): () => string {
 
 /** `DATAHUB_LOG_LEVEL` and `DATAHUB_LOG_FORMAT`; readable lines on a terminal by default. */
 export function readLoggerSettings(reader: SettingsReader): Pick<LoggerOptions, 'level' | 'pretty'> {
-  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-  const format = reader.oneOf('DATAHUB_LOG_FORMAT', 'auto', ['auto', 'json', 'pretty']);
+  const format = reader.oneOf('DATAHUB_LOG_FORMAT');
   return {
-    level: reader.oneOf('DATAHUB_LOG_LEVEL', 'info', levels),
+    level: reader.oneOf('DATAHUB_LOG_LEVEL'),
     pretty: format === 'pretty' || (format === 'auto' && process.stdout.isTTY === true),
   };
 }

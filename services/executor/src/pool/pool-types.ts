@@ -1,6 +1,7 @@
 /** Settings of a pool, what it depends on, and what it hands out. */
 
 import type { CallSignal } from '@datahub/service-kit/call/call';
+import { settings } from '@datahub/service-kit/settings/settings-table';
 import type { Connection } from '../ports/engine.ts';
 import type { SourceSlots } from '../slots/source-slots.ts';
 import type { Breaker } from './circuit-breaker.ts';
@@ -30,11 +31,11 @@ export interface PoolSettings {
 }
 
 export const defaultPoolSettings: PoolSettings = {
-  sizeMax: 10,
-  waitMs: 5_000,
-  connectTimeoutMs: 4_500,
-  idleTimeoutMs: 60_000,
-  lifetimeMs: 30 * 60_000,
+  sizeMax: settings.DATAHUB_POOL_MAX.fallback,
+  waitMs: settings.DATAHUB_POOL_WAIT_MS.fallback,
+  connectTimeoutMs: settings.DATAHUB_CONNECT_TIMEOUT_MS.fallback,
+  idleTimeoutMs: settings.DATAHUB_POOL_IDLE_MS.fallback,
+  lifetimeMs: settings.DATAHUB_POOL_LIFETIME_MS.fallback,
   validateAfterMs: 15_000,
 };
 
@@ -52,11 +53,11 @@ export interface ConnectionLimits {
 }
 
 export const defaultConnectionLimits: ConnectionLimits = {
-  connectionsMax: 200,
-  connectionsPerAccountMax: 100,
-  waitingPerAccountMax: 5_000,
-  waitingMax: 10_000,
-  waitingBytesMax: 128 * 1_048_576,
+  connectionsMax: settings.DATAHUB_CONNECTIONS_MAX.fallback,
+  connectionsPerAccountMax: settings.DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX.fallback,
+  waitingPerAccountMax: settings.DATAHUB_WAITING_PER_ACCOUNT_MAX.fallback,
+  waitingMax: settings.DATAHUB_WAITING_MAX.fallback,
+  waitingBytesMax: settings.DATAHUB_WAITING_BYTES_MAX.fallback,
 };
 
 /** The connections and waiting executions of one account. */

@@ -1,8 +1,9 @@
 /** Limits on what a server may send, and the error for a row that exceeds its limit. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { settings } from '@datahub/service-kit/settings/settings-table';
 
-export const defaultRowBytesMax = 16 * 1_048_576;
+export const defaultRowBytesMax = settings.DATAHUB_ROW_BYTES_MAX.fallback;
 
 /** Far more than any server needs for a log-in. */
 export const logInBytesMax = 262_144;

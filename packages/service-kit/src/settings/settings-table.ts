@@ -1,0 +1,391 @@
+/**
+ * Every setting: its default, the values that it accepts, and what it does. The reader, its errors, the warning about
+ * unknown settings and docs/configuration.md (`npm run settings-page`) come from this table.
+ */
+
+type Range = readonly [min: number, max: number];
+
+interface Described {
+  /** How docs show the default, if it is computed or no value says it. */
+  shown?: string;
+  help: string;
+}
+
+export interface IntegerSetting<F extends number | undefined = number | undefined> extends Described {
+  kind: 'integer';
+  /** Undefined if the reader computes it. */
+  fallback: F;
+  range: Range;
+}
+
+export interface FlagSetting<F extends boolean | undefined = boolean | undefined> extends Described {
+  kind: 'flag';
+  fallback: F;
+}
+
+export interface ChoiceSetting<T extends string = string> extends Described {
+  kind: 'choice';
+  fallback: T | undefined;
+  choices: readonly T[];
+}
+
+export interface TextSetting extends Described {
+  kind: 'text';
+  /** Undefined if the setting is optional or computed. */
+  fallback: string | undefined;
+}
+
+/** Several texts, separated by commas. */
+export interface ListSetting extends Described {
+  kind: 'list';
+}
+
+const integer = (fallback: number, range: Range, help: string): IntegerSetting<number> => ({
+  ...{ kind: 'integer', fallback, range, help },
+});
+const computedInteger = (shown: string, range: Range, help: string): IntegerSetting<undefined> => ({
+  ...{ kind: 'integer', fallback: undefined, shown, range, help },
+});
+const flag = (fallback: boolean, help: string): FlagSetting<boolean> => ({ kind: 'flag', fallback, help });
+const computedFlag = (shown: string, help: string): FlagSetting<undefined> => ({
+  ...{ kind: 'flag', fallback: undefined, shown, help },
+});
+const choice = <const T extends string>(
+  choices: readonly T[],
+  fallback: { fallback: NoInfer<T> } | { shown: string },
+  help: string,
+): ChoiceSetting<T> => ({ kind: 'choice', choices, fallback: undefined, ...fallback, help });
+const text = (fallback: string, help: string): TextSetting => ({ kind: 'text', fallback, help });
+const optional = (help: string, shown = 'none'): TextSetting => ({
+  ...{ kind: 'text', fallback: undefined, shown, help },
+});
+const list = (help: string, shown = 'none'): ListSetting => ({ kind: 'list', shown, help });
+
+const port: Range = [0, 65_535];
+const GiB = 1_073_741_824;
+const MiB = 1_048_576;
+
+const all = {
+  PORT: integer(8080, port, 'the public port'),
+  HOST: text('127.0.0.1', 'the address that all ports listen on; containers set 0.0.0.0'),
+  DATAHUB_DATA_DIR: text('data', 'the directory for documents (SQLite) and keys; created with mode 0700'),
+  DATAHUB_STORE_URL: optional(
+    '`sqlite:<directory>`, which contains a file for each service, or `mongodb://…`',
+    '`sqlite:<data dir>`',
+  ),
+  DATAHUB_API_KEY: optional(
+    'a key of the first account: 32 to 256 characters of `A-Z a-z 0-9 _ -`',
+    'created at the first start',
+  ),
+  DATAHUB_DEMO: flag(true, '0 starts `npm start` without the demo'),
+  DATAHUB_WORKERS: text(
+    '1',
+    '`npm start`: the number of [workers](operations.md#all-cores-of-one-machine) that share the port, 1 to 64, or `auto` for one on each core; `npm start -- --workers N` wins. Limits "of the process", such as `DATAHUB_CONNECTIONS_MAX` and `DATAHUB_CACHE_BYTES_MAX`, apply to each worker',
+  ),
+  DATAHUB_NAMESPACE: text('dh', 'the prefix of all ids'),
+  DATAHUB_LOG_LEVEL: choice(
+    ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    { fallback: 'info' },
+    'the least level that is logged',
+  ),
+  DATAHUB_LOG_FORMAT: choice(
+    ['auto', 'json', 'pretty'],
+    { fallback: 'auto' },
+    '`pretty` writes one line for each event, without ids; `auto` is pretty on a terminal, else JSON',
+  ),
+  DATAHUB_GRPC_REFLECTION: flag(
+    false,
+    'separate: 1 enables server reflection for anyone who can reach an inner port, for grpcurl; see [grpc.md](grpc.md)',
+  ),
+  DATAHUB_METRICS_PORT: computedInteger(
+    '0 in one process; separate: gateway 9090, catalog 9091, executor 9092, ml 9093',
+    port,
+    'the port of `/metrics`; 0 disables it',
+  ),
+  DATAHUB_KEPT_BYTES_MAX: integer(
+    16 * MiB,
+    [65_536, GiB],
+    'the bytes that one account may store for `Idempotency-Key` (responses and records); beyond it, requests with the header get 429',
+  ),
+  DATAHUB_ACCOUNT_QUOTA: integer(
+    100_000,
+    [0, 1_000_000_000],
+    'the maximum number of hubs, folders, sources, queries, keys and classifiers of one account, each; 0 for no limit',
+  ),
+  DATAHUB_DRAIN_MS: integer(25_000, [0, 600_000], 'how long running work may continue after SIGTERM'),
+  DATAHUB_URL: optional(
+    'the command line: the hub to call',
+    'the hub that runs over the data directory, else port `PORT` of this machine',
+  ),
+  DATAHUB_KEY: optional('the examples that the console shows: the key; the hub does not read it'),
+};
+
+const gateway = {
+  DATAHUB_EDGE: choice(
+    ['express-gateway', 'none'],
+    { shown: '`express-gateway` if separate, `none` in one process' },
+    "the pipeline in front of the hub's own checks, see [edge.md](edge.md)",
+  ),
+  DATAHUB_EDGE_CONFIG: optional("the YAML file of the edge's pipeline", '`packages/edge/gateway.config.yml`'),
+  DATAHUB_CONSOLE: flag(
+    true,
+    'the [console](api.md#the-console) at `/` and the [page of the API](api.md#the-page-of-the-api) at `/docs`; 0 disables both (404)',
+  ),
+  DATAHUB_CORS_ORIGINS: list(
+    'the origins that browsers may call from (`https://app.example`), separated by commas',
+    '`*`',
+  ),
+  DATAHUB_PUBLIC_ORIGIN: optional(
+    "the origin that browsers load the hub from, such as `https://hub.example`. Browsers send no `Origin` with a GET to the page's own origin; the hub accepts such a GET (`Sec-Fetch-Site: same-origin`) with a key limited to this origin",
+  ),
+  DATAHUB_COMPRESSION: choice(
+    ['on', 'off'],
+    { fallback: 'on' },
+    '`off` sends responses uncompressed, for a proxy that compresses them itself',
+  ),
+  DATAHUB_BODY_BYTES_MAX: integer(MiB, [1_024, 64 * MiB], 'the maximum size of a body'),
+  DATAHUB_LARGE_BODY_BYTES_MAX: integer(
+    8 * MiB,
+    [1_024, 64 * MiB],
+    'the same for training, predicting and summaries',
+  ),
+  DATAHUB_KEY_BODIES_BYTES_MAX: computedInteger(
+    'twice the largest body',
+    [0, 4 * GiB],
+    'the total size of bodies in progress of one key in one gateway; at least the largest body',
+  ),
+  DATAHUB_BODIES_BYTES_MAX: computedInteger(
+    '6 times the largest body',
+    [0, 4 * GiB],
+    'the same of all keys; a quarter of it is reserved for bodies of at most 64 KiB, and it is at least twice the largest body',
+  ),
+  DATAHUB_KEY_RESPONSES_BYTES_MAX: computedInteger(
+    '64 MiB',
+    [0, 4 * GiB],
+    'the total size of responses in progress that are sent in one piece, such as lists, of one key in one gateway; responses of at most 64 KiB do not count',
+  ),
+  DATAHUB_RESPONSES_BYTES_MAX: computedInteger(
+    '128 MiB',
+    [0, 4 * GiB],
+    'the same of all keys; a quarter of it is reserved for responses of at most 1 MiB',
+  ),
+  DATAHUB_REQUEST_TIMEOUT_MS: integer(60_000, [100, 3_600_000], 'the timeout of a whole request'),
+  DATAHUB_STALL_TIMEOUT_MS: integer(
+    60_000,
+    [1_000, 3_600_000],
+    'how long a response, streamed or not, may make no progress because its client does not read; the first 2 MiB or so fit into buffers and do not count as progress',
+  ),
+  DATAHUB_KEY_CACHE_MS: integer(4_000, [0, 5_000], 'how long a key is cached'),
+  DATAHUB_KEY_CACHE_AWAY_MS: integer(60_000, [0, 60_000], 'the same while the catalog is unreachable'),
+  DATAHUB_RATE_PER_MINUTE: integer(
+    0,
+    [0, 100_000_000],
+    'the rate limit of keys without their own; 0 for no limit',
+  ),
+  DATAHUB_UNKNOWN_KEYS_PER_MINUTE: integer(
+    100,
+    [1, 1_000_000],
+    'how many invalid keys one address (IPv6: one /64) may send, over all gateways',
+  ),
+  DATAHUB_TRUSTED_PROXIES: list(
+    "addresses and ranges, such as `10.0.0.0/8`, of the proxies whose `X-Forwarded-For` the hub trusts; the client's address is the last one in it that is not a trusted proxy",
+  ),
+  DATAHUB_CATALOG_ADDRESS: list(
+    'separate: the catalog, `host:port`; a name stands for all its addresses; separate several with commas',
+    '127.0.0.1:7071',
+  ),
+  DATAHUB_EXECUTOR_ADDRESS: list('separate: the executor, in the same way', '127.0.0.1:7072'),
+  DATAHUB_ML_ADDRESS: list('separate: the ml service, in the same way', '127.0.0.1:7073'),
+};
+
+const catalog = {
+  DATAHUB_INTERNAL_PORT: integer(
+    7074,
+    port,
+    'separate: the port where executors get definitions and sealed credentials',
+  ),
+  DATAHUB_CATALOG_REPLICAS: integer(
+    1,
+    [1, 1_000],
+    'how many catalogs share the store; with more than one, a change is acknowledged after the leases expired (`DATAHUB_LEASE_MS`)',
+  ),
+  DATAHUB_AUDIT_DAYS: integer(
+    90,
+    [1, 36_500],
+    'how long audit entries are kept; a change also applies to existing entries, and deleted entries stay deleted',
+  ),
+  DATAHUB_LEASE_MS: integer(
+    1_000,
+    [0, 1_000],
+    'how long an executor may cache a definition without renewing its lease',
+  ),
+  DATAHUB_SERVER_CONNECTIONS_MAX: list(
+    'the maximum number of connections to a database server over all sources and users, shared fairly among accounts: `host:port=n`, separated by commas. Write the host as the sources do',
+  ),
+  DATAHUB_SLOT_LEASE_MS: integer(
+    60_000,
+    [3_000, 600_000],
+    'separate: after how long without a message the connections of an executor are [given to others](operations.md#connections-to-one-database)',
+  ),
+  DATAHUB_SEALING_PUBLIC_KEYS: list(
+    'separate: public keys, separated by commas; the first one encrypts; the catalog does not start without one',
+    'from the data directory',
+  ),
+};
+
+const executor = {
+  DATAHUB_CATALOG_INTERNAL_ADDRESS: list(
+    "separate: the catalog's internal port, `host:port`; several, and names, as for the gateway",
+    '127.0.0.1:7074',
+  ),
+  DATAHUB_SOURCES_LOOPBACK: computedFlag(
+    '1 in one process, 0 if separate',
+    '1 allows sources on loopback addresses',
+  ),
+  DATAHUB_SOURCES_PRIVATE: computedFlag(
+    '1 in one process, 0 if separate',
+    '1 allows sources in private ranges',
+  ),
+  DATAHUB_SOURCES_ALLOW: list('CIDRs and names (`*.corp.example`): private addresses to allow'),
+  DATAHUB_SOURCES_DENY: list('CIDRs and names: any addresses to deny'),
+  DATAHUB_RDS_IAM_ALLOW: list(
+    'which sources may log in with `passwordFrom` of kind `aws-rds-iam`: `account/user@host`, separated by commas',
+  ),
+  DATAHUB_AWS_ACCESS_KEY_ID: optional(
+    'with the next two, the AWS credentials that sign these log-ins; the hub uses no others',
+  ),
+  DATAHUB_AWS_SECRET_ACCESS_KEY: optional('the secret of these credentials'),
+  DATAHUB_AWS_SESSION_TOKEN: optional('the session token of temporary credentials'),
+  DATAHUB_OWN_NAMES: list("names of the hub's own services; the executor never connects to them"),
+  DATAHUB_STATEMENT_TIMEOUT_MS: integer(
+    30_000,
+    [1, 3_600_000],
+    'the statement timeout of sources without their own',
+  ),
+  DATAHUB_ROWS_MAX: integer(0, [0, 4_294_967_295], 'the maximum number of rows of a result; 0 for no limit'),
+  DATAHUB_ROW_BYTES_MAX: integer(
+    16 * MiB,
+    [65_536, GiB - 1],
+    'the largest row that a source may send; a larger one fails as soon as the source announces its size',
+  ),
+  DATAHUB_POOL_MAX: integer(10, [1, 100], 'the connections of the pool of one source, over all executors'),
+  DATAHUB_POOL_WAIT_MS: integer(
+    5_000,
+    [100, 60_000],
+    'the maximum wait for a connection. An execution waits only if it is expected to have one within this time; else it fails at once',
+  ),
+  DATAHUB_POOL_IDLE_MS: integer(60_000, [1_000, 3_600_000], 'after how long an unused connection is closed'),
+  DATAHUB_POOL_LIFETIME_MS: integer(1_800_000, [10_000, 86_400_000], 'the maximum age of a connection'),
+  DATAHUB_CONNECT_TIMEOUT_MS: integer(
+    4_500,
+    [100, 60_000],
+    'the timeout of DNS lookup, connect, TLS and login together; must be below `DATAHUB_POOL_WAIT_MS`',
+  ),
+  DATAHUB_CONNECTIONS_MAX: integer(200, [2, 10_000], 'the maximum number of connections of the process'),
+  DATAHUB_CONNECTIONS_PER_ACCOUNT_MAX: integer(100, [1, 10_000], 'the same of an account'),
+  DATAHUB_WAITING_MAX: integer(
+    10_000,
+    [2, 100_000],
+    'the maximum number of executions that wait for a connection in the process. An account can use at most half of it, a third if another account does the same, and so on',
+  ),
+  DATAHUB_WAITING_BYTES_MAX: integer(
+    128 * MiB,
+    [MiB, 64 * GiB],
+    'their memory: each counts 8 KiB and the bytes of its `context`; shared between accounts in the same way',
+  ),
+  DATAHUB_WAITING_PER_ACCOUNT_MAX: integer(5_000, [1, 100_000], 'the maximum number of one account'),
+  DATAHUB_DEFINITIONS_MAX: integer(10_000, [1, 10_000_000], 'the maximum number of cached definitions'),
+  DATAHUB_DEFINITIONS_AWAY_MS: integer(
+    60_000,
+    [0, 60_000],
+    'how long definitions are used while the catalog is unreachable',
+  ),
+  DATAHUB_DRIFT_INTERVAL_MS: integer(
+    600_000,
+    [0, 86_400_000],
+    'how often the queries of a source that is in use are [described again](definitions.md#drift); 0 for never',
+  ),
+  DATAHUB_CACHE_BYTES_MAX: integer(
+    64 * MiB,
+    [0, 64 * GiB],
+    'the memory for [cached results](executing.md#caching), in each executor; 0 turns the cache off',
+  ),
+  DATAHUB_SLOW_MS: integer(1_000, [0, 3_600_000], 'longer executions are logged'),
+  DATAHUB_STATEMENT_COMMENTS: flag(
+    true,
+    '0 leaves out the [comment that names the query](operations.md#queries-in-the-databases-own-tools) in each statement',
+  ),
+  DATAHUB_SEALING_PRIVATE_KEYS: list('separate: private keys, newest first', 'from the data directory'),
+  DATAHUB_SEALING_KEY_FILE: optional('separate: a file that contains them'),
+};
+
+const ml = {
+  DATAHUB_CLASSIFIERS_HELD_MAX: integer(
+    200,
+    [1, 100_000],
+    'the maximum number of classifiers in memory; beyond it, the least recently used ones of the account with most memory are evicted',
+  ),
+  DATAHUB_CLASSIFIERS_HELD_BYTES_MAX: integer(
+    256 * MiB,
+    [16 * MiB, 1_024 * GiB],
+    'their maximum total bytes',
+  ),
+  DATAHUB_CLASSIFIER_IDLE_MS: integer(600_000, [1_000, 86_400_000], 'how long an unused one stays in memory'),
+  DATAHUB_JOB_LEASE_MS: integer(
+    15_000,
+    [500, 600_000],
+    'if the gateway that runs a training job does not renew its lease for this long, another gateway takes the job',
+  ),
+  DATAHUB_SUMMARY_THREADS: integer(
+    2,
+    [1, 64],
+    'threads for summaries of long texts; texts over 200,000 characters never use the last one',
+  ),
+  DATAHUB_SUMMARY_TIMEOUT_MS: integer(
+    10_000,
+    [100, 600_000],
+    'the timeout of a summary, including its wait. Accounts take turns; at most 16 summaries of one account wait, then 429 `RATE_LIMITED`',
+  ),
+  DATAHUB_GENERATOR_URL: optional(
+    'an OpenAI-compatible endpoint (its base URL, `https://host/v1`) that writes summaries; if it fails, the hub returns the extractive summary',
+  ),
+  DATAHUB_GENERATOR_MODEL: optional('the model of the endpoint', 'required with the URL'),
+  DATAHUB_GENERATOR_API_KEY: optional('the key of the endpoint'),
+  DATAHUB_GENERATOR_TIMEOUT_MS: integer(20_000, [100, 600_000], 'the timeout of the endpoint'),
+};
+
+const betweenServices = {
+  DATAHUB_GRPC_PORT: computedInteger(
+    'catalog 7071, executor 7072, ml 7073',
+    port,
+    'separate: the inner port',
+  ),
+  DATAHUB_SERVICE_TOKEN: list(
+    'separate: at least 32 visible ASCII characters, the same for all services; during a change, several separated by commas: the service sends the first and accepts all',
+  ),
+  DATAHUB_TLS_CA: optional(
+    'separate: with the next two, files for mutual TLS, in addition to the token or instead of it',
+  ),
+  DATAHUB_TLS_CERT: optional('the certificate'),
+  DATAHUB_TLS_KEY: optional('its key'),
+};
+
+/** The sections of docs/configuration.md. */
+export const sections = {
+  All: all,
+  Gateway: gateway,
+  Catalog: catalog,
+  Executor: executor,
+  ml,
+  'Between services': betweenServices,
+};
+
+export const settings = { ...all, ...gateway, ...catalog, ...executor, ...ml, ...betweenServices };
+
+export type SettingName = keyof typeof settings;
+export const settingNames = Object.keys(settings) as SettingName[];
+
+export type ListName = NameOf<ListSetting>;
+
+/** The names of the settings of a kind. */
+export type NameOf<S> = { [N in SettingName]: (typeof settings)[N] extends S ? N : never }[SettingName];
