@@ -22,6 +22,17 @@ export function endOfBody(tokens: readonly Token[], dialect: Dialect): number {
   return isRead ? reader.at : 0;
 }
 
+/** True for a statement that stores others: a variable in them would have no value when they run. */
+export function storesStatements(tokens: readonly Token[]): boolean {
+  const reader = new TokenReader(tokens);
+  if (!reader.takes('ALTER') && !reader.takes('CREATE')) return false;
+  reader.takes('OR', 'REPLACE');
+  takesDefiner(reader);
+  reader.takes('AGGREGATE');
+  return reader.isAny(storing);
+}
+
+const storing = new Set(['FUNCTION', 'PROCEDURE', 'TRIGGER', 'EVENT', 'RULE']);
 const routines = new Set(['FUNCTION', 'PROCEDURE']);
 
 function takesPostgresBody(reader: TokenReader): boolean {
@@ -45,13 +56,16 @@ function takesStatement(reader: TokenReader): boolean {
   return reader.takes(';');
 }
 
+function takesDefiner(reader: TokenReader): void {
+  if (!reader.takes('DEFINER', '=')) return;
+  reader.at++;
+  if (reader.takes('@')) reader.at++;
+  reader.takes('(', ')');
+}
+
 /** Goes to the first statement of the body. */
 function takesMysqlHead(reader: TokenReader, isAltered: boolean): boolean {
-  if (reader.takes('DEFINER', '=')) {
-    reader.at++;
-    if (reader.takes('@')) reader.at++;
-    reader.takes('(', ')');
-  }
+  takesDefiner(reader);
   if (reader.takes('EVENT')) {
     const isScheduled = isAltered || reader.finds('ON', 'SCHEDULE');
     reader.at++;

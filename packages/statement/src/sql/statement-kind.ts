@@ -3,7 +3,7 @@
 import { readingVerbs } from '@datahub/contract/commands';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dialect, StatementKind } from '../types.ts';
-import { endOfBody } from './body.ts';
+import { endOfBody, storesStatements } from './body.ts';
 import { lineAndColumn, rejectAt, type Token } from './lexer.ts';
 import { bySyntax } from './syntax.ts';
 import { TokenReader } from './token-reader.ts';
@@ -98,6 +98,13 @@ export function checkShape(
       sql: lineAndColumn(text, verb.start),
     });
   }
+  const variable = own.find((token) => token.kind === 'variable');
+  if (variable !== undefined && storesStatements(own))
+    throw rejectAt(
+      text,
+      variable.start,
+      `:${variable.text} has no value when the routine, trigger, event or rule runs. Remove it, or write the value.`,
+    );
   if (kind === 'read' || isQuery) rejectInto(text, own, options.dialect);
   const uncounted = isWritingQuery || [...writesInWith(own)].length > 0;
   return { verb: verb.text, kind, uncounted, tokens: own };

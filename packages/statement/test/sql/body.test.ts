@@ -144,6 +144,20 @@ it('dollar quotes are refused on MySQL, where the hub does not read them, and ar
   expect(compile('SELECT $a$b', 'mariadb').verb).toBe('SELECT');
 });
 
+it.each([
+  ['CREATE PROCEDURE p() SELECT :x'],
+  ['CREATE OR REPLACE FUNCTION f(a int) RETURNS int BEGIN ATOMIC SELECT :x; END'],
+  ['CREATE DEFINER = u@h TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.a = {{x}}'],
+  ['ALTER EVENT e DO DELETE FROM t WHERE a = :x'],
+])('%s has no value for its variable', (text) => {
+  for (const dialect of ['postgres', 'mysql', 'mariadb'] as const)
+    expect(() => compile(text, dialect)).toThrow(/^:x has no value when/);
+});
+
+it('a table can have the name of what stores statements', () => {
+  expect(compile('CREATE TABLE event AS SELECT :x AS a', 'mysql').variables).toEqual(['x']);
+});
+
 describe('any body', () => {
   const name = fc.constantFrom(
     'a',

@@ -27,7 +27,7 @@ export const usesSession = (text: string) =>
 
 /** True if a server may describe the statement without the columns that it returns when it runs. */
 export const hidesColumns = (text: string) =>
-  /^\s*(call|explain|describe|desc|show|analyze)\b/i.test(
+  /^\s*(call|explain|describe|desc|show|analyze|check|checksum|optimize|repair)\b/i.test(
     text.replace(quotesAndComments, (part) => (part.startsWith('`') ? part : ' ')),
   );
 

@@ -56,6 +56,24 @@ describe.each(servers)('%s', (name, url) => {
       expect(await value("STRING_TO_VECTOR('[1,2.5]')")).toBe('AACAPwAAIEA=');
     });
 
+    it('runs what the server does not prepare, and does not invent its columns', async () => {
+      expect((await ask(connection, 'SHOW COUNT(*) WARNINGS')).data).toEqual([
+        { '@@session.warning_count': 0 },
+      ]);
+      await ask(connection, 'CREATE TABLE IF NOT EXISTS unprepared (a INT)', { kind: 'standalone' });
+      const text = 'CHECK TABLE unprepared';
+      const { data } = await ask(connection, text, { kind: 'standalone' });
+      expect(data).toMatchObject([{ Op: 'check', Msg_type: 'status', Msg_text: 'OK' }]);
+      const described = connection.describe({ key: 'd', text, params: [], kind: 'standalone' });
+      const columns = await described.then(
+        (signature) => signature.columns.map((column) => column.name),
+        ({ code }) => code,
+      );
+      expect(columns).toEqual(name === 'mysql' ? 'OPTION_REFUSED' : Object.keys(data[0] ?? {}));
+      await ask(connection, 'DROP TABLE unprepared', { kind: 'standalone' });
+      expect(connection.broken).toBe(false);
+    });
+
     it('returns columns with any name', async () => {
       const { text } = await ask(
         connection,
