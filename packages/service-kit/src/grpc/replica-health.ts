@@ -54,7 +54,7 @@ export class ReplicaHealth {
 
   async #watch(): Promise<void> {
     this.#isWatching = true;
-    this.#heardAt = Math.max(this.#heardAt, performance.now());
+    this.#heardAt = performance.now();
     while (!this.#closed && (this.#waiting.size > 0 || this.isEjected)) {
       const leftMs = this.#heardAt + probeAfterMs - performance.now();
       if (leftMs > 0) await pause(leftMs);

@@ -79,7 +79,7 @@ export function closeServiceReplica({
 }
 
 /** Never the last replica, and never more than half of them. */
-export const mayEjectOneOf = (areEjected: readonly boolean[]): boolean =>
+const mayEjectOneOf = (areEjected: readonly boolean[]): boolean =>
   2 * (areEjected.filter((is) => is).length + 1) <= areEjected.length;
 
 /** Resolves as soon as one of them serves. */

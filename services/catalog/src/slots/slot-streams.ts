@@ -192,7 +192,8 @@ class Streams implements SlotStreams {
   async #read(stream: Stream, requests: AsyncIterable<LeaseSlotsRequest>): Promise<void> {
     for await (const { instanceId, epoch, sources, leaving, ownerless } of requests) {
       if (stream.executorId === '') stream.executorId = instanceId;
-      if (leaving) return this.#leave(stream);
+      // The loop goes on, because leaving it would destroy the stream before the answer.
+      if (leaving) await this.#leave(stream);
       if (ownerless) void this.#owner?.look();
       if (epoch !== undefined) await this.#join(stream, epoch, sources);
       const ledger = this.#ledger;
