@@ -13,7 +13,6 @@ import {
   type FieldEncoder,
   inQuotes,
   type Numbers,
-  writeAscii,
   writeBase64,
   writeBit,
   writeDigits,
@@ -122,7 +121,8 @@ const close = 0x7d;
 const comma = 0x2c;
 const backslash = 0x5c;
 const equals = 0x3d;
-const bounds = 0x5b;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
 
 /**
  * Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. Throws for a text that ends too early: the
@@ -130,7 +130,7 @@ const bounds = 0x5b;
  */
 function arrayEncoder(element: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
-    let at = source[start] === bounds ? find(equals, source, start, end) + 1 : start;
+    let at = source[start] === openBracket ? find(equals, source, start, end) + 1 : start;
     while (at < end) at = writeToken(out, source, { at, end, element });
   };
 }
@@ -150,16 +150,21 @@ function writeToken(
 ): number {
   const byte = source[at];
   if (byte === open || byte === close || byte === comma) {
-    writeAscii(out, byte === open ? '[' : byte === close ? ']' : ',');
+    out.reserve(1);
+    out.buffer[out.position++] = byte === comma ? byte : byte === open ? openBracket : closeBracket;
     return at + 1;
   }
   if (byte === quote) return writeQuotedElement(out, source, { at: at + 1, end, element });
   let stop = at;
   while (stop < end && source[stop] !== comma && source[stop] !== close) stop++;
-  if (source.toString('latin1', at, stop) === 'NULL') writeNull(out);
+  if (isNull(source, at, stop)) writeNull(out);
   else element(out, source, at, stop);
   return stop;
 }
+
+/** Without a string for each element, which would take most of the time of a long array of numbers. */
+const isNull = (source: Buffer, start: number, end: number): boolean =>
+  end - start === 4 && source[start] === 0x4e && source.toString('latin1', start, end) === 'NULL';
 
 function writeQuotedElement(
   out: ByteWriter,
