@@ -99,7 +99,8 @@ export abstract class QueryEditor {
     if (target === undefined) return;
     const { context } = this.sent.value;
     const shown = shownContext(this.fields.value, this.sent.value);
-    const request = { target, context, shown, values: this.values.value, writes: this.writes };
+    const statement = { text: this.draft.value?.text ?? '', engine: this.engine.value };
+    const request = { target, context, shown, statement, values: this.values.value, writes: this.writes };
     const { annotation } = this;
     await this.runner.run({ ...request, columns: this.columns(), annotation, ...options });
     if (this.runner.state.value.problem?.code === 'VERSION_CHANGED') await this.outdated();

@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { call, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
-import { RowStore } from './rows/row-store.ts';
+import { RowStore, type Statement } from './rows/row-store.ts';
 import { readLines, takeCut } from './rows/stream.ts';
 import { type RunTarget, toCall } from './run-call.ts';
 import type { Values } from './variables.ts';
@@ -67,6 +67,7 @@ export interface RunRequest {
   shown: string;
   values: Values;
   columns: Column[];
+  statement?: Statement;
   writes: boolean;
   dryRun?: boolean;
   maxAffected?: number;
@@ -96,6 +97,7 @@ export class Runner {
     const { dryRun = false, annotation } = request;
     const isDraft = 'draft' in request.target;
     const store = new RowStore(request.writes ? [] : request.columns, annotation?.as);
+    store.statement = request.statement;
     const begun: RunState = { status: 'running', store, rows: 0, dryRun, isDraft, startedAt };
     this.state.value = annotation === undefined ? begun : { ...begun, annotation };
     const set = (change: Partial<RunState>) => {

@@ -4,6 +4,7 @@
  */
 
 import type { Token } from './lexer.ts';
+import { nesting } from './select-list.ts';
 
 export interface ProofOptions {
   isMysql: boolean;
@@ -266,11 +267,6 @@ const caseWords = new Set(['CASE', 'WHEN', 'THEN', 'ELSE']);
 
 const isOperatorPart = (token: Token | undefined): boolean =>
   token?.kind === 'symbol' && /^[-+*/<>=~!@#%^&|`?]$/.test(token.text);
-
-export function nesting({ kind, text }: Token): number {
-  if (kind !== 'symbol') return 0;
-  return text === '(' || text === '[' ? 1 : text === ')' || text === ']' ? -1 : 0;
-}
 
 /** Returns the place after the brackets that open at `from`; beyond the end if they do not close. */
 function skipBrackets(tokens: readonly Token[], from: number): number {

@@ -6,7 +6,8 @@
 import type { ColumnFacts, Dialect } from '../types.ts';
 import { keptTables, tableOfItem } from './kept-tables.ts';
 import type { Token } from './lexer.ts';
-import { isCount, isNeverNull, nesting, type ProofOptions } from './never-null.ts';
+import { isCount, isNeverNull, type ProofOptions } from './never-null.ts';
+import { selectItems, withoutAlias } from './select-list.ts';
 import { bySyntax } from './syntax.ts';
 
 export const noFacts: ColumnFacts = {
@@ -68,34 +69,6 @@ const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
       (kind === 'word' || kind === 'quoted') && absentRows.test(text.slice(start, end)),
   );
 
-const listEnds = new Set([
-  ...['FROM', 'WHERE', 'GROUP', 'HAVING', 'ORDER', 'LIMIT', 'OFFSET', 'FETCH', 'FOR', 'WINDOW'],
-  ...['INTO', 'LOCK', 'PROCEDURE'],
-]);
-
-/** Returns the expressions of the outermost SELECT; none if their number may differ from the number of columns. */
-function selectItems(tokens: readonly Token[]): Token[][] {
-  let depth = 0;
-  let at = tokens.findIndex((token) => {
-    depth += nesting(token);
-    return depth === 0 && token.kind === 'word' && token.text === 'SELECT';
-  });
-  if (at < 0) return [];
-  const quantifier = tokens[at + 1]?.text;
-  if (quantifier === 'DISTINCT' && tokens[at + 2]?.text === 'ON') return [];
-  at += quantifier === 'DISTINCT' || quantifier === 'ALL' ? 2 : 1;
-  const items: Token[][] = [[]];
-  depth = 0;
-  for (const token of tokens.slice(at)) {
-    depth += nesting(token);
-    if (depth === 0 && token.kind === 'word' && listEnds.has(token.text)) break;
-    if (depth === 0 && token.text === ',' && token.kind === 'symbol') items.push([]);
-    else items.at(-1)?.push(token);
-  }
-  // `*` stands for any number of columns.
-  return items.some((item) => item.at(-1)?.text === '*') ? [] : items;
-}
-
 /** With `onlyCounts`, all other expressions can be NULL. */
 function findNeverNull(
   text: string,
@@ -106,12 +79,6 @@ function findNeverNull(
   return [item, withoutAlias(item)].some((expression) =>
     onlyCounts ? isCount(expression, proof) : isNeverNull(text, expression, proof),
   );
-}
-
-function withoutAlias(item: Token[]): Token[] {
-  if (item.at(-2)?.kind === 'word' && item.at(-2)?.text === 'AS') return item.slice(0, -2);
-  const last = item.at(-1);
-  return item.length > 1 && (last?.kind === 'word' || last?.kind === 'quoted') ? item.slice(0, -1) : item;
 }
 
 /** Words that can precede a parenthesis without being a function call. */

@@ -1,14 +1,15 @@
 /** A pinned query: its chart, its number or its first rows. */
 
-import { useEffect, useState } from 'preact/hooks';
 import type { Query } from '../../api/types.ts';
 import { linkTo } from '../../state/route.ts';
 import { drawnText } from '../../state/rows/drawn.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
-import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
-import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
+import { defaultChart, missingText, storedChart } from '../../ui/chart/defaults.ts';
+import type { ChartSettings } from '../../ui/chart/shape.ts';
+import { useShaped } from '../../ui/chart/use-shaped.ts';
+import { drawnName } from '../../ui/chart/words.ts';
 import { count, counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { BigNumber } from '../query/big-number.tsx';
@@ -58,31 +59,43 @@ export function Card({ query, values, turn }: CardProps) {
   );
 }
 
-function Drawn({ store, label, stored }: { store: RowStore; label: string; stored: unknown }) {
-  const settings = storedChart(stored, store) ?? defaultChart(store);
+interface DrawnProps {
+  store: RowStore;
+  label: string;
+  stored: unknown;
+}
+
+function Drawn({ store, label, stored }: DrawnProps) {
+  const saved = storedChart(stored, store);
+  // Another chart in place of the saved one would be taken for it.
+  if (saved !== undefined && 'missing' in saved) return <p class="note">{missingText(saved.missing)}</p>;
+  const settings = saved?.settings ?? defaultChart(store);
   if (settings === undefined) return <FirstRows store={store} />;
-  if (settings.kind === 'number') return <BigNumber store={store} settings={settings} />;
+  if (settings.kind === 'number') return <BigNumber store={store} turn={0} settings={settings} />;
   return <SmallChart store={store} label={label} settings={settings} />;
 }
 
-function SmallChart({ store, label, settings }: { store: RowStore; label: string; settings: ChartSettings }) {
-  const [shaped, setShaped] = useState<Shaped>();
-  useEffect(() => {
-    let current = true;
-    void shape(store, settings, () => current).then(
-      (made) => current && made !== undefined && setShaped(made),
-    );
-    return () => {
-      current = false;
-    };
-  }, [store]);
+interface SmallChartProps {
+  store: RowStore;
+  label: string;
+  settings: ChartSettings;
+}
+
+function SmallChart({ store, label, settings }: SmallChartProps) {
+  const shaped = useShaped(store, 0, settings);
+  const name = `${drawnName(settings, shaped?.repeats === true)} by ${settings.x}`;
   return (
-    <Chart
-      label={`${label}: ${settings.y.join(', ')} by ${settings.x}`}
-      data={shaped}
-      small
-      legend={shaped !== undefined && shaped.series.length > 1 ? 'below' : 'none'}
-    />
+    <>
+      <p class="card-drawn" title={name}>
+        {name}
+      </p>
+      <Chart
+        label={`${label}: ${name}`}
+        data={shaped}
+        small
+        legend={shaped === undefined ? 'none' : 'below'}
+      />
+    </>
   );
 }
 

@@ -35,6 +35,8 @@ export async function readCard(
     cache: 'default',
   });
   const store = new RowStore((await described)?.signature?.columns ?? []);
+  const { query: stored, source } = query.config;
+  store.statement = { text: stored.query, engine: source.engine };
   let truncated = false;
   await readLines(response, (lines) => {
     if (takeCut(lines)) truncated = true;

@@ -1,30 +1,32 @@
-/** Numbers of the last row, to be read from afar. */
+/** One number for all rows, to be read from afar. */
 
-import type { RowStore } from '../../state/rows/row-store.ts';
-import { grouped, textOf } from '../../state/rows/scan.ts';
-import type { ChartSettings } from '../../ui/chart/shape.ts';
+import { grouped } from '../../state/rows/scan.ts';
+import type { ChartRows, ChartSettings } from '../../ui/chart/shape.ts';
+import { useShaped } from '../../ui/chart/use-shaped.ts';
+import { drawnName } from '../../ui/chart/words.ts';
 import { counted } from '../../ui/format.ts';
 
-export function BigNumber({
-  store,
-  settings,
-}: {
-  store: Pick<RowStore, 'columns' | 'length' | 'cells'>;
+interface BigNumberProps {
+  store: ChartRows;
+  /** Changes with the rows. */
+  turn: number;
   settings: ChartSettings;
-}) {
-  const cells = store.length === 0 ? [] : store.cells(store.length - 1);
+}
+
+export function BigNumber({ store, turn, settings }: BigNumberProps) {
+  const shaped = useShaped(store, turn, settings);
+  if (shaped === undefined) return null;
   return (
     <div class="big-numbers">
-      {settings.y.map((name) => {
-        const cell = cells[store.columns.findIndex((column) => column.name === name)];
-        return (
-          <p key={name}>
-            <b>{cell === undefined || cell === 'null' ? '–' : grouped(textOf(cell))}</b>{' '}
-            <span class="note">{name}</span>
-          </p>
-        );
-      })}
-      {store.length > 1 && <p class="hint">The last of {counted(store.length, 'row')}.</p>}
+      {shaped.series.map(({ name, texts = [] }) => (
+        <p key={name}>
+          <b>{texts[0] === null || texts[0] === undefined ? '–' : grouped(texts[0])}</b>{' '}
+          <span class="note">{drawnName({ ...settings, y: [name] }, shaped.repeats)}</span>
+        </p>
+      ))}
+      {shaped.rows > 1 && settings.aggregate === 'last' && (
+        <p class="hint">The last of {counted(shaped.rows, 'row')}.</p>
+      )}
     </div>
   );
 }

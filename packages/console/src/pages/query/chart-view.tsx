@@ -1,16 +1,20 @@
 /** A chart of the rows, and what it is made of. */
 
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Presentation } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
+import { type Aggregate, aggregates } from '../../state/rows/decimals.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import { useAction } from '../../ui/action.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
-import { defaultChart, storedChart } from '../../ui/chart/defaults.ts';
+import { defaultChart, missingText, storedChart, unitMax, usualAggregate } from '../../ui/chart/defaults.ts';
 import { chartKinds } from '../../ui/chart/protocol.ts';
-import { type ChartSettings, type Shaped, shape } from '../../ui/chart/shape.ts';
-import { Choice, Tick } from '../../ui/field.tsx';
+import type { ChartSettings } from '../../ui/chart/shape.ts';
+import { useShaped } from '../../ui/chart/use-shaped.ts';
+import { drawnName, notesOf } from '../../ui/chart/words.ts';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Choice, Field, Tick } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { notify } from '../../ui/notice.tsx';
@@ -19,40 +23,58 @@ import type { Saved } from './presentation.ts';
 
 interface ChartViewProps {
   store: RowStore;
+  /** All rows that arrived. */
   rows: number;
+  /** Changes with the rows that are shown. */
+  turn: number;
   /** True if the rows are not all rows of the query. */
   truncated: boolean;
   /** The chart that is saved with the query. */
   saved: Saved | undefined;
+  /** What the shown rows contain; empty for all rows. */
+  filter: string;
+  onClear(): void;
 }
 
-export function ChartView({ store, rows, truncated, saved }: ChartViewProps) {
+export function ChartView(props: ChartViewProps) {
+  const { store, rows, turn, saved, filter } = props;
   const [chosen, setChosen] = useState<ChartSettings>();
-  const usual = useMemo(
-    () => storedChart(saved?.presentation.chart, store) ?? defaultChart(store),
+  const stored = useMemo(
+    () => storedChart(saved?.presentation.chart, store),
     [store, rows > 0, saved?.presentation.chart],
   );
-  const settings = chosen ?? usual;
+  const usual = useMemo(() => defaultChart(store), [store, rows > 0]);
+  const settings = chosen ?? (stored !== undefined && 'settings' in stored ? stored.settings : usual);
   if (settings === undefined) return <p class="empty chart-view">A chart needs a column of numbers.</p>;
+  const change = (to: Partial<ChartSettings>) => setChosen({ ...settings, ...to });
   return (
     <div class="chart-view">
-      <Controls
-        store={store}
-        settings={settings}
-        onChange={(change) => setChosen({ ...settings, ...change })}
-      >
+      <Controls store={store} settings={settings} onChange={change}>
         {saved !== undefined && (
-          <SaveChart saved={saved} settings={settings} isChanged={chosen !== undefined} />
+          <SaveChart {...props} saved={saved} settings={settings} isChanged={chosen !== undefined} />
         )}
       </Controls>
+      {chosen === undefined && stored !== undefined && 'missing' in stored && (
+        <p class="banner">{missingText(stored.missing)}</p>
+      )}
+      {filter !== '' && <Filtered {...props} />}
       {settings.kind === 'number' ? (
-        <BigNumber store={store} settings={settings} />
+        <BigNumber store={store} turn={turn} settings={settings} />
       ) : (
-        <Drawn store={store} rows={rows} settings={settings} truncated={truncated} />
+        <Drawn {...props} settings={settings} />
       )}
     </div>
   );
 }
+
+const Filtered = ({ store, rows, filter, onClear }: ChartViewProps) => (
+  <p class="banner chart-filter" role="status">
+    Of {count(store.length)} of {counted(rows, 'row')} (filter “{filter}”).{' '}
+    <button type="button" class="quiet" onClick={onClear}>
+      Clear the filter
+    </button>
+  </p>
+);
 
 interface ControlsProps {
   store: RowStore;
@@ -62,12 +84,23 @@ interface ControlsProps {
 }
 
 function Controls({ store, settings, onChange, children }: ControlsProps) {
-  const { x, y, split, kind } = settings;
+  const { x, y, split, kind, aggregate, unit } = settings;
   const names = store.columns.map(({ name }) => [name, name] as const);
   const numeric = store.columns.filter(({ numeric }) => numeric);
   const toggle = (name: string) => {
     const next = y.includes(name) ? y.filter((one) => one !== name) : [...y, name];
-    if (next.length > 0) onChange({ y: next });
+    // What may not be added is not added because the column beside it may.
+    const isUsual = aggregate === usualAggregate(y, store);
+    if (next.length > 0)
+      onChange({ y: next, ...(isUsual ? { aggregate: usualAggregate(next, store) } : {}) });
+  };
+  const setX = (next: string) => onChange({ x: next, split: split === next ? undefined : split });
+  const setKind = (next: ChartSettings['kind']) => {
+    const turns = (next === 'number') !== (kind === 'number');
+    onChange({
+      kind: next,
+      ...(turns ? { aggregate: next === 'number' ? 'last' : usualAggregate(y, store) } : {}),
+    });
   };
   return (
     <div class="chart-controls">
@@ -75,11 +108,9 @@ function Controls({ store, settings, onChange, children }: ControlsProps) {
         label="As"
         value={kind}
         options={[...chartKinds, ['number', 'Big number']]}
-        onChange={(value) => onChange({ kind: value as ChartSettings['kind'] })}
+        onChange={(value) => setKind(value as ChartSettings['kind'])}
       />
-      {kind !== 'number' && (
-        <Choice label="Across" value={x} options={names} onChange={(value) => onChange({ x: value })} />
-      )}
+      {kind !== 'number' && <Choice label="Across" value={x} options={names} onChange={setX} />}
       <fieldset class="ticks">
         <legend>Up</legend>
         {numeric.map(({ name }) => (
@@ -94,75 +125,68 @@ function Controls({ store, settings, onChange, children }: ControlsProps) {
           onChange={(value) => onChange({ split: value === '' ? undefined : value })}
         />
       )}
+      {kind !== 'points' && (
+        <Choice
+          label="Combine"
+          value={aggregate}
+          options={kind === 'number' ? aggregates.filter(([name]) => name !== 'none') : aggregates}
+          onChange={(value) => onChange({ aggregate: value as Aggregate })}
+        />
+      )}
+      <div class="unit">
+        <Field
+          label="Unit"
+          value={unit ?? ''}
+          placeholder="none"
+          onInput={(value) => onChange({ unit: value.trim() === '' ? undefined : value.slice(0, unitMax) })}
+        />
+      </div>
       <span class="spring" />
       {children}
     </div>
   );
 }
 
-interface DrawnProps {
-  store: RowStore;
-  rows: number;
+interface DrawnProps extends ChartViewProps {
   settings: ChartSettings;
-  truncated: boolean;
 }
 
-function Drawn({ store, rows, settings, truncated }: DrawnProps) {
-  const [shaped, setShaped] = useState<Shaped>();
-  useEffect(() => {
-    let current = true;
-    void shape(store, settings, () => current).then(
-      (made) => current && made !== undefined && setShaped(made),
-    );
-    return () => {
-      current = false;
-    };
-  }, [store, rows, settings]);
-  const { x, y, split } = settings;
-  const label = `Chart of ${y.join(', ')} by ${x}${split === undefined ? '' : `, split by ${split}`}`;
+function Drawn({ store, turn, settings, truncated, filter }: DrawnProps) {
+  const shaped = useShaped(store, turn, settings);
+  const { x, split } = settings;
+  const name = drawnName(settings, shaped?.repeats === true);
+  const places = ` by ${x}${split === undefined ? '' : `, split by ${split}`}`;
   return (
     <>
-      <p class="chart-title">{y.join(', ')}</p>
-      <Chart label={label} data={shaped} legend="beside" across={x} />
-      {shaped !== undefined && <p class="hint chart-note">{noteOf(shaped, { settings, truncated })}</p>}
+      <p class="chart-title">
+        {name} <span class="note">{places}</span>
+      </p>
+      <Chart label={`Chart of ${name}${places}`} data={shaped} legend="beside" across={x} />
+      {shaped !== undefined && (
+        <p class="hint chart-note">{notesOf(shaped, { settings, truncated, filter }).join(' ')}</p>
+      )}
     </>
   );
 }
 
-/** Says which rows are drawn, and how. */
-function noteOf(
-  shaped: Shaped,
-  { settings, truncated }: { settings: ChartSettings; truncated: boolean },
-): string {
-  const { rows, isSum, merged, labelsLeft } = shaped;
-  const { x, split } = settings;
-  const labels = shaped.x.kind === 'label' ? shaped.x.labels.length : 0;
-  return [
-    truncated
-      ? `The first ${count(rows)} rows are drawn; the query has more.`
-      : labelsLeft > 0
-        ? `The first ${count(labels)} values of ${x} are drawn; ${count(labelsLeft)} more have no room.`
-        : `All ${counted(rows, 'row')} are drawn.`,
-    isSum ? `Rows with the same ${x} are added.` : '',
-    merged > 0 ? `The ${count(merged)} smallest of ${split ?? 'the series'} are drawn as one.` : '',
-  ]
-    .filter((text) => text !== '')
-    .join(' ');
-}
+type ShownRows = Pick<ChartViewProps, 'store' | 'rows' | 'filter' | 'onClear'>;
 
-interface SaveChartProps {
+interface SaveChartProps extends ShownRows {
   saved: Saved;
   settings: ChartSettings;
   isChanged: boolean;
 }
 
-function SaveChart({ saved: { presentation, save }, settings, isChanged }: SaveChartProps) {
+function SaveChart({ saved, settings, isChanged, ...shownRows }: SaveChartProps) {
+  const { presentation, save } = saved;
   const { busy, run } = useAction();
+  const [asked, setAsked] = useState<{ go(): void }>();
   if (!may('queries:write')) return null;
   const store = async (change: Partial<Presentation>, done: string) => {
     const failed = await run(() => save(change));
     notify(failed === undefined ? done : (failed.detail ?? 'The chart could not be saved.'));
   };
+  const askFirst = (go: () => void) => (shownRows.filter === '' ? go() : setAsked({ go }));
   const isSame = presentation.chart !== undefined && same(presentation.chart, settings);
   const pinned = presentation.pinned === true;
   return (
@@ -175,7 +199,9 @@ function SaveChart({ saved: { presentation, save }, settings, isChanged }: SaveC
         <button
           type="button"
           disabled={busy || (!isChanged && presentation.chart !== undefined)}
-          onClick={() => void store({ chart: { ...settings } }, 'Saved the chart with the query.')}
+          onClick={() =>
+            askFirst(() => void store({ chart: { ...settings } }, 'Saved the chart with the query.'))
+          }
         >
           Save chart
         </button>
@@ -185,21 +211,53 @@ function SaveChart({ saved: { presentation, save }, settings, isChanged }: SaveC
         aria-pressed={pinned}
         disabled={busy}
         onClick={() =>
-          void (pinned
-            ? store({ pinned: false }, 'It is no longer on the home of the hub.')
-            : store({ pinned: true, chart: { ...settings } }, 'It is on the home of the hub.'))
+          pinned
+            ? void store({ pinned: false }, 'It is no longer on the home of the hub.')
+            : askFirst(
+                () => void store({ pinned: true, chart: { ...settings } }, 'It is on the home of the hub.'),
+              )
         }
       >
         <Icon name="pin" /> {pinned ? 'Unpin' : 'Pin to home'}
       </button>
+      {asked !== undefined && (
+        <FilterDialog {...shownRows} onSave={asked.go} onClose={() => setAsked(undefined)} />
+      )}
     </div>
   );
 }
 
-const same = (stored: object, settings: ChartSettings): boolean => {
-  const { kind, x, y, split } = stored as ChartSettings;
+interface FilterDialogProps extends ShownRows {
+  onSave(): void;
+  onClose(): void;
+}
+
+/** Asks before a chart is saved that a filter makes another one than the saved one will be. */
+function FilterDialog({ store, rows, filter, onClear, onSave, onClose }: FilterDialogProps) {
+  const then = (act: () => void) => () => {
+    onClose();
+    act();
+  };
   return (
-    JSON.stringify([kind, x, y, split]) ===
-    JSON.stringify([settings.kind, settings.x, settings.y, settings.split])
+    <Dialog title="The filter is not saved" onClose={onClose}>
+      <p>
+        You see {count(store.length)} of {counted(rows, 'row')}, because of the filter “{filter}”. The saved
+        chart draws all rows of the query.
+      </p>
+      <div class="actions">
+        <button type="button" onClick={then(onClear)}>
+          Clear the filter
+        </button>
+        <button type="button" class="primary" onClick={then(onSave)}>
+          Save without the filter
+        </button>
+      </div>
+    </Dialog>
   );
+}
+
+const same = (stored: object, settings: ChartSettings): boolean => {
+  const parts = ({ kind, x, y, split, aggregate, unit }: ChartSettings) =>
+    JSON.stringify([kind, x, y, split, aggregate, unit]);
+  return parts(stored as ChartSettings) === parts(settings);
 };

@@ -2,12 +2,13 @@
 
 import type { Signal } from '@preact/signals';
 import type { ComponentChild } from 'preact';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type DownloadFormat, downloads } from '../../state/downloads.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import { type ResultView, type RunState, shownRowsMax } from '../../state/run.ts';
 import { count, counted, duration } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
+import { type Arranged, type InSight, useArranged } from '../../ui/grid/use-arranged.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
@@ -33,8 +34,6 @@ interface ResultsProps {
   hint: string;
 }
 
-/** The rows that the table shows, or what it is still doing. */
-type InSight = number | 'filter' | 'sort';
 const views: [ResultView, string][] = [
   ['table', 'Table'],
   ['chart', 'Chart'],
@@ -57,17 +56,19 @@ export function Results({
 }: ResultsProps) {
   const shown = view.value;
   const [filter, setFilter] = useState('');
-  const [inSight, setInSight] = useState<InSight>(0);
   const { store, rows, affected } = state;
   const hasRows = store !== undefined && rows > 0 && affected === undefined;
-  const onShown = useCallback((shownRows: InSight) => setInSight(shownRows), []);
-  const isTable = hasRows && shown === 'table';
+  const arranged = useArranged(store, { rows, filter, corrected: state.corrected });
+  const { inSight } = arranged;
   const explained = shown === 'explain' && explain !== undefined;
-  const isEmpty = isTable && filter.trim() !== '' && inSight === 0;
+  const hasShown = hasRows && !explained;
+  const isTable = hasShown && shown === 'table';
+  const isEmpty = hasShown && filter.trim() !== '' && inSight === 0;
+  const filtered = { filter: filter.trim(), onClear: () => setFilter('') };
   return (
     <section class="results" aria-label="Result">
       <div class="result-bar">
-        <Figures state={state} inSight={isTable ? inSight : undefined} isFiltered={filter.trim() !== ''} />
+        <Figures state={state} inSight={hasShown ? inSight : undefined} isFiltered={filter.trim() !== ''} />
         {state.cachedAgeS !== undefined && onFresh !== undefined && (
           <button type="button" class="quiet" onClick={onFresh}>
             <Icon name="refresh" /> Run without the cache
@@ -75,7 +76,7 @@ export function Results({
         )}
         {(hasRows || explain !== undefined) && (
           <div class="result-tools">
-            {isTable && <Filter value={filter} onInput={setFilter} />}
+            {hasShown && <Filter value={filter} onInput={setFilter} />}
             <Segments
               value={shown}
               views={views.filter(([name]) =>
@@ -91,23 +92,23 @@ export function Results({
       </div>
       {explained ? explain?.() : <Outcome state={state} hint={hint} />}
       {isTable && classifying?.note}
-      {isEmpty && <NoMatch state={state} filter={filter} onClear={() => setFilter('')} />}
+      {isEmpty && <NoMatch state={state} {...filtered} />}
       {isTable && (
         <GridView
           store={store}
-          rows={rows}
-          isTyped={store.isTyped}
-          filter={filter}
+          turn={arranged.turn}
+          sort={arranged.sort}
+          onSort={arranged.setSort}
           label={`Rows of ${label}`}
-          corrected={state.corrected}
           columnItems={classifying?.columnItems}
           onLabel={classifying?.onLabel}
-          onShown={onShown}
         />
       )}
       {classifying?.dialog}
-      {hasRows && shown === 'chart' && <ResultChart state={state} store={store} saved={saved} />}
-      {hasRows && shown === 'json' && <Json lines={store.lines} rows={rows} />}
+      {hasShown && shown === 'chart' && !isEmpty && (
+        <ResultChart state={state} store={store} saved={saved} arranged={arranged} {...filtered} />
+      )}
+      {hasShown && shown === 'json' && !isEmpty && <Json store={store} />}
     </section>
   );
 }
@@ -116,17 +117,20 @@ interface ResultChartProps {
   state: RunState;
   store: RowStore;
   saved: Saved | undefined;
+  arranged: Arranged;
+  filter: string;
+  onClear(): void;
 }
 
-const ResultChart = ({ state: { rows, truncated }, store, saved }: ResultChartProps) => (
+const ResultChart = ({ state, arranged: { turn }, ...props }: ResultChartProps) => (
   <Later>
     {({ ChartView }) => (
       <ChartView
-        key={String(store.isTyped)}
-        store={store}
-        rows={rows}
-        truncated={truncated === true}
-        saved={saved}
+        key={String(props.store.isTyped)}
+        turn={turn}
+        rows={state.rows}
+        truncated={state.truncated === true}
+        {...props}
       />
     )}
   </Later>
@@ -143,20 +147,24 @@ const Filter = ({ value, onInput }: { value: string; onInput(value: string): voi
   />
 );
 
-const Json = ({ lines, rows }: { lines: string[]; rows: number }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
-  <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
-    {lines.slice(0, jsonLinesMax).join('\n')}
-    {rows > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(rows)}`}
-  </pre>
-);
+function Json({ store }: { store: RowStore }) {
+  const { lines, length } = store;
+  const shown = Array.from({ length: Math.min(length, jsonLinesMax) }, (_, row) => lines[store.lineAt(row)]);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+    <pre class="json" tabIndex={0} role="region" aria-label="Rows as JSON">
+      {shown.join('\n')}
+      {length > jsonLinesMax && `\n… the first ${jsonLinesMax} of ${count(length)}`}
+    </pre>
+  );
+}
 
 /** Says what was searched, so that nobody takes a filter for an empty result. */
 function NoMatch({ state, filter, onClear }: { state: RunState; filter: string; onClear(): void }) {
   const { rows, store, status, truncated } = state;
   return (
     <p class="empty" role="status">
-      No row contains “{filter.trim()}” in one of its {counted(store?.columns.length ?? 0, 'column')}.{' '}
+      No row contains “{filter}” in one of its {counted(store?.columns.length ?? 0, 'column')}.{' '}
       {status === 'running'
         ? `${counted(rows, 'row')} arrived so far.`
         : truncated

@@ -11,6 +11,7 @@ import { hubId } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
 import { counted } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
+import { useArranged } from '../../ui/grid/use-arranged.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { firstQuery } from './first-query.ts';
@@ -147,18 +148,16 @@ function Preview({ sourceId, table, engine }: PreviewProps) {
       {store !== undefined && store.length === 0 && <p class="hint">It has no rows.</p>}
       {store !== undefined && store.length > 0 && (
         <div class="preview" ref={(shown) => shown?.style.setProperty('--rows', String(store.length))}>
-          <GridView
-            store={store}
-            rows={store.length}
-            isTyped
-            filter=""
-            label={`Ten rows of ${name}`}
-            onShown={() => undefined}
-          />
+          <FirstRows store={store} label={`Ten rows of ${name}`} />
         </div>
       )}
     </>
   );
+}
+
+function FirstRows({ store, label }: { store: RowStore; label: string }) {
+  const { turn, sort, setSort } = useArranged(store, { rows: store.length, filter: '' });
+  return <GridView store={store} turn={turn} sort={sort} onSort={setSort} label={label} />;
 }
 
 export const previewedMax = 10;

@@ -28,6 +28,12 @@ export const isNumericType = (type: string): boolean => numericType.test(type) &
 /** The number of rows that are sampled for the columns of documents and for numbers in untyped columns. */
 const sampledMax = 200;
 
+/** A stored text, with the name of the engine that runs it. */
+export interface Statement {
+  text: string;
+  engine: string;
+}
+
 export interface Sort {
   column: number;
   descending: boolean;
@@ -42,6 +48,8 @@ export class RowStore {
   readonly columns: GridColumn[] = [];
   /** True if the types of the columns are known. */
   isTyped = false;
+  /** What returned the rows, if it is known. */
+  statement: Statement | undefined;
   bytes = 0;
   /** The indexes of the lines in display order; undefined while all lines are shown in the order of arrival. */
   order: Uint32Array | undefined;

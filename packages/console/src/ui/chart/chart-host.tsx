@@ -2,10 +2,10 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../api/client.ts';
+import { grouped } from '../../state/rows/scan.ts';
 import { theme } from '../../state/theme.ts';
-import { figure, percent } from '../format.ts';
-import { timeLabels } from './labels.ts';
-import { type ChartAxis, type ChartData, type ChartModule, colorsMax, isStacked } from './protocol.ts';
+import { placeName, stackOf, valueText } from './legend.ts';
+import { type ChartData, type ChartModule, colorsMax, isStacked } from './protocol.ts';
 
 interface ChartProps {
   /** What the chart shows, for those who do not see it. */
@@ -53,52 +53,45 @@ const Swatch = ({ i }: { i: number }) => (
   <i class={`swatch color-${(i % colorsMax) + 1}`} aria-hidden="true" />
 );
 
-function placeName(x: ChartAxis, at: number): string {
-  if (x.kind === 'label') return x.labels[at] ?? '';
-  const value = x.values[at] ?? 0;
-  return x.kind === 'time' ? (timeLabels([value])[0] ?? '') : figure(value);
-}
-
 interface LegendProps {
   data: ChartData;
   at: number | undefined;
 }
 
 /** The values at the pointer; without one, the last values. */
-function LegendTable({ data: { kind, x, series }, at, across }: LegendProps & { across: string }) {
+function LegendTable({ data, at, across }: LegendProps & { across: string }) {
+  const { kind, x, series } = data;
   const length = x.kind === 'label' ? x.labels.length : x.values.length;
   const place = Math.min(at ?? length - 1, length - 1);
-  const rows = series.map(({ name, values }, i) => ({ name, i, value: values[place] ?? null }));
-  const sum = rows.reduce((total, { value }) => total + (value ?? 0), 0);
-  const hasShare =
-    isStacked(kind) && series.length > 1 && rows.every(({ value }) => (value ?? 0) >= 0) && sum > 0;
+  const rows = series.map((one, i) => ({ name: one.name, i, text: valueText(one, place) }));
+  const stack = stackOf(data, place);
   return (
     <table class="facts numbers legend">
       <caption class="sr-only">Values at {placeName(x, place)}</caption>
       <thead>
         <tr>
-          <th scope="col" colSpan={hasShare ? 3 : 2}>
+          <th scope="col" colSpan={stack === undefined ? 2 : 3}>
             <span class="note">{across}</span> {placeName(x, place)}
           </th>
         </tr>
       </thead>
       <tbody>
         {/* In the order in which they are stacked. */}
-        {(isStacked(kind) ? rows.toReversed() : rows).map(({ name, i, value }) => (
+        {(isStacked(kind) ? rows.toReversed() : rows).map(({ name, i, text }) => (
           <tr key={name}>
             <th scope="row" title={name}>
               <Swatch i={i} /> {name === '' ? 'empty text' : name}
             </th>
-            <td>{value === null ? '–' : figure(value)}</td>
-            {hasShare && <td class="note">{percent((value ?? 0) / sum)}</td>}
+            <td>{text ?? '–'}</td>
+            {stack !== undefined && <td class="note">{stack.shares[i]}</td>}
           </tr>
         ))}
       </tbody>
-      {hasShare && (
+      {stack !== undefined && (
         <tfoot>
           <tr>
-            <th scope="row">all</th>
-            <td>{figure(sum)}</td>
+            <th scope="row">sum</th>
+            <td>{grouped(stack.sum)}</td>
             <td class="note">100 %</td>
           </tr>
         </tfoot>
@@ -110,12 +103,13 @@ function LegendTable({ data: { kind, x, series }, at, across }: LegendProps & { 
 function LegendLine({ data: { x, series, y }, at }: LegendProps) {
   return (
     <p class="legend-line">
-      {series.map(({ name, values }, i) => {
-        const value = at === undefined ? undefined : values[at];
+      {series.map((one, i) => {
+        const text = at === undefined ? undefined : valueText(one, at);
         return (
-          <span key={name}>
-            <Swatch i={i} /> {name}
-            {value !== undefined && value !== null && <b> {`${figure(value)}${y?.unit ?? ''}`}</b>}
+          <span key={one.name}>
+            {/* A chart of one series names it in its title. */}
+            {(series.length > 1 || text !== undefined) && <Swatch i={i} />} {series.length > 1 && one.name}
+            {text !== undefined && <b> {`${text}${y?.unit ?? ''}`}</b>}
           </span>
         );
       })}

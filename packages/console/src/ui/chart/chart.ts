@@ -1,7 +1,8 @@
 /** Charts, a bundle of its own. Colours come from the custom properties of the page. */
 
 import UPlot from 'uplot';
-import { tickLabels, twoLines } from './labels.ts';
+import { tickTexts } from '../../state/rows/decimals.ts';
+import { evenly, tickLabels, twoLines } from './labels.ts';
 import { type ChartOptions, colorsMax, isStacked } from './protocol.ts';
 import { type Band, bandsOf, boundsOf } from './stack.ts';
 
@@ -24,7 +25,7 @@ export function drawChart(options: ChartOptions): () => void {
       drag: { x: x.kind !== 'label' && !options.small, y: false },
       points: { show: !isBar && kind !== 'points' },
     },
-    padding: [8, 12, 0, 0],
+    padding: paddingOf(options),
     tzDate: (at: number) => UPlot.tzDate(new Date(at * 1_000), 'Etc/UTC'),
     scales: {
       x: {
@@ -87,7 +88,20 @@ function seriesOf(i: number, { options, bands, color }: Drawing): UPlot.Series {
   return { stroke, fill, width: 1.4, points, fillTo: 0 };
 }
 
-function axesOf({ host, x, y, small }: ChartOptions, color: Color): UPlot.Axis[] {
+/** Room for the first and the last label, which can be wider than their places. */
+function paddingOf(options: ChartOptions): [number, number, number, number] {
+  const { host, x } = options;
+  if (x.kind !== 'label') return [8, 12, 0, 0];
+  const { texts, characters, isTurned } = labelsOf(options);
+  const widthAt = (at: number) => Math.min(texts[at]?.length ?? 0, characters) * pixels.character;
+  if (isTurned) return [8, 12, 0, Math.max(0, widthAt(0) * turn.share - yAxis.least)];
+  const half = host.clientWidth / Math.max(1, texts.length) / 2;
+  const right = widthAt(texts.length - 1) / 2 - half;
+  return [8, Math.max(12, right), 0, Math.max(0, widthAt(0) / 2 - half - yAxis.least)];
+}
+
+function axesOf(options: ChartOptions, color: Color): UPlot.Axis[] {
+  const { host, x, y, small } = options;
   const axis = {
     stroke: color('--mute'),
     grid: { stroke: color('--line'), width: 1 },
@@ -95,10 +109,24 @@ function axesOf({ host, x, y, small }: ChartOptions, color: Color): UPlot.Axis[]
     font: `11px ${style(host)}`,
   };
   const below: UPlot.Axis = { ...axis, grid: { show: false }, size: 40, gap: 4, space: small ? 80 : 60 };
-  const labels = x.kind === 'label' ? x.labels : [];
   if (x.kind === 'label') {
-    below.splits = (...[, , from, to]: [UPlot, number, number, number]) => ticks(from, to, { host, labels });
-    below.values = (_plot, at) => twoLines(at.map((i) => labels[i] ?? '')).map(cut);
+    const labels = labelsOf(options);
+    const { texts, characters, isTurned } = labels;
+    const drawn = (at: number) => cut(texts[at] ?? '', characters);
+    if (isTurned) {
+      const longest = texts.reduce((most, _, i) => Math.max(most, drawn(i).length), 1);
+      below.rotate = turn.degrees;
+      below.size = Math.ceil(longest * pixels.character * turn.share) + 18;
+    }
+    below.splits = (...[, , from, to]: [UPlot, number, number, number]) =>
+      evenly(
+        [Math.max(0, Math.ceil(from)), Math.min(texts.length - 1, Math.floor(to))],
+        labelsOf(options).most,
+      );
+    below.values = (_plot, at) =>
+      isTurned
+        ? at.map(drawn)
+        : twoLines(at.map((i) => texts[i] ?? '')).map((label) => cut(label, characters));
   } else if (x.kind === 'time') {
     below.values = (...[, at, , , stepS]: [UPlot, number[], number, number, number]) => tickLabels(at, stepS);
   }
@@ -109,35 +137,45 @@ function axesOf({ host, x, y, small }: ChartOptions, color: Color): UPlot.Axis[]
       gap: 6,
       space: small ? 34 : 40,
       // The labels of large numbers are long.
-      size: (_plot, texts) => Math.max(34, ...(texts ?? []).map((text) => text.length * 6.4 + 14)),
-      values: (_plot, at) => at.map((value) => (y === undefined ? tickText(value) : `${value}${y.unit}`)),
+      size: (_plot, texts) => Math.max(yAxis.least, ...(texts ?? []).map((text) => text.length * 6.4 + 14)),
+      values: (_plot, at) => (y === undefined ? tickTexts(at) : at.map((value) => `${value}${y.unit}`)),
     },
   ];
 }
 
-const whole = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 });
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
-const tickText = (value: number): string => (Math.abs(value) < 1e7 ? whole : compact).format(value);
-
 const style = (host: HTMLElement) => getComputedStyle(host).fontFamily;
-const cut = (label: string) =>
-  label.length > 18 && !label.includes('\n') ? `${label.slice(0, 17)}…` : label;
+/** What a character of an axis takes, and what a turned label takes beside the next one. */
+const pixels = { character: 6.6, blank: 14, turned: 17, time: 44 };
+const yAxis = { least: 34 };
+const charactersMax = { level: 18, turned: 16, small: 12 };
+const turn = { degrees: 45, share: 0.72 };
 
-/** The labels that have room: whole numbers between the bounds. */
-function ticks(
-  from: number,
-  to: number,
-  { host, labels }: { host: HTMLElement; labels: string[] },
-): number[] {
-  const isTime = /^\d{4}-\d\d(-\d\d)?$/.test(labels[0] ?? '');
-  const longest = labels.reduce((most, label) => Math.max(most, Math.min(18, label.length)), 1);
-  const width = isTime ? 44 : longest * 6.6 + 14;
-  const [first, last] = [Math.max(0, Math.ceil(from)), Math.min(labels.length - 1, Math.floor(to))];
-  const most = Math.max(1, Math.floor(Math.max(80, host.clientWidth - 60) / width));
-  const step = Math.max(1, Math.ceil((last - first + 1) / most));
-  const found: number[] = [];
-  for (let at = first; at <= last; at += step) found.push(at);
-  return found;
+const cut = (label: string, most: number) =>
+  label.length > most && !label.includes('\n') ? `${label.slice(0, most - 1)}…` : label;
+
+/** How the labels below an axis are drawn: all of them, level or turned, or as many as have room. */
+interface Labels {
+  texts: string[];
+  most: number;
+  characters: number;
+  isTurned: boolean;
+}
+
+function labelsOf({ x, host, small }: ChartOptions): Labels {
+  const texts = x.kind === 'label' ? x.labels : [];
+  const isTime = texts.every((text) => /^\d{4}-\d\d(-\d\d)?$/.test(text));
+  const longest = texts.reduce((most, label) => Math.max(most, label.length), 1);
+  const room = Math.max(80, host.clientWidth - 60);
+  const level = Math.min(small ? charactersMax.small : charactersMax.level, longest);
+  const width = isTime ? pixels.time : level * pixels.character + pixels.blank;
+  const fits = texts.length * width <= room;
+  const isTurned = !fits && !small && !isTime && texts.length * pixels.turned <= room;
+  return {
+    texts,
+    isTurned,
+    most: isTurned ? texts.length : Math.max(2, Math.floor(room / width)),
+    characters: isTurned ? charactersMax.turned : level,
+  };
 }
 
 /** The share of a place along the axis that its bars fill, and the widest bar in pixels. */

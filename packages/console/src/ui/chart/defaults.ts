@@ -1,5 +1,8 @@
 /** The chart that fits the types and values of the rows. */
 
+import { isEngine } from '@datahub/contract/engines';
+import { sumsOf } from '@datahub/statement/sums';
+import { type Aggregate, aggregates } from '../../state/rows/decimals.ts';
 import { textOf, type Values } from '../../state/rows/scan.ts';
 import { type ChartRows, type ChartSettings, isTimeColumn } from './shape.ts';
 
@@ -16,17 +19,21 @@ export function defaultChart(rows: ChartRows): ChartSettings | undefined {
   const measures = numbers.filter(({ name }) => !isId(name));
   const [first] = numbers;
   if (first === undefined) return undefined;
-  const time = rows.columns.find(isTimeColumn);
+  const time = rows.columns.find((column) => isTimeColumn(rows, column));
   const texts = rows.columns.filter(
-    (column) => !column.numeric && !isTimeColumn(column) && !/json|\[\]/.test(column.type),
+    (column) => !column.numeric && !isTimeColumn(rows, column) && !/json|\[\]/.test(column.type),
   );
-  const across = time ?? texts[0] ?? (measures.length === 1 ? (first ?? undefined) : measures[0]) ?? first;
-  const up =
-    measures.findLast((column) => column !== across) ??
-    numbers.findLast((column) => column !== across) ??
-    first;
-  const settings = { x: across.name, y: [up.name] };
-  if (rows.length === 1) return { ...settings, y: [(measures[0] ?? first).name], kind: 'number' };
+  const across = time ?? texts[0] ?? (measures.length === 1 ? first : measures[0]) ?? first;
+  // The first measure behind the axis is what a query is about.
+  const others = (columns: typeof numbers) => columns.filter((column) => column !== across);
+  const behind = others(measures).filter(
+    (column) => rows.columns.indexOf(column) > rows.columns.indexOf(across),
+  );
+  const up = behind[0] ?? others(measures)[0] ?? others(numbers)[0] ?? first;
+  const mayAdd = sumsIn(rows).has(up.name);
+  const settings = { x: across.name, y: [up.name], aggregate: usualAggregate([up.name], rows) };
+  if (rows.length === 1)
+    return { ...settings, y: [(measures[0] ?? first).name], kind: 'number', aggregate: 'last' };
   const distinct = distinctIn(rows);
   const places = distinct(across.name);
   const repeats = places < Math.min(rows.length, sampledMax);
@@ -35,9 +42,19 @@ export function defaultChart(rows: ChartRows): ChartSettings | undefined {
         ?.name
     : undefined;
   if (across.numeric) return { ...settings, split, kind: isRising(rows, across.name) ? 'lines' : 'points' };
-  if (time !== undefined && places > barsMax) return { ...settings, split, kind: 'lines' };
-  return { ...settings, split, kind: split === undefined ? 'bars' : 'stacked-bars' };
+  if (time !== undefined && (places > barsMax || (split !== undefined && !mayAdd)))
+    return { ...settings, split, kind: 'lines' };
+  return { ...settings, split, kind: split !== undefined && mayAdd ? 'stacked-bars' : 'bars' };
 }
+
+/** Only sums are added without asking. */
+export function usualAggregate(y: string[], rows: ChartRows): Aggregate {
+  const sums = sumsIn(rows);
+  return y.every((name) => sums.has(name)) ? 'sum' : 'none';
+}
+
+const sumsIn = ({ statement: { text, engine } = { text: '', engine: 'postgres' } }: ChartRows) =>
+  sumsOf(text, isEngine(engine) ? engine : 'postgres');
 
 /** Counts the different values of a column among the first rows. */
 function distinctIn(rows: ChartRows): (name: string) => number {
@@ -62,11 +79,32 @@ function isRising(rows: ChartRows, name: string): boolean {
   return true;
 }
 
-/** A stored chart, if the rows have its columns; it may have been written by anyone. */
-export function storedChart(stored: unknown, rows: ChartRows): ChartSettings | undefined {
-  const { kind, x, y, split } = (stored ?? {}) as Partial<ChartSettings>;
-  const has = (name: unknown) => rows.columns.some((column) => column.name === name);
+/** What is wrong with a stored chart, or the chart. It may have been written by anyone. */
+export type StoredChart = { settings: ChartSettings } | { missing: string } | undefined;
+
+export const unitMax = 20;
+
+export const missingText = (column: string): string =>
+  `The saved chart draws the column “${column}”, which the rows do not have.`;
+
+/** Undefined if none is stored that can be read. If the rows lack one of its columns, its name is returned. */
+export function storedChart(stored: unknown, rows: ChartRows): StoredChart {
+  const { kind, x, y, split, aggregate, unit } = (stored ?? {}) as Partial<ChartSettings>;
   const isWhole = typeof kind === 'string' && /^(number|((stacked-)?(bars|areas))|lines|points)$/.test(kind);
-  if (!isWhole || !has(x) || !Array.isArray(y) || y.length === 0 || !y.every(has)) return undefined;
-  return { kind, x: x as string, y, split: has(split) ? split : undefined };
+  if (!isWhole || typeof x !== 'string' || !Array.isArray(y) || y.length === 0) return undefined;
+  const has = (name: unknown) => rows.columns.some((column) => column.name === name);
+  const missing = [x, ...y, ...(split === undefined ? [] : [split])].find((name) => !has(name));
+  if (missing !== undefined) return { missing: String(missing) };
+  const isKnown = aggregates.some(([name]) => name === aggregate);
+  return {
+    settings: {
+      kind,
+      x,
+      y,
+      split,
+      aggregate:
+        isKnown && aggregate !== undefined ? aggregate : kind === 'number' ? 'last' : usualAggregate(y, rows),
+      unit: typeof unit === 'string' && unit !== '' ? unit.slice(0, unitMax) : undefined,
+    },
+  };
 }

@@ -2,15 +2,26 @@
 
 const dayS = 86_400;
 
-/** `2026-11-01 00:00:00` in seconds since 1970; NaN for other texts. A time without a zone counts as UTC. */
+/**
+ * `2026-11-01 00:00:00` in seconds since 1970, also without the time and the day; NaN for other texts. A time without a
+ * zone counts as UTC.
+ */
 export function secondsOf(text: string): number {
+  if (/^\d{4}-\d\d$/.test(text)) return secondsOf(`${text}-01`);
   const match = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/.exec(
     text,
   );
   if (match === null) return Number.NaN;
   const [, day, time = '00:00', zone = 'Z'] = match;
   const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone;
+  // The parser takes February 31 for a day of March.
+  if (!isDay(day)) return Number.NaN;
   return Date.parse(`${day}T${time}${offset}`) / 1_000;
+}
+
+function isDay(day = ''): boolean {
+  const at = Date.parse(day);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
 }
 
 const isoOf = (seconds: number): string => new Date(seconds * 1_000).toISOString();
@@ -54,4 +65,16 @@ export function twoLines(labels: string[]): string[] {
     before = above;
     return isNew ? `${below}\n${above}` : below;
   });
+}
+
+/** Whole numbers from the first to the last, at most as many as have room: both ends, and evenly between them. */
+export function evenly([first, last]: [number, number], most: number): number[] {
+  const steps = last - first;
+  if (steps <= 0) return steps === 0 ? [first] : [];
+  const wanted = Math.max(1, Math.min(steps, most - 1));
+  // Equal steps are nicer than some labels more.
+  let parts = wanted;
+  while (parts > wanted / 2 && steps % parts !== 0) parts--;
+  if (steps % parts !== 0) parts = Math.floor(steps / Math.ceil(steps / wanted));
+  return Array.from({ length: parts + 1 }, (_, i) => first + Math.round((i * steps) / parts));
 }

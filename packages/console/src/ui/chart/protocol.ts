@@ -11,16 +11,27 @@ export type ChartKind = (typeof chartKinds)[number][0];
 
 export interface ChartSeries {
   name: string;
+  /** Where the values are drawn. */
   values: (number | null)[];
+  /** The values as they are written; without them, the numbers are rounded for reading. */
+  texts?: (string | null)[] | undefined;
 }
 
 /** Labels below the axis, or points in time in seconds, or numbers. Points in time and numbers rise. */
-export type ChartAxis = { kind: 'label'; labels: string[] } | { kind: 'time' | 'number'; values: number[] };
+export type ChartAxis = (
+  | { kind: 'label'; labels: string[] }
+  | { kind: 'time' | 'number'; values: number[] }
+) & {
+  /** The places as they are written; without them, as they are labelled. */
+  texts?: string[] | undefined;
+};
 
 export interface ChartData {
   kind: ChartKind;
   x: ChartAxis;
   series: ChartSeries[];
+  /** True if what is stacked at a place has a sum. */
+  hasSum?: boolean;
   /** The scale of the values, and what follows each; by default it fits the values. */
   y?: { from: number; to: number; unit: string } | undefined;
 }

@@ -1,33 +1,44 @@
 /** Makes a chart of rows: one column runs across, others go up, and one may split them into series. */
 
-import type { GridColumn } from '../../state/rows/row-store.ts';
+import { type Aggregate, combined, toPixelValue } from '../../state/rows/decimals.ts';
+import { drawnText } from '../../state/rows/drawn.ts';
+import type { GridColumn, Statement } from '../../state/rows/row-store.ts';
 import { textOf, type Values } from '../../state/rows/scan.ts';
 import { secondsOf, timeLabels } from './labels.ts';
-import { type ChartAxis, type ChartData, type ChartKind, colorsMax } from './protocol.ts';
+import { type ChartAxis, type ChartData, type ChartKind, type ChartSeries, colorsMax } from './protocol.ts';
 
 export interface ChartSettings {
-  /** `number` shows the last value. */
+  /** `number` shows one value for all rows. */
   kind: ChartKind | 'number';
   /** Names of columns. */
   x: string;
   y: string[];
   split?: string | undefined;
+  /** What becomes of rows at the same place. */
+  aggregate: Aggregate;
+  /** What the values are counted in. */
+  unit?: string | undefined;
 }
 
 /** Rows in the order in which they are shown. */
 export interface ChartRows {
   readonly columns: readonly GridColumn[];
   readonly length: number;
+  /** What returned the rows, if it is known. */
+  readonly statement?: Statement | undefined;
   cells(row: number, into?: Values): Values;
 }
 
 export interface Shaped extends ChartData {
-  /** The number of rows that are drawn. */
   rows: number;
-  /** True if several rows have the same place, so that their values are added. */
-  isSum: boolean;
+  /** Rows without a place on the scale. */
+  rowsLeft: number;
+  /** True if several rows have the same place. */
+  repeats: boolean;
   /** Values of `split` that are drawn as one series. */
   merged: number;
+  /** Values of `split` that have no room, because their rows must not be combined. */
+  seriesLeft: number;
   /** Labels that have no room. */
   labelsLeft: number;
 }
@@ -37,17 +48,40 @@ const labelsMax = 1_000;
 const splitsMax = 500;
 const others = 'all others';
 const timeType = /^(date|timestamp|datetime)/i;
+const sampledMax = 200;
 const sliceMs = 12;
 
-export const isTimeColumn = ({ type }: GridColumn): boolean => timeType.test(type);
+/** A column of points in time: by its type, or because its texts are such as `2026-01` or `2026-01-31`. */
+export function isTimeColumn(rows: ChartRows, column: GridColumn): boolean {
+  if (timeType.test(column.type) && !column.type.includes('[]')) return true;
+  if (column.numeric) return false;
+  const at = rows.columns.indexOf(column);
+  const cells: Values = [];
+  let found = false;
+  for (let row = 0; row < Math.min(rows.length, sampledMax); row++) {
+    const cell = rows.cells(row, cells)[at];
+    if (cell === undefined || cell === 'null') continue;
+    if (Number.isNaN(secondsOf(textOf(cell)))) return false;
+    found = true;
+  }
+  return found;
+}
+
 const breathe = () => new Promise<void>((resolve) => setTimeout(resolve));
 
+/** The texts of the rows at each place of a series; null for NULL. */
+type Groups = Map<string, ((string | null)[] | undefined)[]>;
+
 interface Table {
-  /** The place of each row along the axis, as texts, and as numbers where it has some. */
+  /** The place of each row along the axis. */
   texts: string[];
-  groups: Map<string, (number | null)[]>;
-  isSum: boolean;
+  groups: Groups;
+  repeats: boolean;
+  /** Labels and series that have no room. */
   left: Set<string>;
+  seriesLeft: Set<string>;
+  /** Rows whose place is NULL. */
+  nulls: number;
 }
 
 /** Resolves to undefined if `isCurrent` becomes false. It pauses for the page. */
@@ -56,31 +90,47 @@ export async function shape(
   settings: ChartSettings,
   isCurrent: () => boolean = () => true,
 ): Promise<Shaped | undefined> {
-  const kind = settings.kind === 'number' ? 'areas' : settings.kind;
-  const table = await collect(rows, { ...settings, kind }, isCurrent);
-  if (table === undefined) return undefined;
-  const merged = mergeSmall(table.groups);
+  const kind = settings.kind === 'number' ? 'bars' : settings.kind;
   const column = rows.columns.find(({ name }) => name === settings.x);
-  const { x, order } = axisOf(table.texts, { column, kind });
-  const series = [...table.groups].map(([name, values]) => ({
-    name,
-    values: order.map((at) => values[at] ?? null),
-  }));
-  return { kind, x, series, rows: rows.length, isSum: table.isSum, merged, labelsLeft: table.left.size };
+  const isTime = column !== undefined && isTimeColumn(rows, column);
+  const isScale = !kind.endsWith('bars') && (column?.numeric === true || isTime);
+  const table = await collect(rows, { settings, isLabel: !isScale }, isCurrent);
+  if (table === undefined) return undefined;
+  const { aggregate } = settings;
+  const merged = mayMerge(aggregate) ? mergeSmall(table.groups) : 0;
+  const seriesLeft = table.seriesLeft.size + (mayMerge(aggregate) ? 0 : dropSmall(table.groups));
+  const { x, order } = axisOf(table.texts, { column, isTime, isScale });
+  const series = [...table.groups].map(([name, cells]) => seriesOf(name, { cells, order, aggregate }));
+  const { repeats, left, nulls } = table;
+  const rowsLeft = order.length < table.texts.length ? nulls : 0;
+  const counts = { rows: rows.length, rowsLeft, merged, seriesLeft, labelsLeft: left.size };
+  const hasSum = aggregate === 'none' || aggregate === 'sum' || aggregate === 'count';
+  return { kind, x, series, hasSum, repeats, ...counts };
+}
+
+interface Collecting {
+  settings: ChartSettings;
+  isLabel: boolean;
 }
 
 async function collect(
   rows: ChartRows,
-  { kind, x, y, split }: ChartSettings & { kind: ChartKind },
+  { settings, isLabel }: Collecting,
   isCurrent: () => boolean,
 ): Promise<Table | undefined> {
+  const { kind, x, y, split, aggregate } = settings;
   const indexOf = (name: string | undefined) => rows.columns.findIndex((column) => column.name === name);
-  const [xAt, splitAt] = [indexOf(x), indexOf(split)];
+  const [xAt, splitAt] = [indexOf(x), kind === 'number' ? -1 : indexOf(split)];
   const ups = y.map((name) => ({ name, at: indexOf(name) })).filter(({ at }) => at >= 0);
-  const column = rows.columns[xAt];
-  const isLabel = column === undefined || !isScale(column, kind);
-  const table: Table = { texts: [], groups: new Map(), isSum: false, left: new Set() };
-  const places = new Map<string, number>();
+  const table: Table = {
+    texts: [],
+    groups: new Map(),
+    repeats: false,
+    left: new Set(),
+    seriesLeft: new Set(),
+    nulls: 0,
+  };
+  const places = createPlaces(table, { isLabel, isApart: kind === 'points', aggregate });
   const cells: Values = [];
   let until = performance.now() + sliceMs;
   for (let row = 0; row < rows.length; row++) {
@@ -90,74 +140,139 @@ async function collect(
       until = performance.now() + sliceMs;
     }
     rows.cells(row, cells);
-    const text = xAt < 0 ? String(row + 1) : textOf(cells[xAt] ?? 'null');
-    let place = kind === 'points' ? undefined : places.get(text);
-    if (place === undefined) {
-      if (isLabel && table.texts.length >= labelsMax) {
-        table.left.add(text);
-        continue;
-      }
-      place = table.texts.push(text) - 1;
-      places.set(text, place);
-    }
+    const text = kind === 'number' ? '' : xAt < 0 ? String(row + 1) : textOf(cells[xAt] ?? 'null');
+    if (text === 'null') table.nulls++;
     const part = splitAt < 0 ? undefined : textOf(cells[splitAt] ?? 'null');
+    const place = places(text, part);
+    if (place === undefined) continue;
     for (const { name, at } of ups)
-      add(table, { place, name: nameOf(part, name, ups.length), cell: cells[at] });
+      add(table, { place, name: nameOf(part, name, ups.length), cell: cells[at], aggregate });
   }
   return table;
+}
+
+interface Placing {
+  isLabel: boolean;
+  /** Each row has a place of its own. */
+  isApart: boolean;
+  aggregate: Aggregate;
+}
+
+/** Finds the place of a row. Rows that are not combined have different places in the same series. */
+function createPlaces(table: Table, { isLabel, isApart, aggregate }: Placing) {
+  const known = new Map<string, number>();
+  const seen = new Map<string, number>();
+  return (text: string, part: string | undefined): number | undefined => {
+    const series = JSON.stringify([text, part]);
+    const before = seen.get(series) ?? 0;
+    if (before > 0 && !isApart) table.repeats = true;
+    seen.set(series, before + 1);
+    const key = aggregate === 'none' && before > 0 ? JSON.stringify([text, before]) : text;
+    const found = isApart ? undefined : known.get(key);
+    if (found !== undefined) return found;
+    if (isLabel && table.texts.length >= labelsMax) {
+      table.left.add(text);
+      return undefined;
+    }
+    const place = table.texts.push(text) - 1;
+    known.set(key, place);
+    return place;
+  };
 }
 
 const nameOf = (part: string | undefined, column: string, columns: number): string =>
   part === undefined ? column : columns > 1 ? `${part}, ${column}` : part;
 
-function add(
-  table: Table,
-  { place, name, cell }: { place: number; name: string; cell: string | undefined },
-): void {
-  const { groups } = table;
-  const key = groups.has(name) || groups.size < splitsMax ? name : others;
+interface Added {
+  place: number;
+  name: string;
+  cell: string | undefined;
+  aggregate: Aggregate;
+}
+
+function add({ groups, seriesLeft }: Table, { place, name, cell, aggregate }: Added): void {
+  const hasRoom = groups.has(name) || groups.size < splitsMax;
+  if (!hasRoom && !mayMerge(aggregate)) {
+    seriesLeft.add(name);
+    return;
+  }
+  const key = hasRoom ? name : others;
   let values = groups.get(key);
   if (values === undefined) {
     values = [];
     groups.set(key, values);
   }
-  const value = cell === undefined || cell === 'null' ? null : Number(textOf(cell));
-  if (value === null || Number.isNaN(value)) return;
+  const text = cell === undefined || cell === 'null' ? null : textOf(cell);
   const before = values[place];
-  if (before !== undefined && before !== null) table.isSum = true;
-  values[place] = (before ?? 0) + value;
+  if (before === undefined || aggregate === 'last') values[place] = [text];
+  else before.push(text);
 }
 
-/** There are more series than colours: the smallest become one. Returns how many. */
-function mergeSmall(groups: Map<string, (number | null)[]>): number {
+/** Whether the rows of several series can become one value. */
+const mayMerge = (aggregate: Aggregate): boolean => aggregate !== 'none' && aggregate !== 'last';
+
+interface Cells {
+  cells: ((string | null)[] | undefined)[];
+  order: number[];
+  aggregate: Aggregate;
+}
+
+function seriesOf(name: string, { cells, order, aggregate }: Cells): ChartSeries {
+  const texts = order.map((place) => {
+    const all = cells[place];
+    const given = all?.filter((text) => text !== null);
+    if (given === undefined || (given.length === 0 && aggregate !== 'count')) return null;
+    return combined(given, aggregate);
+  });
+  return { name, texts, values: texts.map((text) => (text === null ? null : toPixelValue(text))) };
+}
+
+/** Names of series by what they take of the chart, the largest first. */
+function bySize(groups: Groups): string[] {
+  const size = (cells: ((string | null)[] | undefined)[]) => {
+    let sum = 0;
+    for (const texts of cells)
+      for (const text of texts ?? []) sum += Math.abs((text === null ? null : toPixelValue(text)) ?? 0);
+    return sum;
+  };
+  const sizes = [...groups].map(([name, cells]) => [name, size(cells)] as const);
+  return sizes.sort((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
+/** There are more series than colours, and their rows must not be combined: the smallest are left out. Returns how many. */
+function dropSmall(groups: Groups): number {
   if (groups.size <= colorsMax) return 0;
-  const size = (values: (number | null)[]) =>
-    values.reduce<number>((sum, value) => sum + Math.abs(value ?? 0), 0);
-  const bySize = [...groups]
-    .map(([name, values]) => [name, size(values)] as const)
-    .sort((a, b) => b[1] - a[1]);
-  const small = bySize.slice(colorsMax - 1).map(([name]) => name);
-  const sum: (number | null)[] = [];
-  for (const name of small) {
-    for (const [i, value] of (groups.get(name) ?? []).entries())
-      if (value !== null && value !== undefined) sum[i] = (sum[i] ?? 0) + value;
-    groups.delete(name);
-  }
-  groups.set(others, sum);
+  const small = bySize(groups).slice(colorsMax);
+  for (const name of small) groups.delete(name);
   return small.length;
 }
 
-/** Bars stand beside each other; other kinds have a scale if the column has one. */
-const isScale = (column: GridColumn, kind: ChartKind): boolean =>
-  !kind.endsWith('bars') && (column.numeric || isTimeColumn(column));
+/** There are more series than colours: the smallest become one. Returns how many. */
+function mergeSmall(groups: Groups): number {
+  if (groups.size <= colorsMax) return 0;
+  const small = bySize(groups).slice(colorsMax - 1);
+  const all: (string | null)[][] = [];
+  for (const name of small) {
+    for (const [i, texts = []] of (groups.get(name) ?? []).entries()) {
+      const place = all[i] ?? [];
+      all[i] = place;
+      for (const text of texts) place.push(text);
+    }
+    groups.delete(name);
+  }
+  groups.set(others, all);
+  return small.length;
+}
+
+interface Axis {
+  column: GridColumn | undefined;
+  isTime: boolean;
+  isScale: boolean;
+}
 
 /** The axis, and the order of the places along it. */
-function axisOf(
-  texts: string[],
-  { column, kind }: { column: GridColumn | undefined; kind: ChartKind },
-): { x: ChartAxis; order: number[] } {
+function axisOf(texts: string[], { column, isTime, isScale }: Axis): { x: ChartAxis; order: number[] } {
   const arrival = texts.map((_, i) => i);
-  const isTime = column !== undefined && isTimeColumn(column);
   const numbers = isTime
     ? texts.map(secondsOf)
     : column === undefined || column.numeric
@@ -168,8 +283,8 @@ function axisOf(
     return { x: { kind: 'label', labels: texts }, order: arrival };
   const order = arrival.filter(hasPlace).sort((a, b) => (numbers[a] as number) - (numbers[b] as number));
   const values = order.map((i) => numbers[i] as number);
-  if (column === undefined || isScale(column, kind))
-    return { x: { kind: isTime ? 'time' : 'number', values }, order };
-  const labels = isTime ? timeLabels(values) : order.map((i) => texts[i] as string);
-  return { x: { kind: 'label', labels }, order };
+  const placed = order.map((i) => texts[i] as string);
+  const written = placed.map((text) => (column === undefined ? text : drawnText(text, column)));
+  if (isScale) return { x: { kind: isTime ? 'time' : 'number', values, texts: written }, order };
+  return { x: { kind: 'label', labels: isTime ? timeLabels(values) : placed, texts: written }, order };
 }

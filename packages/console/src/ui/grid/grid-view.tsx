@@ -13,36 +13,30 @@ import { indented } from './indented.ts';
 
 interface GridViewProps {
   store: RowStore;
-  /** Grows with the rows. */
-  rows: number;
-  isTyped: boolean;
-  filter: string;
+  /** Changes with the rows that are shown, and with their order. */
+  turn: number;
+  sort: Sort | undefined;
+  onSort(sort: Sort | undefined): void;
   label: string;
-  /** Grows with the labels that were corrected. */
-  corrected?: number | undefined;
   /** Further actions for a column. */
   columnItems?: ((column: GridColumn) => MenuItem[]) | undefined;
   /** Opens the label that a classifier added to a row. */
   onLabel?: ((row: number) => void) | undefined;
-  /** The rows that are shown, or what they still wait for. */
-  onShown(rows: number | 'filter' | 'sort'): void;
 }
 
 export function GridView(props: GridViewProps) {
-  const { store, rows, isTyped, filter, label, corrected, onShown } = props;
+  const { store, turn, label } = props;
   const latest = useRef(props);
   latest.current = props;
   const host = useRef<HTMLDivElement>(null);
   const grid = useRef<Grid | undefined>(undefined);
-  const turn = useRef(0);
-  const [sort, setSort] = useState<Sort>();
   const [menu, setMenu] = useState<{ column: number; at: HTMLElement }>();
   const [cell, setCell] = useState<{ row: number; column: number }>();
   // Before the next frame, which then draws the first rows.
   useLayoutEffect(() => {
     const made = new Grid(store, {
       label,
-      onSort: setSort,
+      onSort: (sort) => latest.current.onSort(sort),
       onOpen: (row, column) => {
         const { onLabel } = latest.current;
         if (onLabel !== undefined && store.columns[column]?.added !== undefined) onLabel(row);
@@ -51,23 +45,11 @@ export function GridView(props: GridViewProps) {
       onMenu: (column, at) => setMenu({ column, at }),
     });
     grid.current = made;
+    made.sort = latest.current.sort;
     host.current?.replaceChildren(made.element);
-    setSort(undefined);
-    made.changed();
     return () => made.close();
   }, [store]);
-  useLayoutEffect(() => {
-    const mine = ++turn.current;
-    const isCurrent = () => turn.current === mine;
-    // What is drawn until then has the order and the rows from before.
-    const filters = filter.trim() !== '' || sort !== undefined;
-    if (filters) onShown(sort === undefined ? 'filter' : 'sort');
-    void store.arrange({ sort, filter }, isCurrent).then(() => {
-      if (!isCurrent()) return;
-      grid.current?.changed();
-      onShown(store.length);
-    });
-  }, [store, isTyped, rows, sort, filter, corrected, onShown]);
+  useLayoutEffect(() => grid.current?.changed(), [store, turn]);
   return (
     <>
       <div class="grid-host" ref={host} />

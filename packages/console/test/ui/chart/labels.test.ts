@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { secondsOf, tickLabels, timeLabels } from '../../../src/ui/chart/labels.ts';
+import { evenly, secondsOf, tickLabels, timeLabels } from '../../../src/ui/chart/labels.ts';
 import { bandsOf, boundsOf } from '../../../src/ui/chart/stack.ts';
 
 const day = 86_400;
@@ -9,6 +9,9 @@ it('reads dates and times; without a zone they are in UTC', () => {
   expect(secondsOf('1970-01-02T00:00:01')).toBe(day + 1);
   expect(secondsOf('1970-01-02 00:00:00.500')).toBe(day + 0.5);
   expect(secondsOf('1970-01-02T02:00:00+02')).toBe(day);
+  expect(secondsOf('1970-02')).toBe(31 * day);
+  expect(secondsOf('2026-02-31')).toBeNaN();
+  expect(secondsOf('2026-13')).toBeNaN();
   expect(secondsOf('12:00')).toBeNaN();
   expect(secondsOf('null')).toBeNaN();
 });
@@ -47,4 +50,15 @@ it('stacks positive values upwards and negative ones downwards', () => {
   ]);
   expect(boundsOf(bands)).toEqual([-3, 4]);
   expect(boundsOf([])).toEqual([0, 1]);
+});
+
+it('samples labels evenly, with the first and the last', () => {
+  expect(evenly([0, 10], 20)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  expect(evenly([0, 10], 6)).toEqual([0, 2, 4, 6, 8, 10]);
+  expect(evenly([0, 11], 6)).toEqual([0, 4, 7, 11]);
+  expect(evenly([0, 18], 15)).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16, 18]);
+  expect(evenly([0, 23], 15)).toEqual([0, 2, 4, 6, 8, 10, 13, 15, 17, 19, 21, 23]);
+  expect(evenly([3, 40], 2)).toEqual([3, 40]);
+  expect(evenly([0, 0], 5)).toEqual([0]);
+  expect(evenly([0, -1], 5)).toEqual([]);
 });

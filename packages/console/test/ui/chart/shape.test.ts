@@ -1,40 +1,93 @@
 import { describe, expect, it } from 'vitest';
+import type { Aggregate } from '../../../src/state/rows/decimals.ts';
 import { RowStore } from '../../../src/state/rows/row-store.ts';
 import { defaultChart, storedChart } from '../../../src/ui/chart/defaults.ts';
 import { shape } from '../../../src/ui/chart/shape.ts';
 
-function storeOf(columns: Record<string, string>, rows: unknown[][]): RowStore {
+function storeOf(columns: Record<string, string>, rows: unknown[][], text = ''): RowStore {
   const names = Object.keys(columns);
   const store = new RowStore(names.map((name) => ({ name, type: columns[name] as string })));
   const line = (row: unknown[]) => JSON.stringify(Object.fromEntries(names.map((name, i) => [name, row[i]])));
   store.add(rows.map(line));
+  store.statement = { text, engine: 'postgres' };
   return store;
 }
 
-const sales = storeOf({ month: 'date', region: 'text', revenue: 'numeric' }, [
+const rows = [
   ['2026-02-01', 'east', 20],
   ['2026-01-01', 'east', 10],
-  ['2026-01-01', 'west', '11.5'],
+  ['2026-01-01', 'west', '11.50'],
   ['2026-02-01', 'west', null],
-]);
+];
+const columns = { month: 'date', region: 'text', revenue: 'numeric' };
+const sales = storeOf(columns, rows, 'SELECT month, region, sum(x) AS revenue FROM t GROUP BY 1, 2');
+const averages = storeOf(columns, rows);
 
 describe('a chart of rows', () => {
   it('has one series for each value of the column that splits it, in the order of time', async () => {
-    const settings = { kind: 'stacked-bars' as const, x: 'month', y: ['revenue'], split: 'region' };
+    const settings = {
+      kind: 'stacked-bars' as const,
+      x: 'month',
+      y: ['revenue'],
+      split: 'region',
+      aggregate: 'none' as const,
+    };
     expect(await shape(sales, settings)).toMatchObject({
       x: { kind: 'label', labels: ['2026-01', '2026-02'] },
       series: [
-        { name: 'east', values: [10, 20] },
-        { name: 'west', values: [11.5, null] },
+        { name: 'east', values: [10, 20], texts: ['10', '20'] },
+        { name: 'west', values: [11.5, null], texts: ['11.50', null] },
       ],
       rows: 4,
-      isSum: false,
+      repeats: false,
     });
   });
 
-  it('adds rows with the same place, and says so', async () => {
-    const shaped = await shape(sales, { kind: 'lines', x: 'month', y: ['revenue'] });
-    expect(shaped).toMatchObject({ x: { kind: 'time' }, series: [{ values: [21.5, 20] }], isSum: true });
+  it('combines rows with the same place as it is told, exactly', async () => {
+    const big = [
+      ['a', '9007199254740993'],
+      ['a', '2'],
+      ['b', '0.1'],
+      ['b', '0.2'],
+      ['b', null],
+    ];
+    const store = storeOf({ k: 'text', v: 'numeric' }, big);
+    const textsOf = async (aggregate: Aggregate) =>
+      (await shape(store, { kind: 'bars', x: 'k', y: ['v'], aggregate }))?.series[0]?.texts;
+    expect(await textsOf('sum')).toEqual(['9007199254740995', '0.3']);
+    expect(await textsOf('mean')).toEqual(['4503599627370497.5', '0.15']);
+    expect(await textsOf('min')).toEqual(['2', '0.1']);
+    expect(await textsOf('max')).toEqual(['9007199254740993', '0.2']);
+    expect(await textsOf('count')).toEqual(['2', '2']);
+    expect(await textsOf('last')).toEqual(['2', null]);
+    expect(await textsOf('none')).toEqual(['9007199254740993', '2', '0.1', '0.2', null]);
+  });
+
+  it('draws each row by itself if nothing says that the values may be added', async () => {
+    const shaped = await shape(averages, { kind: 'lines', x: 'month', y: ['revenue'], aggregate: 'none' });
+    expect(shaped).toMatchObject({
+      x: { kind: 'time', texts: ['2026-01-01', '2026-01-01', '2026-02-01', '2026-02-01'] },
+      series: [{ texts: ['10', '11.50', '20', null] }],
+      repeats: true,
+    });
+  });
+
+  it('takes texts such as 2026-01 for time', async () => {
+    const store = storeOf({ month: 'text', n: 'int4' }, [
+      ['2026-02', 2],
+      ['2025-12', 1],
+      [null, 3],
+    ]);
+    const shaped = await shape(store, { kind: 'lines', x: 'month', y: ['n'], aggregate: 'none' });
+    expect(shaped).toMatchObject({ x: { kind: 'time', texts: ['2025-12', '2026-02'] }, rowsLeft: 1 });
+    expect(defaultChart(store)).toMatchObject({ x: 'month', y: ['n'] });
+    const codes = storeOf({ code: 'text', n: 'int4' }, [
+      ['2026-13', 2],
+      ['2026-02', 1],
+    ]);
+    expect((await shape(codes, { kind: 'lines', x: 'code', y: ['n'], aggregate: 'none' }))?.x.kind).toBe(
+      'label',
+    );
   });
 
   it('draws each row as a point', async () => {
@@ -43,7 +96,7 @@ describe('a chart of rows', () => {
       [1, 2],
       [1, 3],
     ]);
-    const shaped = await shape(store, { kind: 'points', x: 'a', y: ['b'] });
+    const shaped = await shape(store, { kind: 'points', x: 'a', y: ['b'], aggregate: 'none' });
     expect(shaped).toMatchObject({
       x: { kind: 'number', values: [1, 1, 3] },
       series: [{ values: [2, 3, 1] }],
@@ -53,12 +106,15 @@ describe('a chart of rows', () => {
   it('says how many labels and series have no room', async () => {
     const rows = Array.from({ length: 1_200 }, (_, i) => [`name ${i}`, `part ${i % 20}`, 1]);
     const store = storeOf({ name: 'text', part: 'text', n: 'int4' }, rows);
-    const shaped = await shape(store, { kind: 'bars', x: 'name', y: ['n'], split: 'part' });
+    const settings = { kind: 'bars' as const, x: 'name', y: ['n'], split: 'part' };
+    const shaped = await shape(store, { ...settings, aggregate: 'sum' });
     expect([shaped?.labelsLeft, shaped?.series.length, shaped?.merged]).toEqual([200, 8, 13]);
     const total = shaped?.series
       .flatMap(({ values }) => values)
       .reduce<number>((sum, n) => sum + (n ?? 0), 0);
     expect(total).toBe(1_000);
+    const apart = await shape(store, { ...settings, aggregate: 'none' });
+    expect([apart?.series.length, apart?.merged, apart?.seriesLeft]).toEqual([8, 0, 12]);
   });
 });
 
@@ -69,7 +125,17 @@ describe('the usual chart', () => {
       x: 'month',
       y: ['revenue'],
       split: 'region',
+      aggregate: 'sum',
     });
+  });
+
+  it('adds nothing that may not be added, and draws the first measure behind the axis', () => {
+    expect(defaultChart(averages)).toMatchObject({ kind: 'lines', split: 'region', aggregate: 'none' });
+    const store = storeOf({ month: 'date', revenue: 'numeric', orders: 'bigint' }, [
+      ['2026-01-01', 1, 2],
+      ['2026-02-01', 3, 4],
+    ]);
+    expect(defaultChart(store)).toMatchObject({ y: ['revenue'] });
   });
 
   it.each([
@@ -115,9 +181,15 @@ describe('the usual chart', () => {
   });
 
   it('gives way to the stored one, as long as the rows have its columns', () => {
-    const stored = { kind: 'areas', x: 'month', y: ['revenue'] };
-    expect(storedChart(stored, sales)).toEqual({ ...stored, split: undefined });
-    expect(storedChart({ ...stored, y: ['gone'] }, sales)).toBeUndefined();
+    const stored = { kind: 'areas', x: 'month', y: ['revenue'], aggregate: 'mean', unit: '€' };
+    expect(storedChart(stored, sales)).toEqual({ settings: { ...stored, split: undefined } });
+    const older = { kind: 'areas', x: 'month', y: ['revenue'] };
+    expect(storedChart(older, sales)).toMatchObject({ settings: { aggregate: 'sum', unit: undefined } });
+    expect(storedChart(older, averages)).toMatchObject({ settings: { aggregate: 'none' } });
+    expect(storedChart({ ...older, aggregate: 'product', unit: 5 }, averages)).toMatchObject({
+      settings: { aggregate: 'none', unit: undefined },
+    });
+    expect(storedChart({ ...stored, y: ['gone'] }, sales)).toEqual({ missing: 'gone' });
     expect(storedChart({ ...stored, kind: 'pie' }, sales)).toBeUndefined();
     expect(storedChart(undefined, sales)).toBeUndefined();
   });
