@@ -65,7 +65,8 @@ export const statements: Check[] = [
     name: 'a violated constraint: `CONSTRAINT`',
     run: async (bench) => {
       await bench.api.ok(insert(bench));
-      await bench.refused(insert(bench), 409, 'CONSTRAINT');
+      const { body } = await bench.refused(insert(bench), 409, 'CONSTRAINT');
+      assert.equal(body.sql.condition, 'UNIQUE_VIOLATION');
       assert.equal(await count(bench), 2);
     },
   },

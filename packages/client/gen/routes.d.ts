@@ -20,6 +20,14 @@ export interface Problem {
     state?: string | undefined;
     line?: number | undefined;
     column?: number | undefined;
+    condition?: "UNIQUE_VIOLATION" | "FOREIGN_KEY_VIOLATION" | "NOT_NULL_VIOLATION" | "CHECK_VIOLATION" | "RAISED" | undefined;
+    constraint?: string | undefined;
+    schema?: string | undefined;
+    table?: string | undefined;
+    columnName?: string | undefined;
+    dataType?: string | undefined;
+    message?: string | undefined;
+    hint?: string | undefined;
   } | undefined;
   version?: number | undefined;
 }
@@ -609,6 +617,7 @@ export interface Routes {
         validate?: string | undefined;
       } | null | undefined;
       notNull?: string[] | null | undefined;
+      errors?: "author" | null | undefined;
       path?: string | null | undefined;
       tool?: {
         name?: string | undefined;
@@ -642,6 +651,7 @@ export interface Routes {
         command: string;
         context: null;
         notNull?: string[] | undefined;
+        errors?: "author" | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -725,6 +735,7 @@ export interface Routes {
           secret?: boolean | undefined;
         })[];
         notNull?: string[] | undefined;
+        errors?: "author" | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -790,6 +801,7 @@ export interface Routes {
           secret?: boolean | undefined;
         })[];
         notNull?: string[] | undefined;
+        errors?: "author" | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -886,6 +898,7 @@ export interface Routes {
           validate?: string | undefined;
         } | null | undefined;
         notNull?: string[] | null | undefined;
+        errors?: "author" | null | undefined;
         tool?: {
           name?: string | undefined;
           description: string;
@@ -1178,6 +1191,7 @@ export interface Routes {
         secret?: boolean | undefined;
       })[] | null | undefined;
       notNull?: string[] | null | undefined;
+      errors?: "author" | null | undefined;
       values?: Record<string, Json> | null | undefined;
       options?: {
         timeoutMs?: number | undefined;
@@ -1241,6 +1255,7 @@ export interface Routes {
         secret?: boolean | undefined;
       })[];
       notNull?: string[] | undefined;
+      errors?: "author" | undefined;
       cache?: {
         maxAgeS: number;
         staleS?: number | undefined;

@@ -126,6 +126,8 @@ export interface QueryDoc extends Doc, Dated {
   cache?: CacheDoc;
   /** Columns that are asserted to have no NULL; absent for none. */
   notNull?: string[];
+  /** If present, errors of the query contain the texts of RAISE and SIGNAL. */
+  errors?: 'author';
   /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
   path?: string;
   /** If absent, the query is not a tool. */

@@ -60,6 +60,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     context: checkVariables(check, ['context'], input.context ?? []),
     cache: input.cache && checkCache(check, ['cache'], input.cache),
     notNull: checkNotNull(check, input.notNull ?? []),
+    errors: checkErrors(check, input.errors, input.engine),
     ...checkNames(check, { path: input.path, tool: input.tool, presentationJson: input.presentationJson }),
     createdAt: context.nowMs,
     updatedAt: null,
@@ -97,6 +98,7 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const { cache, notNull, path, tool, presentationJson } = query;
   const changed: Complete<Pick<QueryDoc, Changeable>> = {
     notNull: checkNotNull(check, patch.notNull ?? notNull ?? []),
+    errors: checkErrors(check, patch.errors ?? query.errors, patch.source?.engine ?? query.engine),
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
@@ -166,6 +168,7 @@ const parts = {
   sourceId: 'state',
   engine: 'state',
   notNull: 'state',
+  errors: 'state',
   parentNodeId: 'place',
   path: 'name',
   tool: 'name',
@@ -225,6 +228,13 @@ function checkNotNull(check: Checker, names: readonly string[]): string[] | unde
     .slice(0, notNull.max)
     .map((name, i) => check.text(['notNull', i], name, columnNameLength));
   return seen.length === 0 ? undefined : [...new Set(seen)];
+}
+
+function checkErrors(check: Checker, errors: string | undefined, engine: EngineName): QueryDoc['errors'] {
+  if (errors === undefined || errors === '') return undefined;
+  check.oneOf(['errors'], errors, ['author']);
+  if (engine === 'mongodb') check.fault(['errors'], 'is not for MongoDB, which has no RAISE or SIGNAL');
+  return 'author';
 }
 
 function requireReading(check: Checker, { notNull, command }: Pick<QueryDoc, 'notNull' | 'command'>): void {

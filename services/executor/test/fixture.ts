@@ -52,6 +52,7 @@ export interface AskOptions extends Partial<RunOptions> {
   kind?: Statement['kind'];
   key?: string;
   comment?: string;
+  errors?: string;
   format?: FormatName;
   numbers?: Numbers;
 }
@@ -74,6 +75,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
     format = 'json',
     numbers = 'auto',
     comment,
+    errors,
     ...options
   } = asked;
   const chunks: Buffer[] = [];
@@ -88,7 +90,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
     const outcome = await connection.run(
-      { key, text, params, ...(untyped && { untyped }), kind, comment },
+      { key, text, params, ...(untyped && { untyped }), kind, comment, errors },
       answer,
       { statementTimeoutMs: 10_000, ...options },
     );

@@ -190,11 +190,11 @@ async function createQuery(
   hub: Hub,
   { file, remote }: { file: QueryFile; remote: RemoteHub },
 ): Promise<void> {
-  const { label, path, text, command, context, notNull, cache, tool, presentation } = file.model;
+  const { label, path, text, command, context, notNull, errors, cache, tool, presentation } = file.model;
   const body: Settable<Routes['POST /v1/queries']['body']> = {
     hubId: remote.hubId,
     ...toReferences(file, remote),
-    ...{ label, path, query: text, command, context, notNull, cache, tool, presentation },
+    ...{ label, path, query: text, command, context, notNull, errors, cache, tool, presentation },
   };
   await hub.call('POST /v1/queries', { body });
 }
@@ -213,6 +213,7 @@ async function updateQuery(
     command,
     context,
     notNull,
+    errors = null,
     cache = null,
     tool = null,
     presentation = null,
@@ -223,7 +224,7 @@ async function updateQuery(
   const config: Settable<NonNullable<QueryChange['config']>> = {
     query: { query: text },
     source: { sourceId },
-    ...{ command, context, notNull, cache, tool, presentation },
+    ...{ command, context, notNull, errors, cache, tool, presentation },
   };
   const body = { meta, config };
   const { queryId } = step.remote;

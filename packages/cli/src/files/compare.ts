@@ -25,6 +25,7 @@ const members = {
   command: 'contract',
   context: 'contract',
   notNull: 'contract',
+  errors: 'name',
   cache: 'name',
   tool: 'name',
   presentation: 'name',

@@ -44,6 +44,7 @@ export interface QueryModel {
   command?: string;
   context: NonNullable<QueryBody['context']>;
   notNull: string[];
+  errors?: 'author';
   cache?: NonNullable<QueryBody['cache']>;
   tool?: NonNullable<QueryBody['tool']>;
   presentation?: NonNullable<QueryBody['presentation']>;

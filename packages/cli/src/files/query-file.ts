@@ -30,6 +30,7 @@ const members: Record<keyof Front, Shape> = {
     },
   },
   notNull: { list: 'text' },
+  errors: { oneOf: ['author'] },
   cache: {
     members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' } satisfies Record<
       keyof NonNullable<QueryModel['cache']>,
@@ -73,6 +74,7 @@ export function writeQueryFile(query: QueryModel): string {
     command: query.command === 'SELECT' ? undefined : query.command,
     context: context.length === 0 ? undefined : context,
     notNull: notNull.length === 0 ? undefined : notNull,
+    errors: query.errors,
     cache: query.cache,
     tool: query.tool,
     presentation: query.presentation,

@@ -75,9 +75,21 @@ export function toModel(
   { meta, config }: Routes['GET /v1/queries/{queryId}']['answer'],
   { source, folder, path }: Pick<QueryModel, 'source' | 'folder' | 'path'>,
 ): QueryModel {
-  const { command, context, notNull = [], cache, tool, presentation } = config;
+  const { command, context, notNull = [], errors, cache, tool, presentation } = config;
   const model: Complete<QueryModel> = {
-    ...{ path, label: meta.label, source, folder, command, context, notNull, cache, tool, presentation },
+    ...{
+      path,
+      label: meta.label,
+      source,
+      folder,
+      command,
+      context,
+      notNull,
+      errors,
+      cache,
+      tool,
+      presentation,
+    },
     text: config.query.query,
   };
   return withoutUndefined<QueryModel>(model);

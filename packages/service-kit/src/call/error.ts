@@ -56,11 +56,30 @@ export type ErrorCode = (typeof errorCodes)[number];
 /** The stage at which an execution failed. */
 export type Stage = 'queue' | 'connect' | 'prepare' | 'execute' | 'stream';
 
+/** What a statement violated, the same on all engines. `RAISED`: its author raised the error with RAISE or SIGNAL. */
+export const sqlConditions = [
+  'UNIQUE_VIOLATION',
+  'FOREIGN_KEY_VIOLATION',
+  'NOT_NULL_VIOLATION',
+  'CHECK_VIOLATION',
+  'RAISED',
+] as const;
+
 /** A database's error about a statement. `line` and `column` count from 1 in the stored text. */
 export interface SqlFault {
   state?: string;
   line?: number;
   column?: number;
+  condition?: (typeof sqlConditions)[number];
+  /** Names, if the server reports them. */
+  constraint?: string;
+  schema?: string;
+  table?: string;
+  columnName?: string;
+  dataType?: string;
+  /** The texts of RAISE or SIGNAL, which can contain values: only if the query asks for them. */
+  message?: string;
+  hint?: string;
 }
 
 export interface HubErrorOptions {

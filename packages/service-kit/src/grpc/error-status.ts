@@ -4,7 +4,15 @@
 
 import { ErrorDetail } from '@datahub/proto/common/v1/error';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
-import { type ErrorCode, errorCodes, HubError, type Stage, toHubError } from '../call/error.ts';
+import {
+  type ErrorCode,
+  errorCodes,
+  HubError,
+  type SqlFault,
+  type Stage,
+  sqlConditions,
+  toHubError,
+} from '../call/error.ts';
 
 const trailerName = 'datahub-error-bin';
 
@@ -82,14 +90,22 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
     ...(detail.faults.length > 0 ? { errors: detail.faults } : {}),
     ...(stages.has(detail.stage) ? { stage: detail.stage as Stage } : {}),
     retryable: detail.retryable,
-    sql: detail.sql && definedMembers(detail.sql),
+    sql: detail.sql && toSqlFault(detail.sql),
     retryAfterMs: detail.retryAfterMs,
     version: detail.version,
   });
 }
 
-function definedMembers<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Partial<T>;
+/** Leaves out a condition of a newer release. */
+function toSqlFault({ condition, ...rest }: NonNullable<ErrorDetail['sql']>): SqlFault {
+  const known = sqlConditions.find((name) => name === condition);
+  return definedMembers({ ...rest, condition: known });
+}
+
+type Defined<T> = { [M in keyof T]?: NonNullable<T[M]> };
+
+function definedMembers<T extends object>(value: T): Defined<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Defined<T>;
 }
 
 /** Converts an error of a handler to a status. The caller sees only the public part of a HubError. */

@@ -57,6 +57,7 @@ export function createQueryCalls(catalog: Catalog) {
         context: request.context?.variables,
         cache: request.cache,
         notNull: request.notNull,
+        errors: request.errors,
         path: request.path,
         tool: request.tool,
         presentationJson: request.presentationJson,

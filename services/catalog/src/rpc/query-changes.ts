@@ -130,6 +130,7 @@ async function applyChange(
     isRestored,
     cache: cache && (cache.policy ?? null),
     notNull: change.notNull?.names,
+    errors: change.errors,
     path,
     tool: change.tool && (change.tool.tool ?? null),
     presentationJson,

@@ -109,6 +109,7 @@ export function toQuery(
     signatureJson,
     cache: query.cache,
     notNull: query.notNull ?? [],
+    errors: query.errors,
     path: query.path,
     tool: query.tool,
     presentationJson: query.presentationJson,
@@ -135,6 +136,7 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): C
     versionNumber: stampOf(query).number,
     cache: query.cache,
     notNull: query.notNull ?? [],
+    errors: query.errors,
     path: query.path,
     hubPath,
   };

@@ -121,15 +121,17 @@ class CompiledQuery implements PreparedQuery {
   /** The name of the prepared statement on a connection, different for each query and version. */
   readonly #key: string;
   readonly #comment: string | undefined;
+  readonly #errors: string | undefined;
 
   constructor(compiled: CompiledStatement, definition: QueryDefinition) {
-    const { queryId, versionNumber, variables } = definition;
+    const { queryId, versionNumber, variables, errors } = definition;
     this.kind = compiled.kind;
     this.names = compiled.variables;
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${versionNumber}`;
     this.#comment = commentOf(definition);
+    this.#errors = errors;
     this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
   }
 
@@ -142,6 +144,7 @@ class CompiledQuery implements PreparedQuery {
       ...(untyped && { untyped }),
       kind: this.kind,
       comment: this.#comment,
+      errors: this.#errors,
     };
   }
 

@@ -1,6 +1,6 @@
 /** Turns a HubError into `application/problem+json` (RFC 9457). Only this file maps error codes to HTTP statuses. */
 
-import type { ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import type { ErrorCode, HubError, SqlFault } from '@datahub/service-kit/call/error';
 import { type Fault, type FieldPointers, inBody } from './request-error.ts';
 
 interface Kind {
@@ -79,14 +79,14 @@ export interface Problem {
   errors?: readonly Fault[];
   stage?: string;
   retryable?: boolean;
-  sql?: { state?: string; line?: number; column?: number };
+  sql?: SqlFault;
   version?: number;
 }
 
 /** `path` has no query string, because the values in it must not be repeated. */
 export function toProblem(
   err: HubError,
-  request: { path: string; id: string; pointers?: FieldPointers | undefined },
+  request: { path: string; id: string; pointers?: FieldPointers | undefined; hidesTables?: boolean },
 ): Problem {
   const { message, faults: errors } = inBody(err, request.pointers);
   const { status, title } = kinds[err.code];
@@ -101,9 +101,13 @@ export function toProblem(
     errors,
     stage: err.stage,
     retryable: err.retryable,
-    sql: err.sql,
+    sql: err.sql && (request.hidesTables ? withoutTable(err.sql) : err.sql),
     version: err.version,
   };
+}
+
+function withoutTable({ schema: _, table: __, ...rest }: SqlFault): SqlFault {
+  return rest;
 }
 
 /** For every answer with data of an account: caches must not store it, and browsers must not guess its type. */

@@ -401,7 +401,11 @@ export interface Query {
     | string
     | undefined;
   /** How the columns differ from those that this version of the query had first, as a JSON array; absent if they do not. */
-  driftJson?: string | undefined;
+  driftJson?:
+    | string
+    | undefined;
+  /** `author` if the errors of the query contain the texts of RAISE and SIGNAL. */
+  errors?: string | undefined;
 }
 
 export interface ColumnNames {
@@ -424,7 +428,11 @@ export interface CreateQueryRequest {
     | undefined;
   /** TOOL_NAME_TAKEN if another query of the account has its name. */
   tool?: Tool | undefined;
-  presentationJson?: string | undefined;
+  presentationJson?:
+    | string
+    | undefined;
+  /** `author`, or absent. */
+  errors?: string | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -514,7 +522,11 @@ export interface UpdateQueryRequest {
     | ToolSetting
     | undefined;
   /** Replaces the whole presentation. An empty text removes it. */
-  presentationJson?: string | undefined;
+  presentationJson?:
+    | string
+    | undefined;
+  /** `author`. An empty text removes it. This member makes a version. */
+  errors?: string | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -4132,6 +4144,7 @@ function createBaseQuery(): Query {
     state: undefined,
     problemJson: undefined,
     driftJson: undefined,
+    errors: undefined,
   };
 }
 
@@ -4199,6 +4212,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.driftJson !== undefined) {
       writer.uint32(202).string(message.driftJson);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(210).string(message.errors);
     }
     return writer;
   },
@@ -4384,6 +4400,14 @@ export const Query: MessageFns<Query> = {
             message.driftJson = reader.string();
             continue;
           }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.errors = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4457,6 +4481,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     path: undefined,
     tool: undefined,
     presentationJson: undefined,
+    errors: undefined,
   };
 }
 
@@ -4497,6 +4522,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.presentationJson !== undefined) {
       writer.uint32(178).string(message.presentationJson);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(186).string(message.errors);
     }
     return writer;
   },
@@ -4608,6 +4636,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.presentationJson = reader.string();
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.errors = reader.string();
             continue;
           }
         }
@@ -5209,6 +5245,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     path: undefined,
     tool: undefined,
     presentationJson: undefined,
+    errors: undefined,
   };
 }
 
@@ -5259,6 +5296,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.presentationJson !== undefined) {
       writer.uint32(178).string(message.presentationJson);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(186).string(message.errors);
     }
     return writer;
   },
@@ -5396,6 +5436,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.presentationJson = reader.string();
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.errors = reader.string();
             continue;
           }
         }

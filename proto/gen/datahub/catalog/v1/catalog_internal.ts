@@ -87,7 +87,11 @@ export interface ResolvedQuery {
   /** A NULL in one of these columns fails the execution with CONTRACT_BROKEN. */
   notNull: string[];
   path?: string | undefined;
-  hubPath?: string | undefined;
+  hubPath?:
+    | string
+    | undefined;
+  /** `author` if the errors of the query contain the texts of RAISE and SIGNAL. */
+  errors?: string | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -109,6 +113,7 @@ export interface ResolveDraftRequest {
   command?: string | undefined;
   context?: VariableList | undefined;
   notNull: string[];
+  errors?: string | undefined;
 }
 
 export interface ResolveDraftResponse {
@@ -696,6 +701,7 @@ function createBaseResolvedQuery(): ResolvedQuery {
     notNull: [],
     path: undefined,
     hubPath: undefined,
+    errors: undefined,
   };
 }
 
@@ -736,6 +742,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.hubPath !== undefined) {
       writer.uint32(170).string(message.hubPath);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(178).string(message.errors);
     }
     return writer;
   },
@@ -847,6 +856,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.hubPath = reader.string();
+            continue;
+          }
+          case 22: {
+            if (tag !== 178) {
+              break;
+            }
+
+            message.errors = reader.string();
             continue;
           }
         }
@@ -977,7 +994,7 @@ export const ResolveQueryResponse: MessageFns<ResolveQueryResponse> = {
 };
 
 function createBaseResolveDraftRequest(): ResolveDraftRequest {
-  return { sourceId: "", query: "", command: undefined, context: undefined, notNull: [] };
+  return { sourceId: "", query: "", command: undefined, context: undefined, notNull: [], errors: undefined };
 }
 
 export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
@@ -996,6 +1013,9 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
     }
     for (const v of message.notNull) {
       writer.uint32(42).string(v!);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(50).string(message.errors);
     }
     return writer;
   },
@@ -1051,6 +1071,14 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
             }
 
             message.notNull.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.errors = reader.string();
             continue;
           }
         }

@@ -51,7 +51,24 @@ export interface SqlFault {
     | undefined;
   /** A position in the stored text, starting at 1. */
   line?: number | undefined;
-  column?: number | undefined;
+  column?:
+    | number
+    | undefined;
+  /** UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, NOT_NULL_VIOLATION, CHECK_VIOLATION or RAISED. */
+  condition?:
+    | string
+    | undefined;
+  /** Names of what the statement violated, if the server reports them. */
+  constraint?: string | undefined;
+  schema?: string | undefined;
+  table?: string | undefined;
+  columnName?: string | undefined;
+  dataType?:
+    | string
+    | undefined;
+  /** The texts of RAISE or SIGNAL, which can contain values: only if the query has `errors`. */
+  message?: string | undefined;
+  hint?: string | undefined;
 }
 
 function createBaseErrorDetail(): ErrorDetail {
@@ -255,7 +272,19 @@ export const Fault: MessageFns<Fault> = {
 };
 
 function createBaseSqlFault(): SqlFault {
-  return { state: undefined, line: undefined, column: undefined };
+  return {
+    state: undefined,
+    line: undefined,
+    column: undefined,
+    condition: undefined,
+    constraint: undefined,
+    schema: undefined,
+    table: undefined,
+    columnName: undefined,
+    dataType: undefined,
+    message: undefined,
+    hint: undefined,
+  };
 }
 
 export const SqlFault: MessageFns<SqlFault> = {
@@ -268,6 +297,30 @@ export const SqlFault: MessageFns<SqlFault> = {
     }
     if (message.column !== undefined) {
       writer.uint32(24).uint32(message.column);
+    }
+    if (message.condition !== undefined) {
+      writer.uint32(34).string(message.condition);
+    }
+    if (message.constraint !== undefined) {
+      writer.uint32(42).string(message.constraint);
+    }
+    if (message.schema !== undefined) {
+      writer.uint32(50).string(message.schema);
+    }
+    if (message.table !== undefined) {
+      writer.uint32(58).string(message.table);
+    }
+    if (message.columnName !== undefined) {
+      writer.uint32(66).string(message.columnName);
+    }
+    if (message.dataType !== undefined) {
+      writer.uint32(74).string(message.dataType);
+    }
+    if (message.message !== undefined) {
+      writer.uint32(82).string(message.message);
+    }
+    if (message.hint !== undefined) {
+      writer.uint32(90).string(message.hint);
     }
     return writer;
   },
@@ -307,6 +360,70 @@ export const SqlFault: MessageFns<SqlFault> = {
             }
 
             message.column = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.condition = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.constraint = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.schema = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.table = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.columnName = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.dataType = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.hint = reader.string();
             continue;
           }
         }

@@ -161,6 +161,8 @@ export interface Draft {
   explain: boolean;
   /** Also runs the query, so that the plan has measured times and rows. Needs `explain`. */
   analyze: boolean;
+  /** See `Query.errors`. */
+  errors?: string | undefined;
 }
 
 export interface QueryPath {
@@ -1084,6 +1086,7 @@ function createBaseDraft(): Draft {
     notNull: [],
     explain: false,
     analyze: false,
+    errors: undefined,
   };
 }
 
@@ -1109,6 +1112,9 @@ export const Draft: MessageFns<Draft> = {
     }
     if (message.analyze !== false) {
       writer.uint32(56).bool(message.analyze);
+    }
+    if (message.errors !== undefined) {
+      writer.uint32(66).string(message.errors);
     }
     return writer;
   },
@@ -1180,6 +1186,14 @@ export const Draft: MessageFns<Draft> = {
             }
 
             message.analyze = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.errors = reader.string();
             continue;
           }
         }

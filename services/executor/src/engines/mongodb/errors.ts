@@ -2,7 +2,7 @@
  * Converts errors of MongoDB. Passes on the server's message only if the command's text caused it, and without values.
  */
 
-import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import {
   BSON,
   type Document,
@@ -15,6 +15,7 @@ import {
   MongoUnexpectedServerResponseError,
 } from 'mongodb';
 import { logInRefused } from '../shared/login-guard.ts';
+import { boundedNames } from '../shared/violation.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -40,6 +41,11 @@ const duplicate: Rule = {
   retryable: false,
   text: 'The database rejected the command: a document with the same value of a unique index already exists.',
 };
+const invalid: Rule = {
+  code: 'CONSTRAINT',
+  retryable: false,
+  text: 'The database rejected the command: a document failed the validation of its collection.',
+};
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
 /** Rules by the server's error code. */
@@ -55,11 +61,7 @@ const rules: Record<number, Rule> = {
   89: stopped,
   91: otherServer,
   112: tryAgain,
-  121: {
-    code: 'CONSTRAINT',
-    retryable: false,
-    text: 'The database rejected the command: a document failed the validation of its collection.',
-  },
+  121: invalid,
   189: otherServer,
   202: stopped,
   237: stopped,
@@ -92,8 +94,21 @@ export function toHubError({ code, message }: ServerError, written = 0): HubErro
     written === 0 ? '' : ` Documents written before the error: ${written}. They were not rolled back.`;
   return new HubError(rule.code, `${rule.text ?? mask(message)}${before}`, {
     retryable: rule.retryable && written === 0,
-    sql: { state: String(code) },
+    sql: { state: String(code), ...violationOf(rule, message) },
   });
+}
+
+/** The server names the index before the values. */
+const ofDuplicate =
+  /collection: (?<schema>[^\s."]+)\.(?<table>[^\s"]+) index: (?<constraint>[^\s"]+) (?:collation|dup key):?/;
+
+function violationOf(rule: Rule, message: string): SqlFault {
+  if (rule === invalid) return { condition: 'CHECK_VIOLATION' };
+  if (rule !== duplicate) return {};
+  const names = ofDuplicate.exec(message.slice(0, messageCharactersMax))?.groups ?? {};
+  const { constraint, schema, table } = names;
+  const known = boundedNames({ constraint, schema, table, columnName: undefined, dataType: undefined });
+  return { condition: 'UNIQUE_VIOLATION', ...known };
 }
 
 /** The error of a write that was not replicated to enough servers. */

@@ -19,8 +19,8 @@ import {
   brokenError,
   ConnectionEnds,
   controlError,
-  located,
   NotPreparable,
+  reported,
   stoppedError,
   toCancelled,
 } from './errors.ts';
@@ -173,9 +173,9 @@ export class MysqlConnection implements Connection {
     }
   }
 
-  #toReported(err: unknown, { text }: Statement): unknown {
+  #toReported(err: unknown, statement: Statement): unknown {
     if (err instanceof ConnectionEnds && this.#wire.closed) return this.#wire.broken(err);
-    return this.#cancellation.isAsked ? toCancelled(err) : located(err, text);
+    return this.#cancellation.isAsked ? toCancelled(err) : reported(err, statement);
   }
 
   /** Closes the statements that do not run again. The server does not answer this. */
@@ -332,7 +332,7 @@ export class MysqlConnection implements Connection {
     // The server does not report what a function changed in the session while it prepared.
     const { text } = statement;
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
-    const prepared = await preparing.catch((err) => Promise.reject(located(err, text)));
+    const prepared = await preparing.catch((err) => Promise.reject(reported(err, statement)));
     if (prepared.columns.length === 0 && hidesColumns(text)) {
       throw new HubError(
         'OPTION_REFUSED',

@@ -6,9 +6,11 @@
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
-import { NeverAnswered, SetUpFailed } from '../../ports/engine.ts';
+import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { raisedTexts } from '../shared/violation.ts';
 import { namesOf } from './text.ts';
+import { isRaised, violationOf } from './violations.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -84,50 +86,61 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const number = source.readUInt16LE(start + 1);
   const hasState = source[start + 3] === 0x23;
   const state = hasState ? source.toString('latin1', start + 4, start + 9) : undefined;
-  const message = source.toString('utf8', start + (hasState ? 9 : 3), end);
+  const message = source.toString('utf8', start + (hasState ? 9 : 3), end).slice(0, messageCharactersMax);
   const rule = statementRules.get(number) ?? refused;
-  const options = { retryable: rule.retryable, sql: state === undefined ? {} : { state } };
+  const sql = { ...(state === undefined ? {} : { state }), ...violationOf(number, state, message) };
+  const options = { retryable: rule.retryable, sql };
   const text = rule.text ?? redact(number, message);
   if (endings.has(number)) return new ConnectionEnds(rule.code, text, options);
   if (number === notPreparable) {
     const message = 'The database takes no values in this statement. Write them into its text.';
     return new NotPreparable(rule.code, message, options);
   }
-  return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message) });
+  const raised = isRaised(number, state) ? message : undefined;
+  return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message), raised });
 }
 
 /** The part of the statement that a message quotes: the rest of the text from the fault on, or a name. */
 type Place = { rest: string; line: number } | { name: string[]; clause: string };
 
-/**
- * An error with a quoted place. The servers report a line at most, so `located` searches the place in the text that
- * ran.
- */
+interface Rejection {
+  place: Place | undefined;
+  /** The text of SIGNAL. */
+  raised: string | undefined;
+}
+
+/** An error before `reported` adds what depends on the statement. */
 class RejectedStatement extends HubError {
   readonly place: Place | undefined;
+  readonly raised: string | undefined;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { place, ...options }: HubErrorOptions & { place?: Place | undefined },
-  ) {
+  constructor(code: ErrorCode, message: string, { place, raised, ...options }: HubErrorOptions & Rejection) {
     super(code, message, options);
     this.place = place;
+    this.raised = raised;
   }
 }
 
-/** Returns the error with the position in the text that ran, if it can be found. */
-export function located(err: unknown, text: string): unknown {
-  if (!(err instanceof RejectedStatement) || err.place === undefined) return err;
-  const at = 'rest' in err.place ? findRest(text, err.place) : findName(text, err.place);
-  if (at === undefined) return err;
-  const before = text.slice(0, at);
+/**
+ * Returns the error with the text of SIGNAL if the statement asks for it, and with the position in the text that ran if
+ * it can be found: the servers report a line at most.
+ */
+export function reported(err: unknown, { text, errors }: Pick<Statement, 'text' | 'errors'>): unknown {
+  if (!(err instanceof RejectedStatement)) return err;
   const sql = {
     ...err.sql,
-    line: before.split('\n').length,
-    column: [...before.slice(before.lastIndexOf('\n') + 1)].length + 1,
+    ...(err.place === undefined ? {} : positionOf(err.place, text)),
+    ...(err.raised !== undefined && errors === 'author' ? raisedTexts(err.raised) : {}),
   };
   return new HubError(err.code, err.message, { retryable: err.retryable ?? false, sql });
+}
+
+function positionOf(place: Place, text: string): { line?: number; column?: number } {
+  const at = 'rest' in place ? findRest(text, place) : findName(text, place);
+  if (at === undefined) return {};
+  const before = text.slice(0, at);
+  const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1;
+  return { line: before.split('\n').length, column };
 }
 
 /** Errors that name a missing column, table or function. */
@@ -140,8 +153,7 @@ const naming: [numbers: number[], RegExp][] = [
 /** A name has at most three parts: database, table and column. */
 const namePartsMax = 3;
 
-function placeOf(number: number, message: string): Place | undefined {
-  const text = message.slice(0, messageCharactersMax);
+function placeOf(number: number, text: string): Place | undefined {
   if (number === 1064) {
     const [, rest, line] = /near '(.*)' at line (\d+)$/s.exec(text) ?? [];
     return rest === undefined ? undefined : { rest, line: Number(line) };
@@ -195,7 +207,7 @@ const messageCharactersMax = 2_000;
 
 /** Removes quoted values. Servers do not escape quotes inside of them. */
 function redact(number: number, message: string): string {
-  const [line = ''] = message.slice(0, messageCharactersMax).split('\n');
+  const [line = ''] = message.split('\n');
   const shown = quotesText.has(number) && number !== 1366 ? line : line.replace(quoted, '…');
   // This removes the name of the database before the name of a table.
   const named = shown

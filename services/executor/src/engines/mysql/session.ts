@@ -30,9 +30,9 @@ export interface Run {
   inOpenTransaction: boolean;
 }
 
-/** Settings of every session. */
+/** Settings of every session. Names are read from messages, so these must be English. */
 const settings = [
-  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1",
+  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1, lc_messages = 'en_US'",
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 

@@ -238,7 +238,7 @@ export class PostgresConnection implements Connection {
     }
     const { affectedRows: affected = 0 } = outcome;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
-    await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT');
+    await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT', statement);
     if (tooMany) {
       throw new HubError(
         'MAX_AFFECTED',
@@ -265,10 +265,11 @@ export class PostgresConnection implements Connection {
   }
 
   #rejected(body: Buffer, statement: Statement): HubError {
-    return toHubError(body, statement.text, this.#statements.charactersBefore(statement));
+    return toHubError(body, statement, this.#statements.charactersBefore(statement));
   }
 
-  async #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {
+  /** Deferred constraints and triggers of the statement can fail at COMMIT. */
+  async #end(how: 'COMMIT' | 'ROLLBACK', { errors }: Pick<Statement, 'errors'> = {}): Promise<void> {
     let tag = '';
     const ended = this.#wire.expect((type, source, start, end) => {
       if (type === commandComplete) tag = source.toString('latin1', start, end - 1);
@@ -279,7 +280,7 @@ export class PostgresConnection implements Connection {
     this.#wire.send(isPooled ? own : Buffer.concat([own, this.#resetQuery()]));
     const [{ error, status }] = await Promise.all([ended, cleaned]);
     if (error !== undefined && status !== 'I') await this.#simple(undo);
-    if (error !== undefined) throw toHubError(error, undefined);
+    if (error !== undefined) throw toHubError(error, { errors });
     if (tag === how && status === 'I') return;
     this.close();
     throw brokenError(new Error(`The server answered ${how} with ${tag}.`));
@@ -295,7 +296,7 @@ export class PostgresConnection implements Connection {
 
   async #simple(text: string): Promise<void> {
     const { error } = await this.#wire.exchange(protocol.query(text), () => {});
-    if (error !== undefined) throw toHubError(error, undefined);
+    if (error !== undefined) throw toHubError(error);
   }
 
   async endSnapshot(): Promise<void> {

@@ -5,9 +5,10 @@
 
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { tlsError } from '../../network/tls.ts';
-import { NeverAnswered, SetUpFailed } from '../../ports/engine.ts';
+import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
 import { readFields } from './protocol.ts';
+import { violationOf } from './violations.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -68,15 +69,23 @@ function stateOf(fields: ReadonlyMap<string, string>): string {
 
 const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
-/** `charactersBefore` is what was sent in front of the statement. */
-export function toHubError(body: Buffer, statement: string | undefined, charactersBefore = 0): HubError {
+/** `charactersBefore` is what was sent in front of the statement. Without a text, the error has no position. */
+export function toHubError(
+  body: Buffer,
+  statement: Partial<Pick<Statement, 'text' | 'errors'>> = {},
+  charactersBefore = 0,
+): HubError {
   const fields = readFields(body);
   const state = stateOf(fields);
   const rule =
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
   return new HubError(rule.code, rule.text ?? mask(fields), {
     retryable: rule.retryable,
-    sql: { state, ...placeOf(statement, Number(fields.get('P')) - charactersBefore) },
+    sql: {
+      state,
+      ...placeOf(statement.text, Number(fields.get('P')) - charactersBefore),
+      ...violationOf(fields, state, statement),
+    },
   });
 }
 

@@ -250,6 +250,6 @@ export class Statements {
     );
     if (status !== 'I') await this.#wire.exchange(protocol.query('ROLLBACK'), () => {});
     if (error !== undefined)
-      throw toHubError(error, statement?.text, statement && this.charactersBefore(statement));
+      throw toHubError(error, statement, statement && this.charactersBefore(statement));
   }
 }

@@ -93,7 +93,7 @@ describe.skipIf(MONGODB_URL === undefined)('mongodb (needs MONGODB_URL)', () => 
     await expect(again).rejects.toMatchObject({
       code: 'CONSTRAINT',
       message: expect.not.stringContaining('canary'),
-      sql: { state: '11000' },
+      sql: { state: '11000', condition: 'UNIQUE_VIOLATION' },
     });
     await expect(read({ find: 'unique', filter: { $nope: 1 } })).rejects.toMatchObject({
       code: 'SQL_REJECTED',

@@ -143,7 +143,7 @@ describe('an execution', () => {
       '{"data":[{"value":"x"},{"value":null},{"value":{"a":1}}]}',
     );
     expect((await ask(connection, distinct, { format: 'csv' })).text).toBe(
-      'value\r\nx\r\n\r\n"{""a"":1}"\r\n',
+      'value\r\nx\r\n""\r\n"{""a"":1}"\r\n',
     );
     connection.close();
   });
@@ -236,13 +236,18 @@ describe('a write', () => {
     const error = {
       index: 1,
       code: 11_000,
-      errmsg: 'E11000 duplicate key error dup key: { email: "canary" }',
+      errmsg:
+        'E11000 duplicate key error collection: shop.users index: email_1 dup key: { email: "canary index: x dup key:" }',
     };
     const { connection } = await open({ insert: { ok: 1, n: 1, writeErrors: [error] } });
     const err = await ask(connection, insert({}, {}), { kind: 'standalone' }).catch((caught) => caught);
     expect(err).toMatchObject({ code: 'CONSTRAINT', retryable: false });
     expect(err.message).toContain('Documents written before the error: 1. They were not rolled back.');
     expect(err.message).not.toContain('canary');
+    expect(err.sql).toEqual({
+      ...{ state: '11000', condition: 'UNIQUE_VIOLATION' },
+      ...{ schema: 'shop', table: 'users', constraint: 'email_1' },
+    });
     connection.close();
   });
 

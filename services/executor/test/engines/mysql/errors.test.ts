@@ -1,7 +1,7 @@
 import type { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
-import { located, toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
+import { reported, toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
 
 function said(number: number, message: string): string {
   const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
@@ -39,7 +39,7 @@ describe('the position of a fault', () => {
   const place = (number: number, message: string, text: string) => {
     const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
     const packet = Buffer.concat([head, Buffer.from(`42000${message}`)]);
-    const { sql } = located(toHubError(packet, 0, packet.length), text) as HubError;
+    const { sql } = reported(toHubError(packet, 0, packet.length), { text }) as HubError;
     return sql?.line === undefined ? undefined : `${sql.line}:${sql.column}`;
   };
   const near = (rest: string, line: number) => `You have an error; use near '${rest}' at line ${line}`;

@@ -1,5 +1,6 @@
 /** The schema of problem documents. */
 
+import { sqlConditions } from '@datahub/service-kit/call/error';
 import { text } from '../../http/json-schema.ts';
 import { kinds } from '../../http/problem-details.ts';
 
@@ -19,7 +20,14 @@ export const problem = {
     retryable: { type: 'boolean' },
     sql: {
       type: 'object',
-      properties: { state: text, line: { type: 'integer' }, column: { type: 'integer' } },
+      properties: {
+        state: text,
+        line: { type: 'integer' },
+        column: { type: 'integer' },
+        condition: { type: 'string', enum: sqlConditions },
+        ...{ constraint: text, schema: text, table: text, columnName: text, dataType: text },
+        ...{ message: text, hint: text },
+      },
     },
     version: { type: 'integer' },
   },

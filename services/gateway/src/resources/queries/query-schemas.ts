@@ -49,6 +49,9 @@ export const notNull = {
   },
 } as const;
 
+/** `author`: errors contain the texts of RAISE and SIGNAL. */
+export const errors = { type: ['string', 'null'], enum: ['author', null] } as const;
+
 const { toolDescriptionLength } = queryLimits;
 const tool = orNull(
   object(
@@ -83,6 +86,7 @@ export const createQueryBody = object(
     context,
     cache,
     notNull,
+    errors,
     path: orNull(queryPath),
     tool,
     presentation,
@@ -98,6 +102,7 @@ export const updateQueryBody = object({
     context,
     cache,
     notNull,
+    errors,
     tool,
     presentation,
     query: object({ query: queryText, ...readOnly('queryId') }),
@@ -124,6 +129,7 @@ export const behaviour = {
   command: text,
   context: list(queryVariable),
   notNull: list(text),
+  errors: { type: 'string', enum: ['author'] },
   cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
 } as const;
 const configWith = <const S>(context: S) =>
@@ -136,7 +142,7 @@ const configWith = <const S>(context: S) =>
       tool: record({ name: text, description: text }, ['name']),
       presentation: { type: 'object' },
     },
-    ['notNull', 'cache', 'tool', 'presentation'],
+    ['notNull', 'errors', 'cache', 'tool', 'presentation'],
   );
 const config = configWith(behaviour.context);
 export const createdQuery = record({ meta, config: configWith({ type: 'null' }), signature, warnings }, [

@@ -10,7 +10,7 @@ import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.
 import type { ResourceDeps } from '../resource-deps.ts';
 import { draftPointers } from './checks.ts';
 import { readVariables } from './queries.ts';
-import { command, context, notNull, queryText } from './query-schemas.ts';
+import { command, context, errors, notNull, queryText } from './query-schemas.ts';
 
 export function queryTryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
@@ -26,6 +26,7 @@ const tryBody = object(
     command,
     context,
     notNull,
+    errors,
     values: { type: ['object', 'null'] },
     options: object({ ...runOptions, explain: { type: 'boolean' }, analyze: { type: 'boolean' } }),
   },
@@ -46,7 +47,7 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
   return async (request, reply) => {
     requireGranted(request, 'queries:execute');
     const body = request.body as TryBody;
-    const { sourceId, query, command, notNull, values, options = {} } = body;
+    const { sourceId, query, command, notNull, errors, values, options = {} } = body;
     const { explain = false, analyze = false, ...rest } = options;
     if (analyze && !explain)
       throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
@@ -55,7 +56,16 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
     const answer = new StreamedResponse(request, reply, { settings, format });
     const call = {
       queryId: '',
-      draft: { sourceId, query, command, context: variables, notNull: notNull ?? [], explain, analyze },
+      draft: {
+        sourceId,
+        query,
+        command,
+        context: variables,
+        notNull: notNull ?? [],
+        errors: errors ?? undefined,
+        explain,
+        analyze,
+      },
       contextJson: memberJson(request, 'values', values),
       options: toOptions(rest),
       format: format.format,

@@ -48,7 +48,7 @@ const version = record(
     engine,
     ...behaviour,
   },
-  ['restoredFrom', 'notNull', 'cache'],
+  ['restoredFrom', 'notNull', 'errors', 'cache'],
 );
 export const versions = list(version);
 

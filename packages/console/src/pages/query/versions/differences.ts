@@ -10,7 +10,8 @@ export interface Difference {
 }
 
 /** What a version and a draft have in common. */
-export interface Settings extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull'> {
+export interface Settings
+  extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors'> {
   context: Variable[];
 }
 
@@ -29,6 +30,7 @@ export function differencesOf(
     ...version.context.map((one): [string, string] => [`Variable ${one.key}`, variableWords(one)]),
     ['Cache', cacheWords(version.cache)],
     ['Never null', version.notNull?.join(', ') ?? none],
+    ['Texts of errors', version.errors ?? none],
   ];
   const [left, right] = [new Map(read(before)), new Map(read(after))];
   return [...new Set([...left.keys(), ...right.keys()])]
