@@ -70,6 +70,25 @@ describe('bodies of 8 MB, many at once', () => {
     expect(peakMiB()).toBeLessThan(memoryMaxMiB);
   });
 
+  it('of many tiny values count these, too, because they take more memory than their bytes', async () => {
+    const { key } = await hub.api.ok(
+      hub.api.post('/v1/keys', { name: 'tiny', scopes: ['classifiers:predict'] }),
+    );
+    const stop = new AbortController();
+    const part = Buffer.from(`{"contexts":[${'{},'.repeat(90_000)}`);
+    const send = () =>
+      fetch(`${hub.url}/v1/classifiers/x/predict`, {
+        method: 'POST',
+        headers: { 'x-service-api-key': key, 'content-type': 'application/json' },
+        body: new ReadableStream({ start: (stream) => stream.enqueue(part) }),
+        ...{ signal: stop.signal, duplex: 'half' },
+      } as RequestInit);
+    // Twelve have 3 MB, of the 16 that a key may send at once.
+    const first = await Promise.any(Array.from({ length: 12 }, send));
+    expect(first.status).toBe(429);
+    stop.abort();
+  });
+
   it('that arrive slowly are counted, and small ones of others pass', async () => {
     const { key } = await hub.api.ok(
       hub.api.post('/v1/keys', { name: 'slow', scopes: ['classifiers:predict'] }),

@@ -16,7 +16,7 @@ export interface BodiesOptions {
   bodyBytesMax: number;
   /** The same for routes with large bodies. */
   largeBodyBytesMax: number;
-  /** The most bytes of all bodies together. A body counts from its request's headers until the answer. */
+  /** The most bytes of all bodies together, and of their values. A body counts from its request's headers until the answer. */
   bytesMax: number;
   /** The most bytes of the bodies of one key. */
   keyBytesMax: number;
@@ -95,6 +95,7 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
       const isLarge = request.context.route?.largeBody === true;
       readBody(request, payload, {
         bodyBytesMax: isLarge ? largeBodyBytesMax : bodyBytesMax,
+        weightMax: keyBytesMax,
         reserve,
         settle,
       });
@@ -104,6 +105,8 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
 
 interface ReadOptions {
   bodyBytesMax: number;
+  /** The most that the bytes and values of one body count. */
+  weightMax: number;
   /** Throws RATE_LIMITED or UNAVAILABLE. */
   reserve(request: FastifyRequest, bytes: number): void;
   /** Called once. */
@@ -113,7 +116,7 @@ interface ReadOptions {
 function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
-  { bodyBytesMax, reserve, settle }: ReadOptions,
+  { bodyBytesMax, weightMax, reserve, settle }: ReadOptions,
 ): void {
   const body = new JsonBody();
   let turnBytes = 0;
@@ -137,6 +140,9 @@ function readBody(
       if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax);
       if (bytes > request.bodyBytes) reserve(request, bytes - request.bodyBytes);
       body.push(chunk);
+      // One body alone is never too heavy.
+      const weight = Math.min(body.weight, weightMax);
+      if (weight > request.bodyBytes) reserve(request, weight - request.bodyBytes);
       turnBytes += chunk.length;
       if (turnBytes < turnBytesMax) return;
       turnBytes = 0;

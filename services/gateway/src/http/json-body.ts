@@ -13,8 +13,11 @@ const depthMax = 64;
 /** The most members of one object, and of all objects of a body. Names that differ cost far more than values. */
 const membersMax = 10_000;
 const allMembersMax = 100_000;
-/** The most objects and arrays of a body. An empty one takes 2 bytes of JSON, and about 60 of memory. */
+/** The most objects and arrays of a body. An empty one takes 2 bytes of JSON. */
 const containersMax = 100_000;
+/** What an object or array, and a member or element, takes in memory. */
+const containerBytes = 60;
+const valueBytes = 8;
 /** The most members and elements of a body. */
 const valuesMax = 1_000_000;
 
@@ -62,6 +65,11 @@ const noBytes: Buffer = Buffer.alloc(0);
 /** Reads a body in chunks. Both methods throw VALIDATION. */
 export class JsonBody {
   bytes = 0;
+  /** About what the body takes in memory until its request is answered, as bytes and as values. */
+  get weight(): number {
+    return this.bytes + this.#shape.weight;
+  }
+
   readonly #shape = new ShapeCheck();
   /** The first chunk, then a copy of all chunks that grows by doubling. */
   #buffer: Buffer = noBytes;
@@ -162,6 +170,10 @@ class ShapeCheck {
   #members = 0;
   /** The chunk in Latin-1, once it has a name. Names are cut from it, because decoding each one takes ten times as long. */
   #text: string | undefined;
+
+  get weight(): number {
+    return containerBytes * this.#containers + valueBytes * this.#values;
+  }
 
   /** `before` is the number of bytes in front of the chunk. Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
   push(chunk: Buffer, before: number): void {

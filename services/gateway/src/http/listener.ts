@@ -10,6 +10,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
+import { createRequestTurns } from './request-turns.ts';
 import { countUnreadChunks, createCompactRequest, parseInSlices } from './small-chunks.ts';
 
 /** Bounds on headers, slow senders and idle connections, with or without an edge in front. */
@@ -29,16 +30,17 @@ export function createListener(listener: RequestListener): Server {
   const IncomingMessage = createCompactRequest((request) =>
     refuseSmallChunks(request, responses.get(request)),
   );
-  const checked = requireHost(listener);
+  const turns = createRequestTurns(requireHost(listener));
   const options = { ...listenerOptions, IncomingMessage };
   return createServer(options, (request, response) => {
     if (request.headers['transfer-encoding'] !== undefined) {
       responses.set(request, response);
       countUnreadChunks(request, response);
     }
-    checked(request, response);
+    turns.handle(request, response);
   })
     .on('connection', parseInSlices)
+    .on('connection', turns.connected)
     .on('checkExpectation', refuseExpectation);
 }
 

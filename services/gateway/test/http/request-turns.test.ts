@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { createRequestTurns } from '../../src/http/request-turns.ts';
+
+function setUp() {
+  const started: string[] = [];
+  const turns = createRequestTurns(({ url }) => started.push(url as string));
+  const send = (url: string, key?: string) => {
+    const response = { destroyed: false };
+    const request = { url, headers: key === undefined ? {} : { 'x-service-api-key': key } };
+    turns.handle(request as unknown as IncomingMessage, response as ServerResponse);
+    return response;
+  };
+  return { started, turns, send };
+}
+
+it('starts a request of an old connection at once', () => {
+  const { started, send } = setUp();
+  send('a');
+  expect(started).toEqual(['a']);
+});
+
+it('starts the first request of a connection in the turn in which it arrives', async () => {
+  const { started, turns, send } = setUp();
+  turns.connected();
+  await endOfTurn();
+  send('a');
+  await endOfTurn();
+  expect(started).toEqual(['a']);
+});
+
+it('takes 300 connections of one key, then those of others, before most of the first requests', async () => {
+  const { started, turns, send } = setUp();
+  turns.connected();
+  for (let i = 0; i < 300; i++) {
+    await endOfTurn();
+    send(`attack ${i}`, 'attacker');
+    turns.connected();
+  }
+  await endOfTurn();
+  expect(started.length).toBeLessThan(60);
+  send('other', 'other');
+  send('health');
+  const before = started.length;
+  while (started.length < 302) await endOfTurn();
+  expect(started.slice(before, before + 4).filter((url) => !url.startsWith('attack'))).toEqual([
+    'other',
+    'health',
+  ]);
+  expect(new Set(started).size).toBe(302);
+});
+
+it('starts requests although connections never cease to arrive', async () => {
+  const { started, turns, send } = setUp();
+  for (let i = 0; i < 2_000; i++) {
+    turns.connected();
+    send(String(i));
+    await endOfTurn();
+  }
+  expect(started.length).toBeGreaterThan(1_200);
+});
+
+it('drops a request whose client has left', async () => {
+  const { started, turns, send } = setUp();
+  turns.connected();
+  send('left').destroyed = true;
+  send('stays');
+  for (let i = 0; i < 3; i++) await endOfTurn();
+  expect(started).toEqual(['stays']);
+});
