@@ -60,6 +60,8 @@ beforeAll(async () => {
   env.PATH = `${join(place, 'bin')}:${env.PATH}`;
 });
 
+const runPlan = () => datahub.run(['plan', join(place, 'shop')], { env: { ...shop.env, ...env } });
+
 async function bash(script: string, more: Record<string, string>) {
   const child = spawn('bash', ['-eo', 'pipefail', '-c', script], { cwd: place, env: { ...env, ...more } });
   let text = '';
@@ -124,13 +126,28 @@ describe.each([
       ]);
   });
 
-  it('comments a breaking change, and passes', async () => {
-    await change(', count(*) AS orders', '');
+  it('comments a change that breaks nobody, and passes', async () => {
+    await change(', count(*) AS orders', ', count(*) AS orders, 1 AS more');
     const { code, text, comment } = await run();
     await writeFile(file, before);
     expect(code, text).toBe(0);
+    expect(comment).toContain('column more added');
+  });
+
+  it('comments a breaking change with its callers, and fails', async () => {
+    await change(', count(*) AS orders', '');
+    await datahub.ok(['run', `${shop.path}/products/revenue`], { env: shop.env });
+    const caller = (await api.ok(api.get('/v1/keys/current'))).keyId;
+    const { name: callerName } = (await api.ok(api.get('/v1/keys?limit=1000'))).find(
+      (one: { keyId: string }) => one.keyId === caller,
+    );
+    await expect.poll(async () => (await runPlan()).stdout).toContain(`${callerName} (`);
+    const { code, text, comment } = await run();
+    await writeFile(file, before);
+    expect(code, text).toBe(3);
     expect(comment).toContain('1 to change');
-    expect(comment).toContain('BREAKING');
+    expect(comment).toContain('BREAKING: column orders removed');
+    expect(comment).toContain('in 30 days:');
   });
 
   it('fails at a query that its database rejects, with file, line and column', async () => {

@@ -66,7 +66,7 @@ describe('datahub login', () => {
     // Another hub does not get this key.
     const elsewhere = { ...env, DATAHUB_URL: 'http://127.0.0.1:9' };
     expect(await datahub(['whoami'], { env: elsewhere })).toMatchObject({
-      code: 3,
+      code: 7,
       stderr: expect.stringContaining('There is no key'),
     });
   });
@@ -74,7 +74,7 @@ describe('datahub login', () => {
   it('stores no key that the hub rejects', async () => {
     const env = { HOME: join(dir, 'nobody') };
     const { code, stderr } = await datahub(['login', '--url', url], { env, stdin: 'wrong' });
-    expect([code, stderr]).toEqual([3, expect.stringContaining('KEY_INVALID')]);
+    expect([code, stderr]).toEqual([7, expect.stringContaining('KEY_INVALID')]);
     await expect(stat(join(dir, 'nobody/.config/datahub/profile.json'))).rejects.toThrow('ENOENT');
   });
 });
@@ -148,7 +148,7 @@ describe('datahub run', () => {
     expect(await codeOf(['run', `${hubPath}/nothing`])).toBe(4);
     expect(await codeOf(['run', `${hubPath}/exact`, 'm=1'])).toBe(1);
     expect(await codeOf(['run', 'nonsense'])).toBe(1);
-    expect(await codeOf(['run', 'a/b'], { env: { ...hubEnv, DATAHUB_API_KEY: 'dhk_wrong' } })).toBe(3);
+    expect(await codeOf(['run', 'a/b'], { env: { ...hubEnv, DATAHUB_API_KEY: 'dhk_wrong' } })).toBe(7);
     expect(await codeOf(['run', 'a/b'], { env: { ...hubEnv, DATAHUB_URL: 'http://127.0.0.1:9' } })).toBe(6);
     const failed = await datahub(['run', `${hubPath}/gone`, '--json']);
     expect(failed.code).not.toBe(0);

@@ -122,19 +122,25 @@ describe('hubs as files', () => {
       { name: 'orders', change: 'removed', breaking: true },
     ]);
     const markdown = await run('plan', '--markdown');
-    expect([markdown.code, markdown.stdout]).toEqual([2, expect.stringContaining('```diff')]);
+    expect([markdown.code, markdown.stdout]).toEqual([3, expect.stringContaining('```diff')]);
     expect(markdown.stdout).toContain('BREAKING');
+    for (const [failOn, code] of [
+      ['changes', 3],
+      ['breaking', 3],
+      ['never', 0],
+    ] as const)
+      expect((await run('plan', '--fail-on', failOn)).code).toBe(code);
     expect(await run('apply', '--prune')).toMatchObject({ code: 0, stdout: '2 changes\n' });
     expect(await run('plan', '--prune')).toMatchObject({ code: 0 });
 
     // A key that can check, and neither run nor change, is enough for plan and check.
-    const scopes = 'queries:check,hubs:read,sources:read,queries:read,classifiers:read';
+    const scopes = 'queries:check,hubs:read,sources:read,queries:read,keys:read,classifiers:read';
     const ci = JSON.parse(await datahub.ok(['keys', 'create', '--name', 'ci', '--scopes', scopes], { env }));
     await change('queries/products/revenue.sql', (text) => text.replace('label: Revenue', 'label: Revenues'));
     const asCi = (command: string) =>
       datahub.run([command, dir], { env: { ...env, DATAHUB_API_KEY: ci.key } });
     expect([(await asCi('check')).code, (await asCi('plan')).code, (await asCi('apply')).code]).toEqual([
-      0, 2, 3,
+      0, 2, 7,
     ]);
 
     // What only the hub can judge has its place in the file, too.
@@ -145,7 +151,7 @@ describe('hubs as files', () => {
   });
 
   it('keeps the bytes of settings that say the defaults', async () => {
-    const { dir, table, run, change } = await copyExample('defaults', engine);
+    const { dir, table, run, change, env } = await copyExample('defaults', engine);
     await withTable(engine, table);
     const defaults = ['# The defaults.', 'tls: {mode: prefer}', 'hosts: []', 'pool: {}', 'srv: false'];
     await change('hub.yaml', (text) =>
@@ -160,9 +166,40 @@ describe('hubs as files', () => {
     expect(await bytesOf(dir)).toEqual(before);
     // Another setting is a change, for plan and for export.
     await change('hub.yaml', (text) => text.replace('mode: prefer', 'mode: disable'));
-    expect((await run('plan')).stdout).toContain('tls');
+    expect((await run('plan')).stdout).toContain('tls.mode: none → "disable"');
+    const elsewhere = await datahub.run(['plan', dir], { env: { ...env, SHOP_DB_HOST: 'other.example' } });
+    expect(elsewhere.stdout).toContain('host: changed\n');
+    expect(elsewhere.stdout).not.toContain('other.example');
     expect((await run('export')).code).toBe(0);
     expect(JSON.stringify(await bytesOf(dir))).not.toContain('disable');
+  });
+
+  it('applies only what it is told to, and names every file that the hub rejects', async () => {
+    const { table, path, run, change, env } = await copyExample('only', engine);
+    await withTable(engine, table);
+    expect(await run('plan', '--only', 'orders/nothing')).toMatchObject({ code: 1 });
+    const only = ['--only', 'products/revenue'];
+    const planned = JSON.parse((await run('plan', ...only, '--json')).stdout);
+    expect(planned.changes.map(({ kind }: { kind: string }) => kind)).toEqual([
+      'hub',
+      'folder',
+      'folder',
+      'source',
+      'query',
+    ]);
+    expect(await run('apply', ...only)).toMatchObject({ code: 0, stdout: '5 changes\n' });
+    await datahub.ok(['run', `${path}/products/revenue`], { env });
+    expect(await run('plan', ...only)).toMatchObject({ code: 0 });
+    for (const file of ['by-region', 'change-quantity'])
+      await change(`queries/orders/${file}.sql`, (text) =>
+        text.replace(/\n-- ---\n[\s\S]*$/, '\n-- ---\n)(\n'),
+      );
+    await change('queries/products/revenue.sql', (text) => text.replace('label: Revenue', 'label: Sums'));
+    const { code, stderr } = await run('apply');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('The other queries are stored.')]);
+    for (const file of ['by-region', 'change-quantity'])
+      expect(stderr).toMatch(new RegExp(`^queries/orders/${file}\\.sql:\\d+:1: `, 'm'));
+    expect(await run('plan', ...only)).toMatchObject({ code: 0 });
   });
 
   it('leads a new user from nothing to a query that CI checks', async () => {

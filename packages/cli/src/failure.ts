@@ -14,20 +14,22 @@ export const exitCodes = {
   done: 0,
   failed: 1,
   changes: 2,
-  rejectedKey: 3,
+  breaking: 3,
   notFound: 4,
   conflict: 5,
   unavailable: 6,
+  rejectedKey: 7,
 } as const;
 
 export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   done: 'success; `plan`: no changes',
   failed: 'the input is wrong, or the call failed',
-  changes: '`plan`: there are changes',
-  rejectedKey: 'the key is not valid (401) or not allowed to do this (403)',
+  changes: '`plan`: there are changes, and none is known to break callers',
+  breaking: '`plan`: there are changes that break callers',
   notFound: 'not found (404)',
   conflict: 'somebody else changed it (409, 412)',
   unavailable: 'the hub or the database is not reachable or busy (429, 5xx); try again later',
+  rejectedKey: 'the key is not valid (401) or not allowed to do this (403)',
 };
 
 export function exitCodeOf(status: number): number {

@@ -14,6 +14,7 @@ export const scopes = [
   'classifiers:train',
   'classifiers:predict',
   'ai:summarize',
+  'keys:read',
   'keys:admin',
 ] as const;
 
@@ -23,7 +24,10 @@ export type Scope = (typeof scopes)[number];
 export const grantableScopes = ['*', ...scopes] as const;
 
 /** Scopes that are part of others. */
-const parts: Partial<Record<Scope, Scope>> = { 'queries:check': 'queries:write' };
+const parts: Partial<Record<Scope, Scope>> = {
+  'queries:check': 'queries:write',
+  'keys:read': 'keys:admin',
+};
 
 /** Whether a key with the scopes `granted` may do `wanted`. */
 export const isGranted = (granted: readonly string[], wanted: Scope): boolean => {

@@ -62,7 +62,16 @@ describe('a key', () => {
     for (const scope of grantableScopes) expect(make({ scopes: [scope] }).doc.scopes).toEqual([scope]);
     expect([...grantableScopes].sort()).toEqual(
       [
-        ...['*', 'ai:summarize', 'keys:admin', 'hubs:read', 'hubs:write', 'sources:read', 'sources:write'],
+        ...[
+          '*',
+          'ai:summarize',
+          'keys:admin',
+          'keys:read',
+          'hubs:read',
+          'hubs:write',
+          'sources:read',
+          'sources:write',
+        ],
         ...[
           'queries:read',
           'queries:check',

@@ -15,8 +15,8 @@ const ports: Readonly<Record<EngineName, number>> = {
   mongodb: 27017,
 };
 const sourceLabel = 'Database';
-/** What `check` and `plan` need. */
-export const ciScopes = 'queries:check,hubs:read,sources:read,queries:read';
+/** What `check` and `plan` need; with `keys:read`, `plan` names the callers. */
+export const ciScopes = 'queries:check,hubs:read,sources:read,queries:read,keys:read';
 
 export const init: Command = {
   name: 'init',

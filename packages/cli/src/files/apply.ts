@@ -24,16 +24,27 @@ export interface ApplyOptions {
 export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<void> {
   const { model } = plan.directory.hub;
   let { remote } = plan;
+  const rejected: string[] = [];
   for (const step of plan.steps) {
+    // Queries do not need each other, so one apply names all that the hub rejects.
+    const isStored = step.kind === 'query' && step.action !== 'delete';
+    if (rejected.length > 0 && !isStored) break;
     try {
       if (step.kind === 'hub') remote = await applyHub(hub, { model, remote });
       else if (step.kind === 'classifier') await applyClassifier(hub, step);
       else if (remote !== undefined) await applyInHub(hub, { step, remote });
     } catch (err) {
-      throw explain(err, step);
+      const explained = explain(err, step);
+      if (!isStored || !(explained instanceof RejectedError)) throw explained;
+      rejected.push(explained.message);
+      continue;
     }
     onStep(step);
   }
+  if (rejected.length > 0)
+    throw new CommandError(
+      `${rejected.join('\n')}\nThe other queries are stored. Correct these files and run this again.`,
+    );
 }
 
 async function applyHub(
@@ -285,17 +296,14 @@ function explain(err: unknown, step: Step): unknown {
       : err;
   const faults = toFaults(err, file);
   if (faults.length > 0) return new RejectedError(faults);
-  return new CommandError(`${file.file}:${file.textLine}:1: ${err.message}`);
+  return new RejectedError([{ file: file.file, line: file.textLine, column: 1, detail: err.message }]);
 }
 
 const pointersOf = ({ problem }: ProblemError): string =>
   (problem.errors ?? []).map(({ pointer, detail }) => `${pointer} ${detail}`).join('; ');
 
-/** The steps before the rejected one are done. */
 class RejectedError extends CommandError {
   constructor(faults: readonly Fault[]) {
-    super(
-      `${faults.map(toLine).join('\n')}\nThe steps before it are done; correct the file and run this again.`,
-    );
+    super(faults.map(toLine).join('\n'));
   }
 }

@@ -22,6 +22,11 @@ export const planOptions: Options = {
     type: 'boolean',
     help: 'Send the credentials of all sources again; otherwise only with other changes.',
   },
+  only: {
+    type: 'string',
+    value: 'PATH',
+    help: 'Only the query with this path, or the queries below it, and the folders and sources that they need and the hub lacks.',
+  },
 };
 
 export interface Opened {
@@ -53,6 +58,7 @@ export async function openPlan(input: Input, context: Context): Promise<{ hub: H
     prune: isSet(input, 'prune'),
     adopt: isSet(input, 'adopt'),
     credentials: isSet(input, 'credentials'),
+    only: textOf(input, 'only'),
   });
   return { hub: opened.hub, plan };
 }

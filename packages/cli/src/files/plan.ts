@@ -2,8 +2,9 @@
 
 import { ProblemError, type Routes } from '@datahub/client';
 import type { Environment } from '../access.ts';
+import { CommandError } from '../failure.ts';
 import type { Hub } from '../hub.ts';
-import { changedMembers, isOfContract, withoutDefaults, writeCanonical } from './compare.ts';
+import { changedMembers, isOfContract, withoutDefaults } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
 import { type Fault, folderKey, type SourceModel } from './model.ts';
@@ -11,6 +12,7 @@ import { inParallel } from './parallel.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
 import { type RemoteHub, type RemoteQuery, readClassifiers } from './remote.ts';
+import { type SettingChange, settingChanges } from './setting-changes.ts';
 import { envName } from './yaml.ts';
 
 export type ContractChange = NonNullable<Routes['POST /v1/queries/check']['answer']['changes']>[number];
@@ -29,6 +31,7 @@ export type Step =
       source: SourceModel;
       sourceId: string;
       members: string[];
+      settings: SettingChange[];
     }
   | { kind: 'query'; action: 'create'; name: string; file: QueryFile }
   | QueryUpdate
@@ -51,6 +54,8 @@ export interface QueryUpdate {
 export interface Callers {
   calls: number;
   keys: number;
+  /** The keys with the most calls, or none if the key may not see the names. */
+  names: { name: string; calls: number }[];
 }
 
 export interface Plan {
@@ -69,21 +74,25 @@ export interface PlanOptions {
   adopt: boolean;
   /** Send the credentials of all sources again. */
   credentials: boolean;
+  /** Only the query with this path, or those in this folder of files, and what they need. */
+  only: string | undefined;
 }
 
 export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
-  const { directory, remote, prune, adopt } = options;
+  const { directory, remote, prune, adopt, only } = options;
   const { model } = directory.hub;
   const steps: Step[] = [];
+  const faults: Fault[] = [];
   if (remote === undefined) steps.push({ kind: 'hub', action: 'create', name: model.path });
   else if (remote.label !== model.label || remote.path !== model.path)
     steps.push({ kind: 'hub', action: 'update', name: model.path });
-  steps.push(...(await classifierSteps(hub, directory)));
+  steps.push(...(await classifierSteps(hub, directory, faults)));
   const present = new Set(remote?.folders.map(({ labels }) => folderKey(labels)));
   const wanted = new Map(model.folders.flatMap(withParents).map((labels) => [folderKey(labels), labels]));
   for (const [key, labels] of wanted)
     if (!present.has(key)) steps.push({ kind: 'folder', action: 'create', name: labels.join('/'), labels });
-  steps.push(...sourceSteps(options));
+  steps.push(...sourceSteps(options, faults));
+  if (faults.length > 0) throw new FaultsError(faults);
   const { changes, left } = querySteps(directory, { remote, adopt });
   steps.push(...changes);
   if (prune && remote !== undefined) {
@@ -97,18 +106,42 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   return {
     directory,
     remote,
-    steps,
-    unmanaged: prune ? [] : left.map((query) => query.path ?? query.model.label),
+    steps: only === undefined ? steps : stepsOf(only, { steps, directory, remote }),
+    unmanaged: prune || only !== undefined ? [] : left.map((query) => query.path ?? query.model.label),
   };
+}
+
+/** Of the other steps, those without which the queries cannot be stored. */
+function stepsOf(
+  only: string,
+  { steps, directory, remote }: Pick<Plan, 'steps' | 'directory' | 'remote'>,
+): Step[] {
+  const isWanted = ({ path }: { path: string }) => path === only || path.startsWith(`${only}/`);
+  const queries = directory.queries.map(({ model }) => model).filter(isWanted);
+  if (queries.length === 0 && !(remote?.queries ?? []).some(({ model }) => isWanted(model)))
+    throw new CommandError(
+      `Neither the files nor the hub have a query ${only}. The path of queries/a/b.sql is a/b.`,
+    );
+  const sources = new Set(queries.map(({ source }) => source));
+  const folders = new Set(queries.flatMap(({ folder }) => withParents(folder).map(folderKey)));
+  return steps.filter((step) => {
+    if (step.kind === 'query') return isWanted({ path: step.name });
+    if (step.action !== 'create') return false;
+    if (step.kind === 'source') return sources.has(step.name);
+    return step.kind === 'folder' ? folders.has(folderKey(step.labels)) : step.kind === 'hub';
+  });
 }
 
 const withParents = (labels: string[]): string[][] => labels.map((_, i) => labels.slice(0, i + 1));
 
-async function classifierSteps(hub: Hub, { hub: { model, place } }: Directory): Promise<Step[]> {
+async function classifierSteps(
+  hub: Hub,
+  { hub: { model, place } }: Directory,
+  faults: Fault[],
+): Promise<Step[]> {
   if (model.classifiers.length === 0) return [];
   const present = await readClassifiers(hub);
-  const faults: Fault[] = [];
-  const steps = model.classifiers.flatMap(({ name, formerly }, i): Step[] => {
+  return model.classifiers.flatMap(({ name, formerly }, i): Step[] => {
     if (present.some((one) => one.name === name)) return [];
     const old = present.filter((one) => one.name === formerly);
     const [first] = old;
@@ -123,11 +156,9 @@ async function classifierSteps(hub: Hub, { hub: { model, place } }: Directory): 
       { kind: 'classifier', action: 'rename', name, from: first.name, classifierId: first.classifierId },
     ];
   });
-  if (faults.length > 0) throw new FaultsError(faults);
-  return steps;
 }
 
-function sourceSteps({ directory: { hub }, remote, env, credentials }: PlanOptions): Step[] {
+function sourceSteps({ directory: { hub }, remote, env, credentials }: PlanOptions, all: Fault[]): Step[] {
   const faults: Fault[] = [];
   const steps = hub.model.sources.flatMap((source, at): Step[] => {
     const { label: name } = source;
@@ -144,16 +175,16 @@ function sourceSteps({ directory: { hub }, remote, env, credentials }: PlanOptio
           }),
       });
     if (known === undefined) return [{ kind: 'source', action: 'create', name, source: resolve(true), at }];
-    const members = changedSettings(resolve(false), known);
-    if (members.length === 0 && !credentials) return [];
-    if (members.length === 0) members.push('credentials');
-    return [
-      { kind: 'source', action: 'update', name, source: resolve(true), sourceId: known.sourceId, members },
-    ];
+    const settings = changedSettings(source, resolve(false), known);
+    if (settings.length === 0 && !credentials) return [];
+    const changed = settings.length === 0 ? [{ name: 'credentials' }] : settings;
+    const members = [...new Set(changed.map((one) => one.name.split('.')[0] ?? ''))];
+    const { sourceId } = known;
+    const step = { name, source: resolve(true), sourceId, members, settings: changed };
+    return [{ kind: 'source', action: 'update', ...step }];
   });
   // A setting that is missing is reported once, although it is looked up twice.
-  const once = [...new Map(faults.map((fault) => [JSON.stringify(fault), fault])).values()];
-  if (once.length > 0) throw new FaultsError(once);
+  all.push(...new Map(faults.map((fault) => [JSON.stringify(fault), fault])).values());
   return steps;
 }
 
@@ -182,14 +213,18 @@ function resolveSettings(
   return { ...source, connectionSettings: resolve(source.connectionSettings, []) as Record<string, unknown> };
 }
 
-/** Names the settings that differ, apart from those that the hub masks. */
-function changedSettings(source: SourceModel, known: SourceModel): string[] {
-  const [mine, theirs] = [source, known].map(({ connectionSettings }) => comparable(connectionSettings));
-  const names = new Set([...Object.keys(mine ?? {}), ...Object.keys(theirs ?? {})]);
-  const changed = [...names].filter(
-    (name) => writeCanonical(mine?.[name]) !== writeCanonical(theirs?.[name]),
-  );
-  return source.engine === known.engine ? changed : ['engine', ...changed];
+/**
+ * The settings that differ, apart from those that the hub masks. What the file keeps in the environment is without its
+ * values, because a report can be a comment that others read.
+ */
+function changedSettings(file: SourceModel, source: SourceModel, known: SourceModel): SettingChange[] {
+  const [mine = {}, theirs = {}] = [source, known].map((one) => comparable(one.connectionSettings));
+  const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])];
+  const changed = names.flatMap((name) => settingChanges(theirs[name], mine[name], name));
+  return [...settingChanges(known.engine, source.engine, 'engine'), ...changed].map((one) => {
+    const written = memberOf(file.connectionSettings, one.name.split('.'));
+    return envName(written) === undefined ? one : { name: one.name };
+  });
 }
 
 function comparable(settings: Record<string, unknown>): Record<string, unknown> {
@@ -236,7 +271,14 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
     const { queryId } = step.remote;
     const path = { queryId };
     const usage = await hub.call('GET /v1/queries/{queryId}/usage', { path }).catch(unlessUnknown);
-    if (usage !== undefined) step.callers = { calls: usage.count, keys: usage.totalKeys };
+    if (usage !== undefined)
+      step.callers = {
+        calls: usage.count,
+        keys: usage.totalKeys,
+        names: usage.keys.flatMap(({ keyId, name, count: calls }) =>
+          name === undefined ? [] : [{ name: name ?? keyId, calls }],
+        ),
+      };
     if (step.action !== 'update' || !step.members.some(isOfContract)) return;
     const { text: query, command, context, notNull, source } = step.file.model;
     const sourceId = sourceIds.get(source);

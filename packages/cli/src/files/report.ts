@@ -1,7 +1,9 @@
 /** Writes a plan for people, for a comment on a pull request, and for programs. */
 
 import { type Colour, visible } from '../screen.ts';
-import type { Callers, ContractChange, Plan, Step } from './plan.ts';
+import { isOfContract } from './compare.ts';
+import type { Callers, ContractChange, Plan, QueryUpdate, Step } from './plan.ts';
+import { type SettingChange, settingChanges } from './setting-changes.ts';
 
 const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
@@ -51,6 +53,7 @@ export function toJson({ steps, unmanaged }: Plan): object {
       file: 'file' in step ? step.file.file : undefined,
       from: 'from' in step ? step.from : undefined,
       members: 'members' in step ? step.members : undefined,
+      settings: 'members' in step ? settingsOf(step) : undefined,
       contract: 'contract' in step ? step.contract : undefined,
       breaking: isBreaking(step),
       callers: 'callers' in step ? step.callers : undefined,
@@ -69,25 +72,50 @@ const escapeMarkdown = (text: string): string =>
 const titleOf = (step: Step): string =>
   visible(`${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`);
 
-function isBreaking(step: Step): boolean | undefined {
+export function isBreaking(step: Step): boolean | undefined {
   if (step.kind !== 'query' || step.action === 'create') return undefined;
   return step.action === 'delete' || step.contract?.some(({ breaking }) => breaking);
 }
 
 function detailsOf(step: Step): string[] {
   const members = 'members' in step ? [`changes ${step.members.join(', ')}`] : [];
-  const contract = 'contract' in step ? (step.contract ?? []).map(describeChange) : [];
+  const settings = 'members' in step ? settingsOf(step).map(describeSetting) : [];
+  const contract = 'members' in step && step.kind === 'query' ? contractOf(step) : [];
   const callers = 'callers' in step && step.callers !== undefined ? [describeCallers(step.callers)] : [];
-  return [...members, ...contract, ...callers].map(visible);
+  return [...members, ...settings, ...contract, ...callers].map(visible);
+}
+
+function settingsOf(step: Extract<Step, { members: string[] }>): SettingChange[] {
+  if (step.kind === 'source') return step.settings;
+  const [before, after] = [step.remote, step.file].map(
+    ({ model }): Record<string, unknown> => ({ ...model }),
+  );
+  return step.members
+    .filter((name) => name !== 'text' && name !== 'path')
+    .flatMap((name) => settingChanges(before?.[name], after?.[name], name));
+}
+
+const describeSetting = ({ name, from, to }: SettingChange): string =>
+  `${name}: ${from === undefined && to === undefined ? 'changed' : `${from ?? 'none'} → ${to ?? 'none'}`}`;
+
+function contractOf({ contract, members }: QueryUpdate): string[] {
+  if (contract !== undefined) return contract.map(describeChange);
+  return members.some(isOfContract) ? ['its columns and variables could not be compared'] : [];
 }
 
 const describeChange = ({ kind, name, change, breaking, member, from, to }: ContractChange): string =>
   `${breaking ? 'BREAKING: ' : ''}${kind} ${name} ${change}${member === undefined ? '' : `: ${member} ${from ?? ''} → ${to ?? ''}`}`;
 
-const describeCallers = ({ calls, keys }: Callers): string =>
-  calls === 0
-    ? 'nobody ran it in 30 days'
-    : `${calls} calls by ${keys} ${keys === 1 ? 'key' : 'keys'} in 30 days`;
+/** The most callers that a report names. */
+const callersMax = 10;
+
+function describeCallers({ calls, keys, names }: Callers): string {
+  if (calls === 0) return 'nobody ran it in 30 days';
+  const shown = names.slice(0, callersMax).map((one) => `${one.name} (${one.calls})`);
+  const more = keys > shown.length ? [`${keys - shown.length} more`] : [];
+  const named = shown.length === 0 ? '' : `: ${[...shown, ...more].join(', ')}`;
+  return `${calls} calls by ${keys} ${keys === 1 ? 'key' : 'keys'} in 30 days${named}`;
+}
 
 /** The lines between those that both texts begin and end with. */
 function diffOf(step: Step): string[] {

@@ -23,6 +23,7 @@ const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: str
   'queries:write': ['Change', 'Change queries'],
   'classifiers:write': ['Change', 'Create and delete classifiers'],
   'classifiers:train': ['Change', 'Train classifiers'],
+  'keys:read': ['See', 'See keys and who calls a query'],
   'keys:admin': ['Change', 'Manage keys, read the audit log'],
 };
 

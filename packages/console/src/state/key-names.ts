@@ -6,6 +6,6 @@ import { may } from './permissions.ts';
 
 /** Keys that were revoked have no name any more. */
 export async function keyNames(signal: AbortSignal): Promise<Map<string, string>> {
-  const keys = may('keys:admin') ? await callList<Key>('v1/keys', { signal }).catch(() => []) : [];
+  const keys = may('keys:read') ? await callList<Key>('v1/keys', { signal }).catch(() => []) : [];
   return new Map(keys.map(({ keyId, name }) => [keyId, name]));
 }

@@ -61,7 +61,7 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
       });
       const keys = usage.toKeys();
       const shown = keys.slice(0, keysMax);
-      const named = isGranted(principal.scopes, 'keys:admin')
+      const named = isGranted(principal.scopes, 'keys:read')
         ? await withNames(catalog, principal, shown)
         : shown;
       return { from: toDay(fromMs), to: toDay(today), keys: named, totalKeys: keys.length, ...usage.total };

@@ -102,10 +102,31 @@ const sidesOf = (from: unknown, to: unknown): Pick<Change, 'from' | 'to'> => ({
 });
 
 const compareColumns = (from: Column, to: Column): Change[] => [
-  ...changed('type', [from.type, to.type], () => false),
+  ...changed('type', [from.type, to.type], breaksForm),
   ...changed('jsonType', [from.jsonType, to.jsonType], (old = '', next = '') => !isWithin(next, old)),
   ...changed('nullable', [from.nullable, to.nullable], (_, isNullable) => isNullable === true),
 ];
+
+/** Types whose values look alike in answers. All others have a form of their own. */
+const forms: Readonly<Record<string, readonly string[]>> = {
+  whole: ['tinyint', 'smallint', 'mediumint', 'int', 'integer', 'bigint', 'year', 'oid'],
+  fraction: ['real', 'double precision', 'float', 'double', 'numeric', 'decimal'],
+  text: ['text', 'character', 'character varying', 'char', 'varchar', 'name', 'citext', 'enum', 'set'],
+  bytes: ['binary', 'varbinary', 'blob'],
+  json: ['json', 'jsonb'],
+};
+const formOf = new Map(
+  Object.entries(forms).flatMap(([form, types]) => types.map((type) => [type, form] as const)),
+);
+
+/** A date in place of a timestamp breaks a caller, although both are strings in JSON. */
+function breaksForm(from: string, to: string): boolean {
+  const [old, next] = [from, to].map((type) => {
+    const [, element = '', brackets = ''] = /^(.*?)(?: unsigned)?((?:\[\])*)$/.exec(type) ?? [];
+    return `${formOf.get(element) ?? element}${brackets}`;
+  });
+  return old !== next && !(old === 'fraction' && next === 'whole');
+}
 
 const isWithin = (type: string, others: string) =>
   type.split('|').every((one) => others.split('|').includes(one));

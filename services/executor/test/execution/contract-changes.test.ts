@@ -42,7 +42,7 @@ test('columns: removing one, widening its type or making it nullable breaks call
     column('e'),
   ]);
   expect(shown(old, next)).toEqual([
-    'a changed type',
+    'a changed type breaking',
     'a changed jsonType breaking',
     'b removed breaking',
     'c changed nullable breaking',
@@ -50,6 +50,32 @@ test('columns: removing one, widening its type or making it nullable breaks call
     'e added',
   ]);
   expect(shown(next, old)).toContain('a changed jsonType');
+});
+
+test('columns: another form of the values breaks callers, also where JSON has one type for both', () => {
+  const typed = (type: string) => contract([column('a', { type, jsonType: 'string' })]);
+  const isBreaking = (from: string, to: string) => shown(typed(from), typed(to));
+  for (const [from, to] of [
+    ['timestamptz', 'date'],
+    ['timestamptz', 'timestamp'],
+    ['date', 'text'],
+    ['uuid', 'text'],
+    ['bytea', 'text'],
+    ['integer', 'real'],
+    ['date[]', 'timestamptz[]'],
+    ['integer', 'integer[]'],
+  ] as const)
+    expect(isBreaking(from, to), `${from} → ${to}`).toEqual(['a changed type breaking']);
+  for (const [from, to] of [
+    ['integer', 'bigint'],
+    ['int unsigned', 'int'],
+    ['numeric', 'integer'],
+    ['character varying', 'text'],
+    ['varchar', 'enum'],
+    ['json', 'jsonb'],
+    ['text[]', 'character varying[]'],
+  ] as const)
+    expect(isBreaking(from, to), `${from} → ${to}`).toEqual(['a changed type']);
 });
 
 test('variables: a new one breaks callers only if it is required', () => {

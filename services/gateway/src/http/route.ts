@@ -28,6 +28,7 @@ const scopeCheckedBy = {
   'classifiers:train': 'route',
   'classifiers:predict': 'route',
   'ai:summarize': 'route',
+  'keys:read': 'route',
   'keys:admin': 'route',
 } as const satisfies Record<Scope, 'route' | 'executor'>;
 

@@ -49,12 +49,12 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
     { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretResponse: true, settledBy: 'audit', response: createdKey, handler: handlers.create },
-    { method: 'GET', path: '/v1/keys', scope: 'keys:admin', summary: 'List keys', query: paged, response: keys, handler: handlers.list },
+    { method: 'GET', path: '/v1/keys', scope: 'keys:read', summary: 'List keys', query: paged, response: keys, handler: handlers.list },
     { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', response: currentKey, handler: handlers.current },
     { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: listedKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretResponse: true, settledBy: 'audit', response: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', response: nothing, handler: handlers.revoke },
-    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:admin', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
+    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:read', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
   ];
 }
 

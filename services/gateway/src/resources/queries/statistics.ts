@@ -167,7 +167,7 @@ function createStatisticsHandlers({ upstreams: { catalog, executor } }: Resource
   const usage: Handler = async (request) => {
     const queryId = queryIdOf(request);
     const { keys, ...counted } = await catalog.getQueryUsage({ queryId }, request.context);
-    const isNamed = isGranted(request.context.principal?.scopes ?? [], 'keys:admin');
+    const isNamed = isGranted(request.context.principal?.scopes ?? [], 'keys:read');
     return {
       queryId,
       ...counted,
