@@ -137,7 +137,7 @@ describe('bodies', () => {
     );
     const larger = Array.from({ length: 800_000 }, (_, i) => `"${i.toString(36)}":0`);
     const refused = await api.post('/v1/ai/summarize', undefined, { raw: `{${larger.join(',')}}` });
-    expect([refused.status, refused.body.code]).toEqual([400, 'VALIDATION']);
+    expect([refused.status, refused.body.code]).toEqual([413, 'TOO_LARGE']);
     expect(refused.body.detail).toContain('an object with more than 10000 members');
   });
 

@@ -6,6 +6,7 @@
 
 import { mayLoseDigits } from '@datahub/contract/exact-json';
 import { membersOf, withoutSpaces } from '@datahub/contract/json-text';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
 
@@ -62,7 +63,7 @@ const unknownRange: Range = { start: 0, end: 0 };
 
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** Reads a body in chunks. Both methods throw VALIDATION. */
+/** Reads a body in chunks. Both methods throw VALIDATION, and `push` throws TOO_LARGE for too many values. */
 export class JsonBody {
   bytes = 0;
   /** About what the body takes in memory until its request is answered, as bytes and as values. */
@@ -143,6 +144,8 @@ function malformed(why: string, cause?: unknown): RequestError {
   return new RequestError(`The body is not valid JSON: ${why}.`, [{ pointer: '', detail: why }], cause);
 }
 
+const tooLarge = (why: string) => new HubError('TOO_LARGE', `The body ${why}.`);
+
 /** An unclosed object with its names so far, or an unclosed array with its number of elements. */
 interface Level {
   names: Set<string> | undefined;
@@ -175,7 +178,7 @@ class ShapeCheck {
     return containerBytes * this.#containers + valueBytes * this.#values;
   }
 
-  /** `before` is the number of bytes in front of the chunk. Throws VALIDATION. Invalid JSON may pass; the parser refuses it. */
+  /** `before` is the number of bytes in front of the chunk. Throws VALIDATION or TOO_LARGE. Invalid JSON may pass; the parser refuses it. */
   push(chunk: Buffer, before: number): void {
     this.#text = undefined;
     let i = this.#inString ? this.#readString(chunk, 0) + 1 : 0;
@@ -245,13 +248,13 @@ class ShapeCheck {
     if (this.#levels.push(this.#level) > depthMax)
       throw malformed(`it is nested deeper than ${depthMax} levels`);
     if (++this.#containers > containersMax)
-      throw malformed(`it holds more than ${containersMax} objects and arrays`);
+      throw tooLarge(`has more than ${containersMax} objects and arrays`);
   }
 
   #next(): void {
     this.#nameNext = this.#level?.names !== undefined;
     if (typeof this.#level?.at === 'number') this.#level.at++;
-    if (++this.#values > valuesMax) throw malformed(`it holds more than ${valuesMax} members and elements`);
+    if (++this.#values > valuesMax) throw tooLarge(`has more than ${valuesMax} members and elements`);
   }
 
   #addName(name: string): void {
@@ -262,9 +265,9 @@ class ShapeCheck {
     const { size } = names;
     level.at = name;
     names.add(name);
-    if (names.size > membersMax) throw malformed(`it holds an object with more than ${membersMax} members`);
+    if (names.size > membersMax) throw tooLarge(`has an object with more than ${membersMax} members`);
     if (++this.#members > allMembersMax)
-      throw malformed(`its objects hold more than ${allMembersMax} members together`);
+      throw tooLarge(`has more than ${allMembersMax} members in all objects`);
     if (names.size > size) return;
     const pointer = this.#levels.reduce((above, { at }) => pointerTo(above, String(at)), '');
     throw validationError([{ pointer, detail: 'is a duplicate member' }]);

@@ -117,7 +117,7 @@ describe('a body', () => {
     ['more than 100000 objects and arrays', `[${'{},'.repeat(100_000)}`],
     ['more than 1000000 members and elements', `[${'0,'.repeat(1_000_001)}`],
     ['more than 10000 members', `{${Array.from({ length: 10_001 }, (_, i) => `"${i}":0`).join()}`],
-    ['more than 100000 members together', `[${'{"a":0,"b":0,"c":0},'.repeat(33_400)}`],
+    ['more than 100000 members in all objects', `[${'{"a":0,"b":0,"c":0},'.repeat(33_400)}`],
     ['is a duplicate member', '{"schlüssel":1,"schl\\u00fcssel":'],
   ])('is refused before it is whole: %s', (why, text) => {
     const body = new JsonBody();
