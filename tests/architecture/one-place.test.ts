@@ -121,6 +121,7 @@ it('a new limit of keys is reported where it lacks a field, a schema or its enfo
     'services/catalog/src/rpc/to-proto.ts',
     'services/executor/src/execution/key-limits.ts',
     'services/gateway/src/access/key-limits.ts',
+    'services/gateway/src/resources/key-bodies.ts',
     'services/gateway/src/resources/keys.ts',
   ]);
 });

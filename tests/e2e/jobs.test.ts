@@ -86,7 +86,10 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
   it('is listed, newest first, page by page, to keys that may see it', async () => {
     const classifier = await newClassifier();
     const scopes = ['classifiers:train', 'queries:execute'];
-    const { key: limited } = await keyWith({ scopes, limits: { queryIds: [queryId] } });
+    const { key: limited } = await keyWith({
+      scopes,
+      limits: { queryIds: [queryId], classifierIds: [classifier] },
+    });
     const list = (query = '', more: object = {}) => api.get(`/v1/jobs${query}`, more);
     const idsOf = ({ body }: { body: { jobId: string }[] }) => body.map(({ jobId }) => jobId);
     const { jobId: first } = await api.ok(start(classifier));
@@ -176,7 +179,8 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     const { key: training } = await keyWith({ scopes: ['classifiers:train'] });
     expect(await codeOf({}, training)).toBe('SCOPE_DENIED');
     const scopes = ['classifiers:train', 'queries:execute'];
-    const { key: narrow } = await keyWith({ scopes, limits: { queryIds: [await store('SELECT 1 AS id')] } });
+    const narrowed = { queryIds: [await store('SELECT 1 AS id')], classifierIds: [classifier] };
+    const { key: narrow } = await keyWith({ scopes, limits: narrowed });
     expect(await codeOf({}, narrow)).toBe('SCOPE_DENIED');
     const { jobId } = await api.ok(start(classifier));
     expect((await api.get(`/v1/jobs/${jobId}`, { key: inject('hub').otherKey })).status).toBe(404);

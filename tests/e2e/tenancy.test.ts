@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Route } from '../../services/gateway/src/http/route.ts';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import type { Answer } from '../support/api.ts';
-import { api, sourceBody } from '../support/hub.ts';
+import { api, bodyFor, makeResources, sourceBody } from '../support/hub.ts';
 
 /**
  * Ids by the parameter or member that accepts them: of the first account, of the other one, and deleted ones of both.
@@ -36,26 +36,6 @@ const random: Record<string, string> = {
   exampleId: '1.0.00000000zz',
 };
 
-async function make(ids: Record<string, string>, key?: typeof other): Promise<void> {
-  const post = (path: string, body: object) => api.ok(api.post(path, body, key));
-  const { hubId } = await post('/v1/hubs', { label: 'mine' });
-  ids.hubId = hubId;
-  ids.nodeId = (await post(`/v1/hubs/${hubId}/folders`, { label: 'mine' })).nodeId;
-  ids.sourceId = (await post('/v1/sources', sourceBody(hubId))).sourceId;
-  const query = { hubId, sourceId: ids.sourceId, label: 'mine', query: 'SELECT 1 AS one' };
-  ids.queryId = (await post('/v1/queries', query)).config.query.queryId;
-  ids.classifierId = (await post('/v1/classifiers', { name: 'mine' })).id;
-  ids.classId = (
-    await post(`/v1/classifiers/${ids.classifierId}/train`, { label: 'l', context: 'c' })
-  ).classId;
-  // The id of every row is missing, so nothing is trained.
-  const columns = { text: 'one', label: 'one', id: 'none' };
-  const job = { queryId: ids.queryId, ...columns };
-  ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
-  [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
-  ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
-}
-
 async function end(ids: Record<string, string>, key?: typeof other): Promise<void> {
   for (const path of [
     `/v1/jobs/${ids.jobId}`,
@@ -72,33 +52,13 @@ async function end(ids: Record<string, string>, key?: typeof other): Promise<voi
 }
 
 beforeAll(async () => {
-  await make(mine);
-  await make(deleted);
-  await make(theirs, other);
-  await make(theirDeleted, other);
+  await makeResources(mine);
+  await makeResources(deleted);
+  await makeResources(theirs, other);
+  await makeResources(theirDeleted, other);
   await end(deleted);
   await end(theirDeleted, other);
 });
-
-/** Returns a body that passes all checks except ownership. */
-function bodyFor(url: string, ids: Record<string, string>): object | undefined {
-  if (url === '/v1/hubs/:hubId' || url.endsWith('/folders')) return { label: 'x' };
-  if (url === '/v1/folders/:nodeId' || url === '/v1/sources/:sourceId') return { label: 'x' };
-  if (url === '/v1/sources') return { ...sourceBody(ids.hubId as string) };
-  if (url === '/v1/queries')
-    return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
-  if (url === '/v1/queries/check' || url === '/v1/queries/try')
-    return { sourceId: ids.sourceId, query: 'SELECT 1' };
-  if (url === '/v1/queries/execute') return { queryId: ids.queryId };
-  if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
-  if (url.endsWith('/restore')) return { version: 1 };
-  if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
-  if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };
-  if (url.endsWith('/:exampleId')) return { label: 'x' };
-  if (url.endsWith('/train')) return { label: 'l', context: 'c' };
-  if (url.endsWith('/predict')) return { context: 'c' };
-  return undefined;
-}
 
 /** Returns the name of every id in a request. */
 function idsOf({ method, path: url, query }: Pick<Route, 'method' | 'path' | 'query'>): string[] {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { inject } from 'vitest';
-import { type Answer, createApi } from './api.ts';
+import { type Answer, type CallOptions, createApi } from './api.ts';
 import type { DatabaseAccess } from './databases.ts';
 import { createCheck } from './described.ts';
 
@@ -81,4 +81,45 @@ export async function execute({ hubId, sourceId, query, context, command }: Exec
   );
   const { queryId } = stored.config.query;
   return api.ok(api.post('/v1/queries/execute', { queryId, ...(context === undefined ? {} : { context }) }));
+}
+
+/** Creates one resource of each kind, and adds its id under the name of the parameter or member that accepts it. */
+export async function makeResources(ids: Record<string, string>, key?: CallOptions): Promise<void> {
+  const post = (path: string, body: object) => api.ok(api.post(path, body, key));
+  const { hubId } = await post('/v1/hubs', { label: 'mine' });
+  ids.hubId = hubId;
+  ids.nodeId = (await post(`/v1/hubs/${hubId}/folders`, { label: 'mine' })).nodeId;
+  ids.sourceId = (await post('/v1/sources', sourceBody(hubId))).sourceId;
+  const query = { hubId, sourceId: ids.sourceId, label: 'mine', query: 'SELECT 1 AS one' };
+  ids.queryId = (await post('/v1/queries', query)).config.query.queryId;
+  ids.classifierId = (await post('/v1/classifiers', { name: 'mine' })).id;
+  ids.classId = (
+    await post(`/v1/classifiers/${ids.classifierId}/train`, { label: 'l', context: 'c' })
+  ).classId;
+  // The id of every row is missing, so nothing is trained.
+  const columns = { text: 'one', label: 'one', id: 'none' };
+  const job = { queryId: ids.queryId, ...columns };
+  ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
+  [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
+  ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+}
+
+/** Returns a body that passes all checks except ownership. Undefined for a route without one. */
+export function bodyFor(url: string, ids: Record<string, string>): object | undefined {
+  if (url === '/v1/hubs/:hubId' || url.endsWith('/folders')) return { label: 'x' };
+  if (url === '/v1/folders/:nodeId' || url === '/v1/sources/:sourceId') return { label: 'x' };
+  if (url === '/v1/sources') return { ...sourceBody(ids.hubId as string) };
+  if (url === '/v1/queries')
+    return { hubId: ids.hubId, sourceId: ids.sourceId, label: 'x', query: 'SELECT 1' };
+  if (url === '/v1/queries/check' || url === '/v1/queries/try')
+    return { sourceId: ids.sourceId, query: 'SELECT 1' };
+  if (url === '/v1/queries/execute') return { queryId: ids.queryId };
+  if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url.endsWith('/restore')) return { version: 1 };
+  if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
+  if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };
+  if (url.endsWith('/:exampleId')) return { label: 'x' };
+  if (url.endsWith('/train')) return { label: 'l', context: 'c' };
+  if (url.endsWith('/predict')) return { context: 'c' };
+  return undefined;
 }

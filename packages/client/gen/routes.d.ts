@@ -1936,6 +1936,7 @@ export interface Routes {
       limits?: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
@@ -1969,6 +1970,7 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
@@ -1999,10 +2001,11 @@ export interface Routes {
     answer: ({
       keyId: string;
       name: string;
-      scopes: string[];
-      limits: {
+      scopes?: string[] | undefined;
+      limits?: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
@@ -2017,11 +2020,18 @@ export interface Routes {
           ratePerMinute?: number | undefined;
           public?: string[] | undefined;
         } | undefined;
-      };
-      createdAt: string;
-      expiresAt: string | null;
-      lastCharacters: string;
-      lastUsedAt: string | null;
+      } | undefined;
+      createdAt?: string | undefined;
+      expiresAt?: string | null | undefined;
+      lastCharacters?: string | undefined;
+      lastUsedAt?: string | null | undefined;
+      state: "active" | "expired";
+      /** What the limits take from the scopes. Absent if they take nothing. */
+      withheld?: ({
+        scope: string;
+        limit: string;
+        detail: string;
+      })[] | undefined;
     })[];
   };
   /** Get the id and scopes of the key of the request */
@@ -2041,6 +2051,7 @@ export interface Routes {
       limits?: {
         hubIds?: string[] | null | undefined;
         queryIds?: string[] | null | undefined;
+        classifierIds?: string[] | null | undefined;
         origins?: string[] | null | undefined;
         context?: Record<string, Json> | null | undefined;
         ratePerMinute?: number | null | undefined;
@@ -2074,6 +2085,7 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
@@ -2093,6 +2105,13 @@ export interface Routes {
       expiresAt: string | null;
       lastCharacters: string;
       lastUsedAt: string | null;
+      state: "active" | "expired";
+      /** What the limits take from the scopes. Absent if they take nothing. */
+      withheld?: ({
+        scope: string;
+        limit: string;
+        detail: string;
+      })[] | undefined;
     };
   };
   /** Revoke a key */
@@ -2117,6 +2136,7 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
@@ -2136,6 +2156,13 @@ export interface Routes {
       expiresAt: string | null;
       lastCharacters: string;
       lastUsedAt: string | null;
+      state: "active" | "expired";
+      /** What the limits take from the scopes. Absent if they take nothing. */
+      withheld?: ({
+        scope: string;
+        limit: string;
+        detail: string;
+      })[] | undefined;
       /** Shown here and never again. */
       key: string;
       previousExpiresAt: string;

@@ -21,6 +21,8 @@ interface KeyLimitRow {
 export const keyLimits = {
   hubIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
   queryIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
+  /** Classifiers that may be trained, whose examples may be read and changed. */
+  classifierIds: { kind: 'list', enforcedBy: ['ml'] },
   /** Origins of browsers that may use the key. */
   origins: { kind: 'list', enforcedBy: ['gateway'] },
   /** Variables with values that the caller cannot override. */

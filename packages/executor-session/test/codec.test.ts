@@ -56,6 +56,7 @@ describe('calls', () => {
   const limits = fc.record({
     hubIds: fc.array(text, { maxLength: 2 }),
     queryIds: fc.array(text, { maxLength: 2 }),
+    classifierIds: fc.array(text, { maxLength: 2 }),
     origins: fc.array(text, { maxLength: 2 }),
     contextJson: text,
     ratePerMinute: orNone(uint32),
@@ -116,7 +117,7 @@ describe('calls', () => {
 
   it('may come from a key that is narrowed to very many things', () => {
     const queryIds = Array.from({ length: 500 }, (_, i) => `dh.q.${i}`.padEnd(35, 'x'));
-    const limits = { hubIds: [], queryIds, origins: [], contextJson: '' };
+    const limits = { hubIds: [], queryIds, classifierIds: [], origins: [], contextJson: '' };
     const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits };
     const call = {
       sequence: 1,

@@ -16,6 +16,8 @@ export interface AccountDoc extends Doc {
   /** A unique name. The first start creates the account `first`. */
   name: string;
   createdAt: number;
+  /** Of the account `first`: when the keys were logged that older hubs gave more. */
+  withheldLoggedAt?: number;
 }
 
 export interface HubDoc extends Doc, Dated {
@@ -175,6 +177,8 @@ export interface KeyDoc extends Doc {
   limits: KeyLimitValues;
   /** The rate budgets that the key's requests count against, oldest first. If absent, the key has one of its own. */
   budgets?: RateBudgetDoc[];
+  /** The lineage of the key that created this one; see `lineageOf`. Absent for keys of operators and of older hubs. */
+  maker?: string;
   /** The id of the budget with the key's own rate: of the key that it replaced. If absent, it is the id of the key. */
   ownBudget?: string;
   lastCharacters: string;

@@ -9,6 +9,7 @@ import {
   keyLimits,
 } from '@datahub/contract/key-limits';
 import { isGranted, type Scope } from '@datahub/contract/scopes';
+import { isConfined, mayTrain } from '@datahub/contract/withheld';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { KeyDoc, RateBudgetDoc } from './documents.ts';
 
@@ -23,6 +24,9 @@ export function requireNoMore(maker: KeyReach, made: KeyReach): void {
     const field = fieldOf(limit);
     requireNarrower[keyLimits[limit].kind](limit, maker.limits[field], made.limits[field]);
   }
+  // To a key that is limited to hubs or queries, this limit adds classifiers.
+  if (made.limits.classifierIds?.some((id) => !mayTrain(maker.limits, id)))
+    throw refused('A key can list only classifiers in classifierIds that it may train itself.');
   if (maker.expiresAt !== null && (made.expiresAt ?? Number.POSITIVE_INFINITY) > maker.expiresAt) {
     throw refused('A key that expires can create only keys that expire no later. Set expiresAt.');
   }
@@ -55,11 +59,12 @@ export function inheritBudgets(maker: KeyDoc | null, made: KeyDoc): KeyDoc {
   );
 }
 
-const ownBudgetOf = ({ id, ownBudget = id }: KeyDoc): string => ownBudget;
+/** The id of the first of the keys that replaced one another. */
+export const lineageOf = ({ id, ownBudget = id }: Pick<KeyDoc, 'id' | 'ownBudget'>): string => ownBudget;
 
 /** The key with a budget for its own rate after the others, if it has one already or its rate is lower than theirs. */
 function withOwnBudget(key: KeyDoc, others: RateBudgetDoc[], hasOwn: boolean): KeyDoc {
-  const id = ownBudgetOf(key);
+  const id = lineageOf(key);
   const { ratePerMinute: perMinute } = key.limits;
   const lowest = Math.min(...others.map((one) => one.perMinute ?? Number.POSITIVE_INFINITY));
   const own = perMinute !== undefined && (hasOwn || perMinute < lowest) ? [{ id, perMinute }] : [];
@@ -70,17 +75,17 @@ function withOwnBudget(key: KeyDoc, others: RateBudgetDoc[], hasOwn: boolean): K
 /** The changed key with its budgets. Keys that share its own budget need `followRate`. */
 export function setRate(key: KeyDoc): KeyDoc {
   const all = budgetsOf(key).filter(({ perMinute }) => perMinute !== undefined);
-  const others = all.filter(({ id }) => id !== ownBudgetOf(key));
+  const others = all.filter(({ id }) => id !== lineageOf(key));
   return withOwnBudget(key, others, others.length < all.length);
 }
 
 /** The same key if it does not share the own budget of the changed key. */
 export function followRate(key: KeyDoc, changed: KeyDoc): KeyDoc {
-  const id = ownBudgetOf(changed);
+  const id = lineageOf(changed);
   const { ratePerMinute: perMinute } = changed.limits;
   const old = budgetsOf(key);
   if (key.id === changed.id || old.every((budget) => budget.id !== id)) return key;
-  if (ownBudgetOf(key) === id) {
+  if (lineageOf(key) === id) {
     // One of the two replaced the other.
     const { ratePerMinute: _, ...limits } = key.limits;
     return setRate({
@@ -108,13 +113,37 @@ export function requireOwnRate(caller: KeyDoc | null, old: KeyDoc, next: KeyDoc)
 
 /** Throws SCOPE_DENIED if the other key can do more or expires later: a weaker key must not cut off its callers. */
 export function requireNoStronger(caller: KeyReach, other: KeyReach): void {
+  if (isStronger(caller, other))
+    throw refused(
+      'A key can change or revoke only keys that may do no more than itself and expire no later.',
+    );
+}
+
+/** Whether the other key can do more than the caller, or expires later. */
+export function isStronger(caller: KeyReach, other: KeyReach): boolean {
   try {
     requireNoMore(caller, other);
-  } catch (cause) {
-    const message =
-      'A key can change or revoke only keys that may do no more than itself and expire no later.';
-    throw new HubError('SCOPE_DENIED', message, { cause });
+    return false;
+  } catch (err) {
+    if (err instanceof HubError && err.code === 'SCOPE_DENIED') return true;
+    throw err;
   }
+}
+
+/**
+ * Whether the caller's key sees the other one at all: a key that is limited to hubs or queries sees itself, the keys that
+ * it replaced or that replaced it, and those that one of these created.
+ */
+export function isVisible(caller: KeyDoc | null, other: KeyDoc): boolean {
+  if (caller === null || !isConfined(caller.limits)) return true;
+  const lineage = lineageOf(caller);
+  return lineageOf(other) === lineage || other.maker === lineage;
+}
+
+/** Throws SCOPE_DENIED. */
+export function requireVisible(caller: KeyDoc | null, other: KeyDoc): void {
+  if (isVisible(caller, other)) return;
+  throw refused('A key that is limited to hubs or queries may use only keys that it created.');
 }
 
 const refused = (message: string) => new HubError('SCOPE_DENIED', message);

@@ -38,6 +38,15 @@ export const keyLimits = {
   context: { isPinned: (limits: Limits) => (limits?.contextJson ?? '') !== '' },
 } satisfies Record<LimitEnforcedBy<'catalog'>, unknown>;
 
+/** Throws SCOPE_DENIED for a change of a hub, folder or source by a key that is limited to queries. */
+export function requireMayChangeHubs(limits: Limits): void {
+  if (keyLimits.queryIds.ids(limits) === undefined) return;
+  throw new HubError(
+    'SCOPE_DENIED',
+    'This key may not change hubs, folders or sources, because it is limited to some queries.',
+  );
+}
+
 /**
  * Throws SCOPE_DENIED if the key could evade its limits with a new text, for example by leaving out a pinned variable.
  */

@@ -56,6 +56,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     lastUsedAt: null,
     budgets: undefined,
     ownBudget: undefined,
+    maker: undefined,
     successor: undefined,
   };
   return { doc: withoutUndefined<KeyDoc>(doc), secret };

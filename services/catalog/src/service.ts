@@ -16,6 +16,7 @@ import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
+import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
 import { createFolderCalls } from './rpc/folders.ts';
@@ -96,6 +97,9 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
 
   const operator = await openOperator(catalog, config, deps);
   const expirySweep = startExpirySweep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });
+  logWithheldOnce(store, deps).catch((err) =>
+    deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
+  );
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 
   const stopWatches = () => {

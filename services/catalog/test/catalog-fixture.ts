@@ -23,7 +23,7 @@ export function principalOf(
     accountId,
     keyId: 'k',
     scopes: ['*'],
-    limits: { hubIds: [], queryIds: [], origins: [], contextJson: '', ...limits },
+    limits: { hubIds: [], queryIds: [], classifierIds: [], origins: [], contextJson: '', ...limits },
   };
 }
 

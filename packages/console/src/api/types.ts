@@ -56,7 +56,10 @@ export type Source = Answer<'GET /v1/sources'>[number];
 
 export type KeyLimits = Key['limits'];
 
-export type Key = Answer<'GET /v1/keys'>[number];
+/** Without most members if it may do more than the key of the tab. */
+export type ListedKey = Answer<'GET /v1/keys'>[number];
+
+export type Key = Answer<'PUT /v1/keys/{keyId}'>;
 
 export type ListedClassifier = Answer<'GET /v1/classifiers'>[number];
 

@@ -41,6 +41,7 @@ export interface KeyForm {
   everything: boolean;
   hubIds: string[];
   queryIds: string[];
+  classifierIds: string[];
   origins: string[];
   pinned: [string, string][];
   user: UserForm | undefined;
@@ -86,6 +87,7 @@ export const emptyKey = (hubId: string): KeyForm => ({
   everything: false,
   hubIds: hubId === '' ? [] : [hubId],
   queryIds: [],
+  classifierIds: [],
   origins: [],
   pinned: [],
   user: undefined,
@@ -96,13 +98,15 @@ export const emptyKey = (hubId: string): KeyForm => ({
 
 /** Returns the form of a key that exists. No days: it ends when it does now. */
 export function formOf({ name, scopes, limits }: Key): KeyForm {
-  const { hubIds = [], queryIds = [], origins = [], context = {}, ratePerMinute, maxRows } = limits;
+  const { hubIds = [], queryIds = [], classifierIds = [], origins = [], context = {} } = limits;
+  const { ratePerMinute, maxRows } = limits;
   return {
     name,
     scopes,
     everything: scopes.includes('*'),
     hubIds,
     queryIds,
+    classifierIds,
     origins,
     pinned: Object.entries(context).map(([variable, value]) => [variable, toPinnedText(value)]),
     user: toUserForm(limits.user),
@@ -173,7 +177,7 @@ function limitOf(user: UserForm): object {
 
 /** The limits of the form. Those that it leaves empty are absent. */
 function limitsOf(form: KeyForm): Record<string, unknown> {
-  const { hubIds, queryIds, origins, pinned, user } = form;
+  const { hubIds, queryIds, classifierIds, origins, pinned, user } = form;
   const context = Object.fromEntries(
     pinned
       .filter(([variable]) => variable.trim() !== '')
@@ -183,6 +187,7 @@ function limitsOf(form: KeyForm): Record<string, unknown> {
   return {
     ...(hubIds.length === 0 ? {} : { hubIds }),
     ...(queryIds.length === 0 ? {} : { queryIds }),
+    ...(classifierIds.length === 0 ? {} : { classifierIds }),
     ...(origins.length === 0 ? {} : { origins }),
     ...(Object.keys(context).length === 0 ? {} : { context }),
     ...(user === undefined ? {} : { user: limitOf(user) }),

@@ -50,7 +50,9 @@ async function firstAccount(
   const found = await store.accounts.getUnique('name', 'first');
   if (found !== null) return { account: found, made: false };
   const id = options.createId('acct', options.nowMs);
-  const account: AccountDoc = { id, accountId: id, version: 1, name: 'first', createdAt: options.nowMs };
+  const { nowMs } = options;
+  const dates = { createdAt: nowMs, withheldLoggedAt: nowMs };
+  const account: AccountDoc = { id, accountId: id, version: 1, name: 'first', ...dates };
   try {
     await store.accounts.insert(account);
     return { account, made: true };

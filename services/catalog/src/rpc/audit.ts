@@ -2,15 +2,17 @@
 
 import { createHash } from 'node:crypto';
 import type { AuditAction } from '@datahub/contract/audit-actions';
+import { isConfined } from '@datahub/contract/withheld';
 import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
-import { createFixedId, operationIdOf } from '@datahub/service-kit/id';
-import type { Catalog } from '../catalog.ts';
+import { createFixedId, type IdKind, operationIdOf } from '@datahub/service-kit/id';
+import { type Catalog, loadFolder, loadHub, loadQuery, loadSource } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { countedMs } from '../maintenance/expiry-sweep.ts';
+import { loadReadableKey } from './key-access.ts';
 import { listPage } from './pagination.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
@@ -111,6 +113,7 @@ export function createAuditCalls(catalog: Catalog) {
   return {
     listAudit: async ({ page, resourceId, keyId, action }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
+      await requireReadableAudit(catalog, ctx, resourceId);
       const asked = Object.entries({ resourceId, keyId, action }).filter(([, value]) => value !== undefined);
       const where = Object.fromEntries(asked) as Record<string, string>;
       const { docs, total } = await listPage(audit, { accountId, where, descending: true }, page);
@@ -153,6 +156,37 @@ export function createAuditCalls(catalog: Catalog) {
       return { left };
     },
   } satisfies Partial<CatalogCalls>;
+}
+
+/**
+ * Throws SCOPE_DENIED for a key that is limited to hubs or queries, unless it asks for a resource that it may use: entries
+ * do not say to which hub they belong.
+ */
+async function requireReadableAudit(
+  catalog: Catalog,
+  ctx: CallContext,
+  resourceId: string | undefined,
+): Promise<void> {
+  const principal = requirePrincipal(ctx);
+  if (!isConfined(principal.limits ?? {})) return;
+  const loads: Partial<Record<IdKind, () => Promise<unknown>>> =
+    resourceId === undefined
+      ? {}
+      : {
+          hub: () => loadHub(catalog, principal, resourceId),
+          hrt: () => loadFolder(catalog, principal, resourceId),
+          src: () => loadSource(catalog, principal, resourceId),
+          q: () => loadQuery(catalog, principal, resourceId),
+          key: () => loadReadableKey(catalog, ctx, resourceId),
+        };
+  const kind = resourceId?.split('.').at(-2) as IdKind | undefined;
+  const load = kind && loads[kind];
+  if (load === undefined)
+    throw new HubError(
+      'SCOPE_DENIED',
+      'A key that is limited to hubs or queries may read the audit only of a hub, folder, source, query or key that it may use. Name it in resourceId.',
+    );
+  await load();
 }
 
 /** The time of the entry that counts the uses in an hour. */

@@ -21,6 +21,7 @@ import {
 } from '../catalog.ts';
 import type { FolderDoc } from '../documents.ts';
 import { categoryOf, heightOf, isAbove, levelOf, levelsMax, makeFolder, patchFolder } from '../folder.ts';
+import { requireMayChangeHubs } from '../key-limits.ts';
 import { unmarkFolder } from '../maintenance/deletion-sweep.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toFolder } from './to-proto.ts';
@@ -32,6 +33,7 @@ export function createFolderCalls(catalog: Catalog) {
   return {
     createFolder: async ({ hubId, label, parentNodeId }, ctx) => {
       const context = makeContext(catalog, ctx);
+      requireMayChangeHubs(context.principal.limits);
       const hub = await loadHub(catalog, context.principal, hubId);
       const nodeId = parentNodeId ?? hub.queriesNodeId;
       const parent = categoryOf(hub, nodeId) ?? (await findFolder(catalog, hub, nodeId));
@@ -51,6 +53,7 @@ export function createFolderCalls(catalog: Catalog) {
 
     updateFolder: async ({ nodeId, label, parentNodeId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      requireMayChangeHubs(principal.limits);
       let before: FolderDoc | undefined;
       const folder = await update(catalog, {
         collection: store.folders,
@@ -69,6 +72,7 @@ export function createFolderCalls(catalog: Catalog) {
     },
 
     deleteFolder: async (request, ctx) => {
+      requireMayChangeHubs(requirePrincipal(ctx).limits);
       await deleteFolder(catalog, ctx, request);
       return {};
     },

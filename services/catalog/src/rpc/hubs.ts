@@ -8,7 +8,7 @@ import { type Expected, requireVersion } from '@datahub/service-kit/call/expecte
 import { type Catalog, insertOnce, loadHub, makeContext, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { type HubPatch, makeHub, type NewHub, patchHub } from '../hub.ts';
-import { keyLimits } from '../key-limits.ts';
+import { keyLimits, requireMayChangeHubs } from '../key-limits.ts';
 import { isHubEmpty, type Settled, settleHub, sweepHub } from '../maintenance/deletion-sweep.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
@@ -24,6 +24,7 @@ export function createHubCalls(catalog: Catalog) {
   return {
     createHub: async ({ label, path }, ctx) => {
       const context = makeContext(catalog, ctx);
+      requireMayChangeHubs(context.principal.limits);
       if (keyLimits.hubIds.ids(context.principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const wanted: Complete<NewHub> = { label, path };
@@ -51,6 +52,7 @@ export function createHubCalls(catalog: Catalog) {
 
     updateHub: async ({ hubId, label, archived, path, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      requireMayChangeHubs(principal.limits);
       const patch: Complete<HubPatch> = { label, archived, path };
       let wanted: HubDoc | undefined;
       const hub = await update(catalog, {
@@ -68,9 +70,7 @@ export function createHubCalls(catalog: Catalog) {
     },
 
     deleteHub: async (request, ctx) => {
-      const principal = requirePrincipal(ctx);
-      if (request.recursive && keyLimits.queryIds.ids(principal.limits) !== undefined)
-        throw new HubError('SCOPE_DENIED', 'This key may not delete hubs with what is in them.');
+      requireMayChangeHubs(requirePrincipal(ctx).limits);
       await deleteHub(catalog, ctx, request);
       return {};
     },

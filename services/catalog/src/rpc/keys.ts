@@ -4,11 +4,11 @@ import type { Complete } from '@datahub/contract/complete';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
+import { isConfined } from '@datahub/contract/withheld';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
-import { isIdOf } from '@datahub/service-kit/id';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
@@ -17,15 +17,19 @@ import {
   budgetsOf,
   followRate,
   inheritBudgets,
-  type KeyReach,
+  isStronger,
+  isVisible,
+  lineageOf,
   requireNoMore,
   requireNoStronger,
   requireOwnRate,
+  requireVisible,
   setRate,
 } from '../key-delegation.ts';
 import { auditEntry } from './audit.ts';
-import { listPage } from './pagination.ts';
-import { fromLimits, toKey, toPrincipal } from './to-proto.ts';
+import { loadCaller, loadKey, reachOf, unknownKey } from './key-access.ts';
+import { listPage, listSome } from './pagination.ts';
+import { fromLimits, toKey, toListed, toPrincipal } from './to-proto.ts';
 
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
@@ -72,16 +76,26 @@ export function createKeyCalls(catalog: Catalog) {
       requireNoMore(reachOf(context.principal, maker), made.doc);
       await requireKnownIds(catalog, context.principal, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
-      const doc = inheritBudgets(maker, made.doc);
+      const doc = inheritBudgets(maker, {
+        ...made.doc,
+        ...(maker === null ? {} : { maker: lineageOf(maker) }),
+      });
       const entry = auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id });
       if ((await insertOnce(store.keys, doc, entry)) !== doc) throw madeBefore(doc);
       return toCreated({ ...made, doc });
     },
 
     listKeys: async ({ page }, ctx) => {
-      const { accountId } = requirePrincipal(ctx);
-      const { docs, total } = await listPage(store.keys, { accountId }, page);
-      return { keys: docs.map(toKey), total };
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
+      const caller = await loadCaller(catalog, principal);
+      const { docs, total } =
+        caller !== null && isConfined(caller.limits)
+          ? await listSome(store.keys, { accountId, isListed: (key) => isVisible(caller, key) }, page)
+          : await listPage(store.keys, { accountId }, page);
+      const reach = reachOf(principal, caller);
+      const nowMs = catalog.nowMs();
+      return { keys: docs.map((key) => toListed(key, { isStronger: isStronger(reach, key), nowMs })), total };
     },
 
     updateKey: async ({ keyId, name, limits, removedLimits, expiresAt, neverExpires }, ctx) => {
@@ -109,6 +123,7 @@ export function createKeyCalls(catalog: Catalog) {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
         const old = await loadKey(catalog, context.accountId, keyId);
         const caller = await loadCaller(catalog, context.principal, old);
+        requireVisible(caller, old);
         requireNoMore(reachOf(context.principal, caller), old);
         requireUnexpired(old, context.nowMs);
         const { name, scopes, limits } = old;
@@ -117,7 +132,12 @@ export function createKeyCalls(catalog: Catalog) {
         if (old.successor?.keyId === made.doc.id) throw madeBefore(made.doc);
         await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
         // Both keys share one budget while the old one is valid.
-        const doc = { ...made.doc, budgets: budgetsOf(old), ownBudget: old.ownBudget ?? old.id };
+        const doc = {
+          ...made.doc,
+          budgets: budgetsOf(old),
+          ownBudget: lineageOf(old),
+          ...(old.maker === undefined ? {} : { maker: old.maker }),
+        };
         const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
         const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
         const successor = { keyId: doc.id, expiresAt };
@@ -133,6 +153,7 @@ export function createKeyCalls(catalog: Catalog) {
       const principal = requirePrincipal(ctx);
       const key = await loadKey(catalog, principal.accountId, keyId);
       const caller = await loadCaller(catalog, principal, key);
+      requireVisible(caller, key);
       requireNoStronger(reachOf(principal, caller), key);
       const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
@@ -147,33 +168,8 @@ function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc 
   throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
 
-const unknownKey = () => new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
-
 function toCreated({ doc, secret }: MadeKey) {
   return { key: toKey(doc), secret };
-}
-
-async function loadKey({ store }: Catalog, accountId: string, keyId: string): Promise<KeyDoc> {
-  const key = await store.keys.get(accountId, keyId);
-  if (key === null) throw notFound('key');
-  return key;
-}
-
-/**
- * The caller's key; null for the operator, and for internal callers whose key id is a name of their own. It is `key`
- * itself if that is the caller's: a second read could see an expiry that another call has set in between, and a key would
- * be refused as stronger than itself.
- */
-async function loadCaller(
-  { store }: Catalog,
-  { accountId, keyId }: Principal,
-  key?: KeyDoc,
-): Promise<KeyDoc | null> {
-  if (!isIdOf('key', keyId)) return null;
-  const caller = keyId === key?.id ? key : await store.keys.get(accountId, keyId);
-  // Gateways cache keys: this one was revoked some seconds ago.
-  if (caller === null) throw unknownKey();
-  return caller;
 }
 
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
@@ -215,6 +211,7 @@ async function changeKey(catalog: Catalog, ctx: CallContext, { keyId, patch }: K
     const old = await loadKey(catalog, accountId, keyId);
     const caller = await loadCaller(catalog, principal, old);
     const reach = reachOf(principal, caller);
+    requireVisible(caller, old);
     requireNoStronger(reach, old);
     requireUnexpired(old, nowMs);
     const next = setRate(patchKey(old, patch, nowMs));
@@ -244,14 +241,6 @@ async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<
     if (last === undefined || batch.length < batchSize) return;
     after = { afterId: last.id };
   }
-}
-
-/**
- * The scopes, limits and expiry of the caller's key: the stored ones, because gateways cache keys. Callers without a key
- * of the hub are trusted, and their keys need not expire.
- */
-function reachOf({ scopes, limits }: Principal, own: KeyDoc | null): KeyReach {
-  return own ?? { scopes, limits: fromLimits(limits), expiresAt: null };
 }
 
 /** Refuses unknown ids. Ids are never reused, so a key that is limited to an unknown id could never do anything. */

@@ -41,6 +41,27 @@ export async function listPage<T extends Doc>(
   return { docs, total };
 }
 
+/** The same for documents that no index finds: reads all of the account. */
+export async function listSome<T extends Doc>(
+  collection: Collection<T>,
+  { accountId, isListed }: { accountId: string; isListed: (doc: T) => boolean },
+  page: Page | undefined,
+): Promise<{ docs: T[]; total: number }> {
+  const offset = page?.offset ?? 0;
+  const end = offset + (page?.limit ?? listMax);
+  let total = 0;
+  async function* read(): AsyncGenerator<T[]> {
+    const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
+    for await (const batch of findBatches(collection, { accountId }, all)) {
+      const listed = batch.filter(isListed);
+      yield listed.filter((_, at) => total + at >= offset && total + at < end);
+      total += listed.length;
+    }
+  }
+  const docs = await collect(read());
+  return { docs, total };
+}
+
 /** The same for a key that is limited to these ids. */
 export async function listNamed<T extends Doc>(
   collection: Collection<T>,

@@ -20,6 +20,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
+import { requireMayChangeHubs } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeSource, patchSource, type SourcePatch } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
@@ -31,6 +32,7 @@ export function createSourceCalls(catalog: Catalog) {
   return {
     createSource: async (request, ctx) => {
       const context = { ...makeContext(catalog, ctx), seal: catalog.seal };
+      requireMayChangeHubs(context.principal.limits);
       const hub = await loadHub(catalog, context.principal, request.hubId);
       const parent = await findParent(catalog, hub, {
         nodeId: request.parentNodeId,
@@ -75,6 +77,7 @@ export function createSourceCalls(catalog: Catalog) {
 
     deleteSource: async ({ sourceId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      requireMayChangeHubs(principal.limits);
       const load = () => loadSource(catalog, principal, sourceId);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteSource', resourceId: sourceId });
       await remove({ collection: store.sources, load, expected, entry });
@@ -92,6 +95,7 @@ async function updateSource(
   request: UpdateSourceRequest,
 ): Promise<SourceDoc> {
   const principal = requirePrincipal(ctx);
+  requireMayChangeHubs(principal.limits);
   const { sourceId, label, engine, parentNodeId, connectionSettings: settings } = request;
   const patch: Complete<SourcePatch> = { label, engine, parentNodeId, settings };
   const expected = await announceEngine(catalog, principal, { request, patch });

@@ -174,6 +174,30 @@ export function toKey(key: KeyDoc): Complete<Key> {
     expiresAt: toDate(key.expiresAt),
     lastUsedAt: toDate(key.lastUsedAt),
     version: key.version,
+    state: 'active',
+    isStronger: false,
+  };
+}
+
+/** Of a key that may do more than the caller's, only what tells it from others. */
+export function toListed(
+  key: KeyDoc,
+  { isStronger, nowMs }: { isStronger: boolean; nowMs: number },
+): Complete<Key> {
+  const state = key.expiresAt === null || key.expiresAt > nowMs ? 'active' : 'expired';
+  if (!isStronger) return { ...toKey(key), state };
+  return {
+    keyId: key.id,
+    name: key.name,
+    state,
+    isStronger,
+    scopes: [],
+    limits: undefined,
+    lastCharacters: '',
+    createdAt: undefined,
+    expiresAt: undefined,
+    lastUsedAt: undefined,
+    version: 0,
   };
 }
 

@@ -13,8 +13,9 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
-import { type Catalog, loadQuery, notFound } from '../catalog.ts';
+import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
+import { loadReadableKey } from './key-access.ts';
 
 const dayMs = 86_400_000;
 /** Today and the days before it. */
@@ -69,7 +70,7 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
 
     getKeyUsage: async ({ keyId }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      if ((await catalog.store.keys.get(accountId, keyId)) === null) throw notFound('key');
+      await loadReadableKey(catalog, ctx, keyId);
       const today = dayOf(catalog.nowMs());
       const range = { ...options, accountId, of: { keyId }, today };
       const { fromMs, usage, truncated } = await readUsage(catalog, range);

@@ -52,7 +52,10 @@ export function describeKeyUsage(name: string, open: () => Promise<CatalogStore>
     let usage: ReturnType<typeof openUsage>['usage'];
     beforeEach(async () => {
       ({ store, count, usage } = openUsage(await open()));
-      await store.keys.insert({ id: 'k1', accountId: 'a', version: 1, hash: 'x', name: 'shop' } as KeyDoc);
+      await store.keys.insert({
+        ...{ id: 'k1', accountId: 'a', version: 1, hash: 'x', name: 'shop' },
+        ...{ scopes: [], limits: {}, expiresAt: null },
+      } as unknown as KeyDoc);
     });
     afterEach(() => store.close());
 

@@ -25,6 +25,7 @@ const ctx = (keyId = 'operator') =>
 const limitsOf = (ratePerMinute?: number) => ({
   hubIds: [],
   queryIds: [],
+  classifierIds: [],
   origins: [],
   contextJson: '',
   ratePerMinute,

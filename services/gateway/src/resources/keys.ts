@@ -6,15 +6,16 @@ import {
   fromFields,
   type KeyLimit,
   type KeyLimitKind,
-  keyLimitBounds,
   keyLimitNames,
   keyLimits,
   toFields,
 } from '@datahub/contract/key-limits';
-import { rotationOverlapSeconds } from '@datahub/contract/limits';
-import { type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
+import type { UserLimit } from '@datahub/contract/user-limit';
+import { withheldOf } from '@datahub/contract/withheld';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { exactMember } from '../http/json-body.ts';
 import {
@@ -22,13 +23,8 @@ import {
   createdAtOf,
   day,
   type FromSchema,
-  id,
-  label,
   list,
   nothing,
-  object,
-  orNull,
-  readOnly,
   record,
   signedIn,
   text,
@@ -37,11 +33,12 @@ import {
   toTimestamp,
 } from '../http/json-schema.ts';
 import { readPage } from '../http/pagination.ts';
-import { validationError } from '../http/request-error.ts';
+import { type Fault, validationError } from '../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../http/route.ts';
-import { type ItemRule, isOrigin, nearestOrigin, originPattern, requireItems } from '../http/validation.ts';
+import { type ItemRule, isOrigin, nearestOrigin, requireItems } from '../http/validation.ts';
 import { JsonText } from '../response/json-splices.ts';
 import { sendList } from '../response/list-response.ts';
+import { createKeyBody, rotateKeyBody, updateKeyBody } from './key-bodies.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function keyRoutes(deps: ResourceDeps): Route[] {
@@ -51,7 +48,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
     { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretResponse: true, settledBy: 'audit', response: createdKey, handler: handlers.create },
     { method: 'GET', path: '/v1/keys', scope: 'keys:read', summary: 'List keys', query: paged, response: keys, handler: handlers.list },
     { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', response: currentKey, handler: handlers.current },
-    { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: listedKey, handler: handlers.update },
+    { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: wholeKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretResponse: true, settledBy: 'audit', response: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', response: nothing, handler: handlers.revoke },
     { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:read', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
@@ -59,86 +56,13 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
 }
 
 const paging = { limitMax: 10_000 };
-const { entries, pinned, ratePerMinute, maxRows } = keyLimitBounds;
-const ids = { type: 'array', minItems: entries.min, maxItems: entries.max, items: id } as const;
 const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
-
-const { issuerLength, audienceLength, jwksUrlLength, claims, claimPathLength } = userLimitBounds;
-const lengths = ({ min, max }: { min: number; max: number }) => ({ minLength: min, maxLength: max });
-const user = object(
-  {
-    issuer: { type: 'string', ...lengths(issuerLength) },
-    audience: { type: 'string', ...lengths(audienceLength) },
-    jwks: {
-      oneOf: [{ type: 'string', ...lengths(jwksUrlLength) }, { type: 'object' }],
-      description: 'The address of the issuer’s keys, or the keys themselves.',
-    },
-    claims: {
-      type: 'object',
-      minProperties: claims.min,
-      maxProperties: claims.max,
-      additionalProperties: { type: 'string', ...lengths(claimPathLength) },
-      description: 'The claim that each variable is pinned to.',
-    },
-    ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
-    public: ids,
-  },
-  ['issuer', 'audience', 'claims'],
-);
-
-const limitSchemas = {
-  hubIds: ids,
-  queryIds: ids,
-  origins: {
-    type: 'array',
-    minItems: entries.min,
-    maxItems: entries.max,
-    items: { type: 'string', pattern: originPattern },
-  },
-  context: { type: 'object', maxProperties: pinned.max },
-  ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
-  maxRows: { type: 'integer', minimum: maxRows.min, maximum: maxRows.max },
-  strict: { type: 'boolean' },
-  user,
-} as const satisfies Record<KeyLimit, object>;
-
-const ends = { type: ['string', 'null'], maxLength: 40 } as const;
-
-export const createKeyBody = object(
-  {
-    name: label,
-    scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
-    limits: object(limitSchemas),
-    expiresAt: ends,
-    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
-  },
-  ['name'],
-);
-
-/** Null removes a limit. */
-const limitPatches = Object.fromEntries(
-  Object.entries(limitSchemas).map(([limit, schema]) => [limit, orNull(schema)]),
-) as { [L in keyof typeof limitSchemas]: ReturnType<typeof orNull<(typeof limitSchemas)[L]>> };
-
-export const updateKeyBody = object({
-  name: label,
-  limits: object(limitPatches),
-  expiresAt: ends,
-  ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
-});
-
-export const rotateKeyBody = object({
-  overlapSeconds: {
-    type: 'integer',
-    minimum: rotationOverlapSeconds.min,
-    maximum: rotationOverlapSeconds.max,
-  },
-});
 
 const limits = record(
   {
     hubIds: list(text),
     queryIds: list(text),
+    classifierIds: list(text),
     origins: list(text),
     context: { type: 'object' },
     ratePerMinute: count,
@@ -171,12 +95,32 @@ const createdMembers = {
 } as const;
 const secret = { type: 'string', description: 'Shown here and never again.' } as const;
 export const createdKey = record({ ...createdMembers, key: secret });
-const members = { ...createdMembers, lastCharacters: text, lastUsedAt: timeOrNull } as const;
-const listedKey = record(members);
+const state = { enum: ['active', 'expired'] } as const;
+const members = {
+  ...createdMembers,
+  lastCharacters: text,
+  lastUsedAt: timeOrNull,
+  state,
+  withheld: {
+    ...list(record({ scope: text, limit: text, detail: text })),
+    description: 'What the limits take from the scopes. Absent if they take nothing.',
+  },
+} as const;
+const wholeKey = record(members, ['withheld']);
+/** A key that may do more than the caller's has only an id, a name and a state. */
+const listedKey = record(members, [
+  'scopes',
+  'limits',
+  'createdAt',
+  'expiresAt',
+  'lastCharacters',
+  'lastUsedAt',
+  'withheld',
+]);
 export const keys = list(listedKey);
 /** Leaves out the limits, because users of a public key must not see the values that it pins. */
 export const currentKey = record({ keyId: text, scopes: list(text) });
-export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time });
+export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time }, ['withheld']);
 
 const usageFigures = { count, failed: count, users: signedIn } as const;
 const keyUsage = record(
@@ -192,14 +136,15 @@ const keyUsage = record(
 );
 
 type CreateKeyBody = FromSchema<typeof createKeyBody>;
-type KeyJson = FromSchema<typeof listedKey>;
+type KeyJson = FromSchema<typeof wholeKey>;
 
 const keyIdOf = (request: FastifyRequest) => (request.params as { keyId: string }).keyId;
 
-function createKeyHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
+function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDeps) {
   return {
     create: async (request) => {
-      const { name, scopes = [], expiresAt } = request.body as CreateKeyBody;
+      const { name, scopes = [], limits: wanted, expiresAt } = request.body as CreateKeyBody;
+      await requireClassifiers(ml, wanted?.classifierIds, request.context);
       const { key, secret } = await catalog.createKey(
         { name, scopes, limits: toLimits(request), expiresAt: toDate(expiresAt) },
         request.context,
@@ -212,7 +157,7 @@ function createKeyHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const { keys, total } = await catalog.listKeys({ page }, request.context);
-      return sendList(reply, { items: keys, toJson: toKeyJson, page, total }, settings);
+      return sendList(reply, { items: keys, toJson: toListedJson, page, total }, settings);
     },
 
     current: async ({ context: { principal } }) => ({
@@ -222,6 +167,7 @@ function createKeyHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
 
     update: async (request) => {
       const { name, limits = {}, expiresAt } = request.body as FromSchema<typeof updateKeyBody>;
+      await requireClassifiers(ml, limits.classifierIds, request.context);
       // The message cannot tell `strict: false` from an absent limit.
       const isRemoved = (limit: KeyLimit) => limits[limit] === null || limits[limit] === false;
       const removedLimits = keyLimitNames.filter(isRemoved);
@@ -261,6 +207,25 @@ function createKeyHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
       return { keyId, ...usage, ...(truncated ? { truncated } : {}) };
     },
   } satisfies Record<string, Handler>;
+}
+
+/** Refuses unknown ids, as the catalog does for those of hubs and queries. */
+async function requireClassifiers(
+  ml: ResourceDeps['upstreams']['ml'],
+  ids: readonly string[] | null | undefined,
+  ctx: CallContext,
+): Promise<void> {
+  const faults: Fault[] = [];
+  for (const [at, classifierId] of (ids ?? []).entries()) {
+    try {
+      await ml.getClassifier({ classifierId }, ctx);
+    } catch (err) {
+      if (!(err instanceof HubError) || err.code !== 'NOT_FOUND') throw err;
+      const detail = 'names a classifier that does not exist';
+      faults.push({ pointer: `/limits/classifierIds/${at}`, detail });
+    }
+  }
+  if (faults.length > 0) throw validationError(faults);
 }
 
 const browserOrigin: ItemRule = {
@@ -331,12 +296,20 @@ function isOfCalendar(text: string): boolean {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
 }
 
+const toListedJson = (key: Key): FromSchema<typeof listedKey> =>
+  key.isStronger
+    ? { keyId: key.keyId, name: key.name, state: key.state as KeyJson['state'] }
+    : toKeyJson(key);
+
 function toKeyJson(key: Key): Complete<KeyJson> {
+  const withheld = withheldOf({ scopes: key.scopes, limits: fromFields(key.limits) });
   return {
     keyId: key.keyId,
     name: key.name,
     scopes: key.scopes,
     limits: toLimitsJson(key.limits),
+    state: key.state as KeyJson['state'],
+    withheld: withheld.length === 0 ? undefined : withheld,
     lastCharacters: key.lastCharacters,
     createdAt: createdAtOf(key),
     expiresAt: toTimestamp(key.expiresAt),

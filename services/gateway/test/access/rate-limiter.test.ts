@@ -24,7 +24,14 @@ describe('limits', () => {
           accountId: 'a',
           keyId,
           scopes: [],
-          limits: { hubIds: [], queryIds: [], origins: [], contextJson: '', ratePerMinute },
+          limits: {
+            hubIds: [],
+            queryIds: [],
+            classifierIds: [],
+            origins: [],
+            contextJson: '',
+            ratePerMinute,
+          },
         },
         reply,
       );

@@ -116,7 +116,14 @@ describe('what several gateways count together', () => {
       },
       local: createRateLimiter(options),
     });
-    const bounds = { hubIds: [], queryIds: [], origins: [], contextJson: '', ratePerMinute: 50 };
+    const bounds = {
+      hubIds: [],
+      queryIds: [],
+      classifierIds: [],
+      origins: [],
+      contextJson: '',
+      ratePerMinute: 50,
+    };
     const principal = { accountId: 'a', keyId: 'k', scopes: [], limits: bounds };
     const first = limits.admit(principal, reply);
     calls[0]?.reject(new HubError('UNAVAILABLE', 'away'));
@@ -145,7 +152,14 @@ describe('what several gateways count together', () => {
   it('are a key’s requests, for each key by itself', async () => {
     const gateways = [gateway(), gateway()];
     const ask = async (keyId: string, i: number) => {
-      const limits = { hubIds: [], queryIds: [], origins: [], contextJson: '', ratePerMinute: 50 };
+      const limits = {
+        hubIds: [],
+        queryIds: [],
+        classifierIds: [],
+        origins: [],
+        contextJson: '',
+        ratePerMinute: 50,
+      };
       const principal = { accountId: 'a', keyId, scopes: [], limits };
       try {
         await (gateways[i % 2] as Limits).admit(principal, reply);

@@ -27,7 +27,14 @@ function setup() {
   });
   const { issuer, audience } = before as TestIssuer;
   const user = { issuer, audience, claims: [{ variable: 'customer', path: 'sub' }], public: [] };
-  const limits = { hubIds: [], queryIds: ['q'], origins: [], contextJson: '{"tenant":1.10}', user };
+  const limits = {
+    hubIds: [],
+    queryIds: ['q'],
+    classifierIds: [],
+    origins: [],
+    contextJson: '{"tenant":1.10}',
+    user,
+  };
   const principal = { accountId: 'a', keyId: 'k', scopes: ['queries:execute'], limits };
   const verify = async (token: string) => tokens.verify(principal, `Bearer ${token}`);
   const codeOf = async (token: string) =>

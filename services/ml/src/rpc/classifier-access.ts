@@ -3,6 +3,7 @@
  * work.
  */
 
+import { mayManageClassifiers, mayTrain } from '@datahub/contract/withheld';
 import type { Quota } from '@datahub/document-store/quota';
 import type { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -42,6 +43,33 @@ export async function open(
   const doc = await store.classifiers.get(accountId, classifierId);
   if (doc === null) throw unknownClassifier();
   return { accountId, doc, log: cache.get(accountId, classifierId) };
+}
+
+/** The same for a call that trains a classifier, or reads or changes its examples. Throws SCOPE_DENIED. */
+export function openToTrain(
+  deps: Pick<ClassifierCallDeps, 'store' | 'cache'>,
+  ctx: CallContext,
+  classifierId: string,
+): ReturnType<typeof open> {
+  requireMayTrain(ctx, classifierId);
+  return open(deps, ctx, classifierId);
+}
+
+export const requireMayTrain = (ctx: CallContext, classifierId: string): void => {
+  if (mayTrain(requirePrincipal(ctx).limits ?? {}, classifierId)) return;
+  throw new HubError(
+    'SCOPE_DENIED',
+    'This key may not train this classifier or use its examples, because it is limited to hubs, queries or other classifiers. List the classifier in limits.classifierIds of the key.',
+  );
+};
+
+/** Throws SCOPE_DENIED for a key that may not create, rename or delete classifiers, or delete classes. */
+export function requireMayManage(ctx: CallContext): void {
+  if (mayManageClassifiers(requirePrincipal(ctx).limits ?? {})) return;
+  throw new HubError(
+    'SCOPE_DENIED',
+    'This key may not create, rename or delete classifiers or their classes, because it is limited to hubs, queries or some classifiers.',
+  );
 }
 
 export const unknownClassifier = () => new HubError('NOT_FOUND', 'There is no such classifier.');

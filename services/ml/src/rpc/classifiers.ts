@@ -16,6 +16,8 @@ import {
   type MlCalls,
   ofLog,
   open,
+  openToTrain,
+  requireMayManage,
   unknownClassifier,
   versionOf,
 } from './classifier-access.ts';
@@ -34,6 +36,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
   const { store, cache, quota } = deps;
   return {
     createClassifier: async ({ name }, ctx) => {
+      requireMayManage(ctx);
       const { accountId } = requirePrincipal(ctx);
       const createdAt = deps.nowMs();
       const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
@@ -75,6 +78,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
     updateClassifier: createRename(deps),
 
     deleteClassifier: async ({ classifierId, ...expected }, ctx) => {
+      requireMayManage(ctx);
       const { accountId } = requirePrincipal(ctx);
       const opened = await open(deps, ctx, classifierId).catch(async (err) => {
         // An earlier deletion may have failed before it deleted the whole log.
@@ -98,6 +102,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
 /** Tries several times, because another call can rename the classifier between the read and the write. */
 function createRename(deps: ClassifierCallDeps): MlCalls['updateClassifier'] {
   return async ({ classifierId, name, ...expected }, ctx) => {
+    requireMayManage(ctx);
     const checked = checkName(name);
     for (let attempt = 0; attempt < renameAttemptsMax; attempt++) {
       const { doc, log } = await open(deps, ctx, classifierId);
@@ -121,7 +126,7 @@ function createModelCalls(deps: ClassifierCallDeps) {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
       const checked = checkExamples(examples);
-      const { log } = await open(deps, ctx, classifierId);
+      const { log } = await openToTrain(deps, ctx, classifierId);
       const { accountId } = principal;
       const texts = checked.map(({ text }) => text);
       const id = eventId === '' ? randomUUID() : eventId;
@@ -141,6 +146,7 @@ function createModelCalls(deps: ClassifierCallDeps) {
     predict: async (request, ctx) => ({ predictions: await predictAs(request, ctx) }),
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
+      requireMayManage(ctx);
       const { doc, log } = await open(deps, ctx, classifierId);
       await orLeave(log.deleteClass(classId, ofLog(expected, doc)), ctx.signal, outcomeUnknown);
       return {};

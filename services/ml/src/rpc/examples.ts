@@ -8,7 +8,7 @@ import {
   createScheduler,
   type MlCalls,
   ofLog,
-  open,
+  openToTrain,
   versionOf,
 } from './classifier-access.ts';
 import { checkCorrection, checkLabel, checkPageLimit } from './validate.ts';
@@ -26,7 +26,7 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
     listExamples: async ({ classifierId, after, limit = pageDefault, label }, ctx) => {
       checkPageLimit(limit);
       const wanted = label === undefined ? undefined : checkLabel(label);
-      const { accountId, log } = await open(deps, ctx, classifierId);
+      const { accountId, log } = await openToTrain(deps, ctx, classifierId);
       const { state, labels, total } = await log.read((state) => {
         const classes = [...state.classes].filter(([, one]) => wanted === undefined || one.label === wanted);
         const total = classes.reduce((sum, [, { observations }]) => sum + observations, 0);
@@ -55,7 +55,7 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
 
     updateExample: async ({ classifierId, exampleId, label, context, ...expected }, ctx) => {
       const correction = checkCorrection({ label, context });
-      const { accountId, doc, log } = await open(deps, ctx, classifierId);
+      const { accountId, doc, log } = await openToTrain(deps, ctx, classifierId);
       const request = {
         classifier: { accountId, classifierId },
         place: toPlace(exampleId, classifierId),
@@ -71,7 +71,7 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
     },
 
     deleteExample: async ({ classifierId, exampleId, ...expected }, ctx) => {
-      const { accountId, doc, log } = await open(deps, ctx, classifierId);
+      const { accountId, doc, log } = await openToTrain(deps, ctx, classifierId);
       await changeExample(log, changes, {
         classifier: { accountId, classifierId },
         place: toPlace(exampleId, classifierId),

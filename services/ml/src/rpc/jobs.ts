@@ -10,7 +10,7 @@ import type { JobList, JobView } from '../jobs/job-list.ts';
 import { keyLimits } from '../jobs/key-limits.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
 import type { MlStore } from '../store.ts';
-import type { MlCalls } from './classifier-access.ts';
+import { type MlCalls, requireMayTrain } from './classifier-access.ts';
 import { requireKept } from './classifiers.ts';
 import { checkExamples } from './validate.ts';
 
@@ -35,6 +35,7 @@ export function createJobCalls(deps: JobCallDeps) {
   return {
     startJob: async ({ classifierId, queryId, contextJson, columns }, ctx) => {
       const { accountId, keyId } = requirePrincipal(ctx);
+      requireMayTrain(ctx, classifierId);
       await requireClassifier(store, accountId, classifierId);
       const createdAt = deps.nowMs();
       const sameId = operationIdOf({ namespace: deps.namespace, kind: 'job' }, ctx.operation);
@@ -113,6 +114,7 @@ function createRunCalls({ store, jobs, cache, budget, nowMs }: JobCallDeps) {
     trainRows: async ({ jobId, lease, rows, counts }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const { classifierId, queryId } = await jobs.leased({ accountId, jobId, lease });
+      requireMayTrain(ctx, classifierId);
       await requireClassifier(store, accountId, classifierId);
       const log = cache.get(accountId, classifierId);
       if (rows.length > 0) {

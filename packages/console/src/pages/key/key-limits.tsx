@@ -4,7 +4,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
 import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
-import { hubId, hubs, queriesIn, tree } from '../../state/workspace.ts';
+import { classifiers, hubId, hubs, queriesIn, tree } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
@@ -18,6 +18,7 @@ interface KeyLimitsProps extends PartProps {
 }
 
 export function KeyLimits({ form, set, end }: KeyLimitsProps) {
+  const { everything, scopes, hubIds, queryIds } = form;
   return (
     <>
       <div class="columns-2">
@@ -31,6 +32,16 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
         />
         <ChosenQueries form={form} set={set} />
       </div>
+      {(everything || scopes.some((scope) => /^classifiers:(train|read)$/.test(scope))) && (
+        <Chosen
+          label="Classifiers it may train"
+          everything={hubIds.length + queryIds.length > 0 ? 'None' : 'Every classifier'}
+          add="Add a classifier …"
+          ids={form.classifierIds}
+          options={classifiers.value.map(({ classifierId, name }) => [classifierId, name] as const)}
+          onChange={(classifierIds) => set({ classifierIds })}
+        />
+      )}
       <Chips
         label="Origins"
         hint="Origins of web pages that may use the key, such as https://shop.example. Empty: only programs may use it."

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
 import { toText } from '../../api/exact.ts';
 import { signOut } from '../../api/session.ts';
-import type { Key } from '../../api/types.ts';
+import type { Key, ListedKey } from '../../api/types.ts';
 import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { currentKey } from '../../state/permissions.ts';
 import { goInstead, route } from '../../state/route.ts';
@@ -25,7 +25,7 @@ import { NewKey } from './new-key.tsx';
 type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'revoke'; key: Key };
 
 export function KeysPage() {
-  const loaded = useLoad((signal) => callList<Key>('v1/keys', { signal }), []);
+  const loaded = useLoad((signal) => callList<ListedKey>('v1/keys', { signal }), []);
   const [asked, setAsked] = useState<PendingDialog>();
   const [, , , how, queryId] = route.value;
   const id = hubId.value ?? '';
@@ -68,9 +68,9 @@ export function KeysPage() {
   );
 }
 
-const isOwn = (key: Key) => key.keyId === currentKey.value?.keyId;
+const isOwn = (key: ListedKey) => key.keyId === currentKey.value?.keyId;
 
-function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): void }) {
+function KeyTable({ keys, onAsk }: { keys: ListedKey[]; onAsk(asked: PendingDialog): void }) {
   return (
     <Scrolling label="Keys">
       <table class="facts">
@@ -80,51 +80,78 @@ function KeyTable({ keys, onAsk }: { keys: Key[]; onAsk(asked: PendingDialog): v
           </th>
         </TableHead>
         <tbody>
-          {keys.map((key) => (
-            <tr key={key.keyId}>
-              <td>
-                <strong>{key.name}</strong>
-                <div class="note">
-                  …{key.lastCharacters}
-                  {isOwn(key) && ' · this tab'}
-                </div>
-              </td>
-              <td>
-                {key.scopes.map((scope) => (
-                  <span key={scope} class="tag">
-                    {scope === '*' ? 'everything' : scope}
-                  </span>
-                ))}
-              </td>
-              <td>{limitsOf(key)}</td>
-              <td>{moment(key.lastUsedAt)}</td>
-              <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
-              <td class="right">
-                <Menu
-                  label={`Actions for ${key.name}`}
-                  items={[
-                    { label: 'Usage', run: () => onAsk({ action: 'usage', key }) },
-                    { label: 'Change', run: () => onAsk({ action: 'change', key }) },
-                    { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
-                    { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
-                  ]}
-                />
-              </td>
-            </tr>
-          ))}
+          {keys.map((key) =>
+            isWhole(key) ? (
+              <KeyRow key={key.keyId} of={key} onAsk={onAsk} />
+            ) : (
+              <tr key={key.keyId}>
+                <td>
+                  <strong>{key.name}</strong>
+                </td>
+                <td colSpan={5} class="note">
+                  {key.state === 'expired' ? 'Expired. ' : ''}It may do more than the key of this tab.
+                </td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </Scrolling>
   );
 }
 
+const isWhole = (key: ListedKey): key is Key => key.scopes !== undefined;
+
+function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void }) {
+  return (
+    <tr>
+      <td>
+        <strong>{key.name}</strong>
+        <div class="note">
+          …{key.lastCharacters}
+          {isOwn(key) && ' · this tab'}
+        </div>
+      </td>
+      <td>
+        {key.scopes.map((scope) => (
+          <span key={scope} class="tag">
+            {scope === '*' ? 'everything' : scope}
+          </span>
+        ))}
+      </td>
+      <td>
+        {limitsOf(key)}
+        {key.withheld?.map(({ scope, detail }) => (
+          <div key={scope} class="note">
+            Cannot {detail}.
+          </div>
+        ))}
+      </td>
+      <td>{moment(key.lastUsedAt)}</td>
+      <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
+      <td class="right">
+        <Menu
+          label={`Actions for ${key.name}`}
+          items={[
+            { label: 'Usage', run: () => onAsk({ action: 'usage', key }) },
+            { label: 'Change', run: () => onAsk({ action: 'change', key }) },
+            { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
+            { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
+          ]}
+        />
+      </td>
+    </tr>
+  );
+}
+
 function limitsOf({ limits }: Key) {
-  const { hubIds, queryIds, origins, context, ratePerMinute, maxRows, user } = limits;
+  const { hubIds, queryIds, classifierIds, origins, context, ratePerMinute, maxRows, user } = limits;
   const words = [
     hubIds &&
       `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
     queryIds &&
       `${queryIds.length === 1 ? 'query' : 'queries'} ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
+    classifierIds && `${count(classifierIds.length)} classifiers to train`,
     origins && `pages of ${origins.join(', ')}`,
     context &&
       Object.entries(context)

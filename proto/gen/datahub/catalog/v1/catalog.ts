@@ -671,6 +671,10 @@ export interface Key {
   expiresAt?: Date | undefined;
   lastUsedAt?: Date | undefined;
   version: number;
+  /** `active` or `expired`. */
+  state: string;
+  /** True if the key may do more than the caller's, who sees only key_id, name and state then. */
+  isStronger: boolean;
 }
 
 export interface CreateKeyRequest {
@@ -6680,6 +6684,8 @@ function createBaseKey(): Key {
     expiresAt: undefined,
     lastUsedAt: undefined,
     version: 0,
+    state: "",
+    isStronger: false,
   };
 }
 
@@ -6711,6 +6717,12 @@ export const Key: MessageFns<Key> = {
     }
     if (message.version !== 0) {
       writer.uint32(72).uint32(message.version);
+    }
+    if (message.state !== "") {
+      writer.uint32(82).string(message.state);
+    }
+    if (message.isStronger !== false) {
+      writer.uint32(88).bool(message.isStronger);
     }
     return writer;
   },
@@ -6798,6 +6810,22 @@ export const Key: MessageFns<Key> = {
             }
 
             message.version = reader.uint32();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.isStronger = reader.bool();
             continue;
           }
         }

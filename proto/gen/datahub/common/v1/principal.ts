@@ -69,7 +69,14 @@ export interface KeyLimits {
     | boolean
     | undefined;
   /** Each call also needs the token of a signed-in user. */
-  user?: UserLimit | undefined;
+  user?:
+    | UserLimit
+    | undefined;
+  /**
+   * The classifiers that the key may train, and whose examples it may read and change. Keys with hub_ids or query_ids
+   * may do so only with these.
+   */
+  classifierIds: string[];
 }
 
 /** Which tokens are accepted, and which of their claims pin variables. */
@@ -368,6 +375,7 @@ function createBaseKeyLimits(): KeyLimits {
     maxRows: undefined,
     strict: undefined,
     user: undefined,
+    classifierIds: [],
   };
 }
 
@@ -396,6 +404,9 @@ export const KeyLimits: MessageFns<KeyLimits> = {
     }
     if (message.user !== undefined) {
       UserLimit.encode(message.user, writer.uint32(66).fork()).join();
+    }
+    for (const v of message.classifierIds) {
+      writer.uint32(74).string(v!);
     }
     return writer;
   },
@@ -475,6 +486,14 @@ export const KeyLimits: MessageFns<KeyLimits> = {
             }
 
             message.user = UserLimit.decode(reader, reader.uint32());
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.classifierIds.push(reader.string());
             continue;
           }
         }

@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { callJson, callList } from '../../../api/client.ts';
-import type { Key } from '../../../api/types.ts';
+import type { ListedKey } from '../../../api/types.ts';
 import { bodyOf, emptyKey } from '../../../state/key-form.ts';
 import { currentKey, may } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
@@ -37,7 +37,7 @@ export function MakeKey({ query, isForPages, onMade, onClose }: MakeKeyProps) {
   };
   const create = async () => {
     // A key that expires creates keys that expire no later.
-    const keys = await callList<Key>('v1/keys');
+    const keys = await callList<ListedKey>('v1/keys');
     const endsBy = keys.find(({ keyId }) => keyId === currentKey.value?.keyId)?.expiresAt ?? undefined;
     const made = await callJson<{ key: string; expiresAt?: string | null }>('v1/keys', {
       body: bodyOf(form, Date.now(), endsBy),

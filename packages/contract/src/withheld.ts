@@ -1,0 +1,55 @@
+/**
+ * What `hubIds`, `queryIds` and `classifierIds` of a key take from its scopes: what belongs to the account as a whole, and
+ * changes of what its queries are in. The services enforce it; keys and the log of the catalog show it.
+ */
+
+import type { KeyLimitValues } from './key-limits.ts';
+import { isGranted, type Scope } from './scopes.ts';
+
+export interface Withheld {
+  scope: Scope;
+  limit: 'hubIds' | 'queryIds' | 'classifierIds';
+  /** What the key cannot do, such as "create, rename and delete classifiers". */
+  detail: string;
+}
+
+type Limits = Pick<KeyLimitValues, 'hubIds' | 'queryIds' | 'classifierIds'>;
+
+const has = (ids: readonly string[] | undefined): boolean => ids !== undefined && ids.length > 0;
+
+/** True for a key that is limited to hubs or queries. */
+export const isConfined = ({ hubIds, queryIds }: Limits): boolean => has(hubIds) || has(queryIds);
+
+/** Whether the key may train a classifier, and read and change its examples. */
+export const mayTrain = (limits: Limits, classifierId: string): boolean =>
+  has(limits.classifierIds) ? limits.classifierIds?.includes(classifierId) === true : !isConfined(limits);
+
+/** Whether the key may create, rename and delete classifiers, and delete classes. */
+export const mayManageClassifiers = (limits: Limits): boolean =>
+  !isConfined(limits) && !has(limits.classifierIds);
+
+export function withheldOf({ scopes, limits }: { scopes: readonly string[]; limits: Limits }): Withheld[] {
+  const isOfQueries = has(limits.queryIds);
+  const limit = isOfQueries ? 'queryIds' : has(limits.hubIds) ? 'hubIds' : 'classifierIds';
+  const others = 'classifiers that limits.classifierIds does not list';
+  const found: [Scope, boolean, string][] = [
+    ['hubs:write', isOfQueries, 'change hubs and folders'],
+    ['sources:write', isOfQueries, 'change sources'],
+    [
+      'classifiers:write',
+      !mayManageClassifiers(limits),
+      'create, rename and delete classifiers, and delete classes',
+    ],
+    ['classifiers:train', !mayManageClassifiers(limits), `train ${others}, and change their examples`],
+    ['classifiers:read', !mayManageClassifiers(limits), `read the examples of ${others}`],
+    ['keys:read', isConfined(limits), 'see keys that it did not create'],
+    [
+      'keys:admin',
+      isConfined(limits),
+      `change keys that it did not create, and read the audit beyond its ${isOfQueries ? 'queries' : 'hubs'}`,
+    ],
+  ];
+  return found.flatMap(([scope, isWithheld, detail]) =>
+    isWithheld && isGranted(scopes, scope) ? [{ scope, limit, detail }] : [],
+  );
+}
