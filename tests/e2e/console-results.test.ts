@@ -49,6 +49,55 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       expect((await head.boundingBox())?.width).toBe(before.width + 60);
     });
 
+    it('never cut a number, and show what is not seen of a text', async () => {
+      const { page } = await open(
+        `SELECT * FROM (VALUES (12345678901234567890.12345678901234567890::numeric, 0.30000000000000004::float8, 3.4028235e+38::real, E'line1\\nline2'),
+          (1, -1.2345678901234567e-300, 1e-38, U&' zero\\200Bwidth'), (2, 'NaN', '-Infinity', '=1+1'), (3, 1, 2, NULL), (4, 1, 2, '')) AS t (d, f8, f4, note)`,
+      );
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      const numbers = page.locator('.grid-cell.right');
+      await expect.poll(() => numbers.count()).toBe(15);
+      const cut = numbers.evaluateAll((cells) =>
+        cells.filter((one: any) => one.scrollWidth > one.clientWidth).map((one: any) => one.textContent),
+      );
+      expect(await cut).toEqual([]);
+      const marks = page.locator('.grid-cell .mark');
+      expect(await marks.allTextContents()).toEqual(['↵', '·', 'ZWSP']);
+      await page.locator('.grid-cell', { hasText: 'line1' }).dblclick();
+      expect(await page.locator('.cell-text').textContent()).toBe('line1↵\nline2');
+      await page.keyboard.press('Escape');
+      const copied = await page.evaluate(`(() => {
+        const grid = document.querySelector('.grid');
+        grid.focus();
+        grid.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', ctrlKey: true, bubbles: true }));
+        const event = new ClipboardEvent('copy', { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
+        grid.dispatchEvent(event);
+        return event.clipboardData.getData('text/plain');
+      })()`);
+      expect(copied).toBe(
+        [
+          '12345678901234567890.12345678901234567890\t0.30000000000000004\t3.4028235e+38\t"line1\nline2"',
+          '1\t-1.2345678901234568e-300\t1e-38\t zero\u200bwidth',
+          "2\tNaN\t'-Infinity\t'=1+1",
+          '3\t1\t2\t',
+          '4\t1\t2\t""',
+        ].join('\n'),
+      );
+      await page.getByText('2 cells got an apostrophe').waitFor();
+    });
+
+    it('download as CSV that spreadsheets read', async () => {
+      const { page } = await open("SELECT 1 AS a, 'b' AS b");
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      const asked = page.waitForRequest(/\/v1\/queries\/execute/);
+      await act('Other formats', 'Download CSV for spreadsheets');
+      expect((await asked).postDataJSON().options).toMatchObject({ csv: { bom: true, delimiter: ',' } });
+      // The mark has three bytes.
+      await page.getByText('Downloaded 13 B.').waitFor();
+    });
+
     it('come back by themselves after the hub was out of reach', async () => {
       const { page, queryId } = await open('SELECT 1 AS a');
       await goTo();

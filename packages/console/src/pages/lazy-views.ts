@@ -17,6 +17,7 @@ export { TablesPane } from './query/tables-pane.tsx';
 export { DriftNote } from './query/upkeep/drift-note.tsx';
 export { PathDialog } from './query/upkeep/path-dialog.tsx';
 export { UseView } from './query/use/use-view.tsx';
+export { VariableDialog } from './query/variable-dialog.tsx';
 export { ConflictView } from './query/versions/conflict-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
 export { NewSource } from './source/new-source.tsx';

@@ -1,19 +1,41 @@
 /** Rows as files: a run of its own, so that all rows are in it and not only those shown. */
 
+import type { CsvOptions } from '@datahub/contract/formats';
 import { signal } from '@preact/signals';
 import { call, isAborted } from '../api/client.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
 import type { RowStore } from './rows/row-store.ts';
 import { type RunTarget, toCall } from './run-call.ts';
 
-export type DownloadFormat = 'csv' | 'json' | 'ndjson' | 'arrows';
+export type DownloadFormat = 'csv' | 'spreadsheet' | 'json' | 'ndjson' | 'arrow';
 
-export const downloads: { format: DownloadFormat; name: string; accept: string }[] = [
-  { format: 'csv', name: 'CSV', accept: 'text/csv' },
-  { format: 'json', name: 'JSON', accept: 'application/json' },
-  { format: 'ndjson', name: 'NDJSON', accept: 'application/x-ndjson' },
-  { format: 'arrows', name: 'Arrow', accept: 'application/vnd.apache.arrow.stream' },
+interface FormatFacts {
+  format: DownloadFormat;
+  name: string;
+  accept: string;
+  extension: string;
+  csv?: CsvOptions;
+}
+
+/** Where numbers have a comma, spreadsheets separate fields by semicolons. */
+const hasDecimalComma = new Intl.NumberFormat().format(1.5).includes(',');
+
+export const downloads: FormatFacts[] = [
+  { format: 'csv', name: 'CSV', accept: 'text/csv', extension: 'csv' },
+  {
+    format: 'spreadsheet',
+    name: 'CSV for spreadsheets',
+    accept: 'text/csv',
+    extension: 'csv',
+    csv: { bom: true, delimiter: hasDecimalComma ? ';' : ',' },
+  },
+  { format: 'json', name: 'JSON', accept: 'application/json', extension: 'json' },
+  { format: 'ndjson', name: 'NDJSON', accept: 'application/x-ndjson', extension: 'ndjson' },
+  { format: 'arrow', name: 'Arrow', accept: 'application/vnd.apache.arrow.stream', extension: 'arrows' },
 ];
+
+const factsOf = (format: DownloadFormat): FormatFacts =>
+  downloads.find((one) => one.format === format) as FormatFacts;
 
 export const fileName = (label: string): string =>
   label.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) || 'data';
@@ -47,7 +69,7 @@ export const running = signal<Download[]>([]);
 /** Reads all rows and saves them as a file. Resolves to its size in bytes, undefined if it was cancelled. */
 export async function download(request: DownloadRequest): Promise<number | undefined> {
   const stop = new AbortController();
-  const name = `${fileName(request.label)}.${request.format}`;
+  const name = `${fileName(request.label)}.${factsOf(request.format).extension}`;
   let shown: Download = { name, bytes: 0, cancel: () => stop.abort() };
   running.value = [...running.value, shown];
   const show = (bytes: number) => {
@@ -70,8 +92,8 @@ export async function download(request: DownloadRequest): Promise<number | undef
 
 function requestRows(request: DownloadRequest, signal: AbortSignal): Promise<Response> {
   const { target, context, format, annotation } = request;
-  const accept = downloads.find((one) => one.format === format)?.accept ?? 'text/csv';
-  const { path, body } = toCall(target, context, { annotate: annotateOption(annotation) });
+  const { accept, csv } = factsOf(format);
+  const { path, body } = toCall(target, context, { csv, annotate: annotateOption(annotation) });
   return call(path, { body, accept, signal });
 }
 

@@ -11,7 +11,7 @@ import { category, hubId, walk } from '../../state/workspace.ts';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { focusFault, VariableInputs } from './variables-panel.tsx';
+import { focusFault, VariableInputs } from './variable-inputs.tsx';
 
 /** What a column is for. */
 export interface ColumnUse {

@@ -9,7 +9,7 @@ import { shownValues } from '../../state/variables.ts';
 import { sources } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { focusFault } from './variables-panel.tsx';
+import { focusFault } from './variable-inputs.tsx';
 
 export interface RunActions {
   /** True after a run was attempted with invalid values. */

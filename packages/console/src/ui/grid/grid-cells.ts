@@ -1,10 +1,14 @@
 /** Draws cells and measures the width of columns. */
 
 import { drawnText } from '../../state/rows/drawn.ts';
+import { partsOf } from '../../state/rows/marks.ts';
 import type { GridColumn, RowStore } from '../../state/rows/row-store.ts';
 import { textOf, type Values } from '../../state/rows/scan.ts';
 
 const charactersShownMax = 300;
+/** A number of more characters is not drawn whole; the cell says how long it is. */
+const numberMax = 120;
+const numberStart = 24;
 const widths = { min: 64, max: 380, padding: 26, character: 7.3 };
 /** The narrowest column that a person can set. */
 export const widthMin = 44;
@@ -16,6 +20,8 @@ export interface Cell {
   /** The text that is drawn. Reading it from the page would be slower. */
   shown: string;
   kind: string;
+  /** True if it has marks in place of characters that are not seen. */
+  isMarked: boolean;
   hidden: boolean;
   /** The column of the cell, and the widths that it was placed with. */
   column: number;
@@ -29,7 +35,16 @@ export function makeCell(row: HTMLElement): Cell {
   const text = document.createTextNode('');
   element.append(text);
   row.append(element);
-  return { element, text, shown: '', kind: '', hidden: false, column: -1, layout: undefined };
+  return {
+    element,
+    text,
+    shown: '',
+    kind: '',
+    isMarked: false,
+    hidden: false,
+    column: -1,
+    layout: undefined,
+  };
 }
 
 /**
@@ -54,10 +69,11 @@ export function drawCell(
     const text = textOf(json.length > 4_000 && json.startsWith('"') ? cut(json) : json);
     const drawn = column === undefined ? text : drawnText(text, column);
     if (numeric) {
-      draw(cell, drawn, 'right');
-      return widthOf(drawn.length, digit);
+      const whole = wholeNumber(drawn);
+      draw(cell, whole, 'right');
+      return widthOf(lengthOf(whole), digit);
     }
-    draw(cell, drawn.length > charactersShownMax ? `${drawn.slice(0, charactersShownMax)}…` : drawn, '');
+    drawText(cell, drawn.length > charactersShownMax ? `${drawn.slice(0, charactersShownMax)}…` : drawn);
   }
   return 0;
 }
@@ -87,11 +103,44 @@ function drawAdded(
 const widthOf = (characters: number, width = widths.character) =>
   Math.ceil(characters * width + widths.padding);
 
-function draw(cell: Cell, text: string, kind: string): void {
-  if (cell.shown !== text) {
-    cell.shown = text;
-    cell.text.data = text;
+/** A number, or its beginning with its length, so that nobody takes a part for the number. */
+const wholeNumber = (text: string): string =>
+  text.length <= numberMax ? text : `${text.slice(0, numberStart)}… (${text.length} characters)`;
+
+/** In digits: signs and letters, as in 1e+300, are wider. */
+const lengthOf = (number: string): number => number.length * (/[^\d.,-]/.test(number) ? 1.35 : 1);
+
+function drawText(cell: Cell, text: string): void {
+  const parts = partsOf(text);
+  if (parts === undefined) {
+    draw(cell, text, '');
+    return;
   }
+  setKind(cell, '');
+  if (cell.isMarked && cell.shown === text) return;
+  cell.isMarked = true;
+  cell.shown = text;
+  const nodes = parts.map((part) => {
+    if (!part.isMark) return part.text;
+    const mark = document.createElement('span');
+    mark.className = 'mark';
+    mark.textContent = part.text;
+    return mark;
+  });
+  cell.element.replaceChildren(...nodes);
+}
+
+function draw(cell: Cell, text: string, kind: string): void {
+  if (cell.isMarked) {
+    cell.isMarked = false;
+    cell.element.replaceChildren(cell.text);
+    cell.text.data = text;
+  } else if (cell.shown !== text) cell.text.data = text;
+  cell.shown = text;
+  setKind(cell, kind);
+}
+
+function setKind(cell: Cell, kind: string): void {
   if (cell.kind === kind) return;
   cell.kind = kind;
   cell.element.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
@@ -121,8 +170,8 @@ export function widthsOf(store: RowStore, digit: number): number[] {
         longest[at] = 14;
         continue;
       }
-      const drawn = column.numeric ? drawnText(textOf(json), column) : json;
-      longest[at] = Math.max(longest[at] as number, drawn.length);
+      const length = column.numeric ? lengthOf(wholeNumber(drawnText(textOf(json), column))) : json.length;
+      longest[at] = Math.max(longest[at] as number, length);
     }
   }
   return heads.map((head, at) => {
@@ -137,11 +186,12 @@ export function heightOf(element: HTMLElement): number {
   return Number.parseFloat(getComputedStyle(element).getPropertyValue('--row')) || 28;
 }
 
-/** The width of a digit. All digits are equally wide, and no other character of a number is wider. */
+/** The width of a digit. All digits are equally wide. */
 export function digitWidthOf(element: HTMLElement): number {
-  const { font } = getComputedStyle(element);
+  // `font` is empty for digits of one width, which it cannot express.
+  const { fontWeight, fontSize, fontFamily } = getComputedStyle(element);
   const context = new OffscreenCanvas(1, 1).getContext('2d');
-  if (context === null || font === '') return widths.character;
-  context.font = font;
-  return Math.max(context.measureText('0').width, context.measureText('-').width) || widths.character;
+  if (context === null || fontSize === '') return widths.character;
+  context.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+  return Math.max(...[...'0123456789-'].map((one) => context.measureText(one).width)) || widths.character;
 }

@@ -1,7 +1,8 @@
 /** Moving, selecting and copying in the grid: by keys and by pointer. */
 
+import { type Copied, toClipboard } from '../../state/rows/clipboard.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
-import { textOf } from '../../state/rows/scan.ts';
+import type { Values } from '../../state/rows/scan.ts';
 
 /** What the keys need of the grid that they move in. */
 export interface GridSurface {
@@ -11,7 +12,7 @@ export interface GridSurface {
   readonly lefts: readonly number[];
   readonly widths: readonly number[];
   readonly rowHeight: number;
-  readonly options: { onOpen(row: number, column: number): void };
+  readonly options: { onOpen(row: number, column: number): void; onCopy?(copied: Copied): void };
   draw(): void;
   sortBy(column: number): void;
   openMenu(column: number): void;
@@ -157,22 +158,22 @@ export class GridKeys {
     this.move({ row, column }, event.shiftKey);
   }
 
-  /** The exact text of what is selected: separators between thousands are only drawn. */
-  selectedText(): string {
+  /** What is selected, as spreadsheets paste it: separators between thousands are only drawn. */
+  selected(): Copied {
     const { store } = this.#grid;
     const { top, bottom, left, right } = this.#range();
     const rowsMax = Math.max(1, Math.floor(copiedCellsMax / (right - left + 1)));
-    const lines: string[] = [];
-    for (let row = top; row <= bottom && lines.length < rowsMax; row++) {
-      const cells = store.cells(row).slice(left, right + 1);
-      lines.push(cells.map((cell) => (cell === undefined || cell === 'null' ? '' : textOf(cell))).join('\t'));
-    }
-    return lines.join('\n');
+    const rows: Values[] = [];
+    for (let row = top; row <= bottom && rows.length < rowsMax; row++)
+      rows.push(store.cells(row).slice(left, right + 1));
+    return toClipboard(rows);
   }
 
   #copy(event: ClipboardEvent): void {
     if (!this.#used || event.clipboardData === null) return;
-    event.clipboardData.setData('text/plain', this.selectedText());
+    const copied = this.selected();
+    event.clipboardData.setData('text/plain', copied.text);
     event.preventDefault();
+    this.#grid.options.onCopy?.(copied);
   }
 }

@@ -1,6 +1,7 @@
 /** The grid in a view: it follows the rows that stream in, and shows a cell whole. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { partsOf } from '../../state/rows/marks.ts';
 import type { GridColumn, RowStore, Sort } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
 import { copyText } from '../copy.tsx';
@@ -10,6 +11,9 @@ import { type MenuItem, MenuList } from '../menu.tsx';
 import { notify } from '../notice.tsx';
 import { Grid } from './grid.ts';
 import { indented } from './indented.ts';
+
+/** Marks in longer texts would take the page too long. */
+const markedMax = 200_000;
 
 interface GridViewProps {
   store: RowStore;
@@ -42,6 +46,9 @@ export function GridView(props: GridViewProps) {
         if (onLabel !== undefined && store.columns[column]?.added !== undefined) onLabel(row);
         else setCell({ row, column });
       },
+      onCopy: ({ guarded }) => {
+        if (guarded > 0) notify(guardedText(guarded));
+      },
       onMenu: (column, at) => setMenu({ column, at }),
     });
     grid.current = made;
@@ -65,6 +72,9 @@ export function GridView(props: GridViewProps) {
     </>
   );
 }
+
+const guardedText = (cells: number): string =>
+  `${counted(cells, 'cell')} got an apostrophe, because spreadsheets run what begins with = + - or @. Open a cell to copy it as it is.`;
 
 interface ColumnMenuProps {
   column: number;
@@ -113,7 +123,7 @@ function CellView({ store, row, column, onClose }: CellViewProps) {
       </p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
       <pre class="cell-text" tabIndex={0}>
-        {json === 'null' ? <i>null</i> : indented(text)}
+        {json === 'null' ? <i>null</i> : <Marked text={indented(text)} />}
       </pre>
       <div class="actions">
         <button type="button" onClick={copy}>
@@ -121,5 +131,24 @@ function CellView({ store, row, column, onClose }: CellViewProps) {
         </button>
       </div>
     </Dialog>
+  );
+}
+
+/** A text in which all is seen. */
+function Marked({ text }: { text: string }) {
+  if (text.length > markedMax) return <>{text}</>;
+  const parts = partsOf(text, { breaks: true }) ?? [{ text, isMark: false }];
+  return (
+    <>
+      {parts.map((part, i) =>
+        part.isMark ? (
+          <span key={i} class="mark">
+            {part.text}
+          </span>
+        ) : (
+          part.text
+        ),
+      )}
+    </>
   );
 }

@@ -3,6 +3,7 @@
  * frame of scrolling rewrites some hundred cells, and a virtual DOM would be too slow.
  */
 
+import type { Copied } from '../../state/rows/clipboard.ts';
 import type { RowStore, Sort } from '../../state/rows/row-store.ts';
 import type { Values } from '../../state/rows/scan.ts';
 import { type Cell, digitWidthOf, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
@@ -17,6 +18,7 @@ export interface GridOptions {
   onSort(sort: Sort | undefined): void;
   /** Called when a cell was opened with Enter or a double click. */
   onOpen(row: number, column: number): void;
+  onCopy?(copied: Copied): void;
   /** Called to open the menu of a column. */
   onMenu?(column: number, at: HTMLElement): void;
 }

@@ -14,7 +14,7 @@ import { Icon } from '../../../ui/icons.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Tabs } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
-import { focusFault, VariableInputs } from '../variables-panel.tsx';
+import { focusFault, VariableInputs } from '../variable-inputs.tsx';
 import { type Answer, AnswerView, tryCall } from './answer.tsx';
 import { type FormName, formNames, formOf, toolNameOf } from './forms.ts';
 import { KeyLine, type MadeKey, MakeKey } from './make-key.tsx';
