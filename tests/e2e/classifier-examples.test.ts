@@ -28,7 +28,7 @@ describe('the examples of a classifier', () => {
     const first = await api.get(`${path}/examples?limit=3`);
     expect([first.body, first.headers.get('x-total-count')]).toEqual([all.slice(0, 3), '5']);
     const [, next = ''] = /^<(.*)>; rel="next"$/.exec(first.headers.get('link') ?? '') ?? [];
-    const second = await api.get(next);
+    const second = await api.get(`${path}/examples${next}`);
     expect([second.body, second.headers.get('link')]).toEqual([all.slice(3), null]);
     expect((await api.get(`${path}/examples?limit=0`)).body.errors).toMatchObject([
       { pointer: 'query/limit' },
@@ -46,7 +46,7 @@ describe('the examples of a classifier', () => {
     const first = await api.get(`${path}/examples?label=coffee&limit=1`);
     expect([first.body, first.headers.get('x-total-count')]).toEqual([[coffee[0]], '2']);
     const [, next = ''] = /^<(.*)>; rel="next"$/.exec(first.headers.get('link') ?? '') ?? [];
-    const second = await api.get(next);
+    const second = await api.get(`${path}/examples${next}`);
     expect([second.body, second.headers.get('link')]).toEqual([[coffee[1]], null]);
     const csv = await api.get(`${path}/examples?label=%20coffee%20`, { headers: { accept: 'text/csv' } });
     expect(csv.text.trimEnd().split('\r\n')).toHaveLength(3);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -227,6 +227,16 @@ it('the packed package is one program without dependencies', async () => {
   const options = ['--yes', '--offline', '--cache', join(dir, 'npm')];
   const { stdout } = await run('npx', [...options, './datahub-cli-0.1.0.tgz', '--help'], { cwd: dir, env });
   expect(stdout).toBe(await ok(['--help']));
+
+  // The configuration for agents starts it as the page says.
+  const page = await readFile(join(root, 'docs/mcp.md'), 'utf8');
+  const [, block = ''] = /```json\n([^`]*"command"[^`]*)```/.exec(page) ?? [];
+  const server = JSON.parse(block.replaceAll('/path/to', dir)).mcpServers['data-hub'];
+  const forNpm = { npm_config_offline: 'true', npm_config_cache: join(dir, 'npm'), HOME: dir };
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(new StdioClientTransport({ ...server, env: { ...inherited, ...forNpm, ...hubEnv } }));
+  expect((await client.listTools()).tools).not.toEqual([]);
+  await client.close();
 });
 
 it('the repository runs the same commands', async () => {

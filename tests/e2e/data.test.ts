@@ -70,6 +70,13 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect(headers.get('referrer-policy')).toBe('no-referrer');
   });
 
+  it('uses the defaults for the empty fields of a form, except those of texts', async () => {
+    expect((await read('?region=&ids=&price=&open=&submit=')).body.code).toBe('VALIDATION');
+    const { data } = (await read('?region=&ids=&price=&open=')).body;
+    expect(data).toEqual((await executed({ context: { region: '' } })).body.data);
+    expect(data).toMatchObject([{ region: '', price: 1.5 }]);
+  });
+
   it('accepts every maxRows up to the largest', async () => {
     for (const maxRows of [2_147_483_646, 2_147_483_647, 2_147_483_648, 4_294_967_295]) {
       const { status, body } = await read(`?region=x&options.maxRows=${maxRows}`);

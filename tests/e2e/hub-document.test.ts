@@ -27,6 +27,10 @@ const listed = (document: any, label: string): Listed =>
   document['x-datahub-queries'].find(({ queryId }: Listed) => queryId === ids[label]);
 const resolve = (document: any, ref: string) => document.components.schemas[ref.split('/').at(-1) as string];
 
+it('names the address of the hub', async () => {
+  expect((await read()).servers).toEqual([{ url: 'https://hub.example' }]);
+});
+
 beforeAll(async () => {
   ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'Documented' })));
   sourceId = await createSource(hubId);

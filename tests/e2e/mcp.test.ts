@@ -98,9 +98,13 @@ describe('POST /mcp', () => {
         },
       },
     ]);
-    const { texts, isError } = await call(client, name, { region: 'north' });
+    const { texts, isError, result, body } = await call(client, name, { region: 'north' });
     expect([isError, texts[1]]).toEqual([false, '{"data":[{"region":"north","n":1.5}]}']);
     expect(texts[0]).toContain('data');
+    expect(result.structuredContent).toEqual(body);
+    const row = { properties: { region: { description: 'text' } } };
+    const schema = async () => (await client.listTools()).tools[0]?.outputSchema;
+    await expect.poll(schema).toMatchObject({ properties: { data: { items: row } } });
     expect((await call(client, name, { regoin: 'x', region: 'y' })).body).toMatchObject({
       code: 'CONTEXT_INVALID',
       detail: expect.stringMatching(/^\/regoin /),
@@ -277,7 +281,8 @@ describe('POST /mcp', () => {
       [1_000_000, 0],
     ])('answers at most 16 kB of rows of %i characters, and ends the statement', async (wide, fit) => {
       const { body, result } = await call(client, `bytes-${engine}-${suffix}`, { wide });
-      expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThanOrEqual(16_384);
+      expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThanOrEqual(16_384);
+      expect(result.structuredContent).toEqual(body);
       expect(body.truncated).toBe(true);
       expect(body.data.length).toBe(fit);
       const { pathname, search } = new URL(body.whole);

@@ -103,7 +103,7 @@ describe('the versions of a query', () => {
     expect(await page('offset=5')).toEqual([[], '5']);
     expect(await page('limit=0')).toEqual([[], '5']);
     const { headers } = await api.get(`${pathOf(queryId)}/versions?limit=2`);
-    expect(headers.get('link')).toContain(`<${pathOf(queryId)}/versions?limit=2&offset=2>; rel="next"`);
+    expect(headers.get('link')).toContain('<?limit=2&offset=2>; rel="next"');
     expect((await api.get(`${pathOf(queryId)}/versions?limit=x`)).status).toBe(400);
   });
 

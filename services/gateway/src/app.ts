@@ -120,13 +120,13 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
       return reportFailure(err, request, deps.events).problem;
     },
   };
-  const { upstreams } = deps;
-  const routes = listRoutes({ upstreams, settings, signatures: createSignatures(upstreams.executor) });
+  const signatures = createSignatures(deps.upstreams.executor);
+  const routes = listRoutes({ ...deps, settings, signatures });
   registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), ...settings });
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
-  const mcp = createMcpRoute({ upstreams, settings, publicOrigin: deps.publicOrigin });
+  const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
   await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;
 }

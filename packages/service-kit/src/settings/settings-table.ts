@@ -136,7 +136,7 @@ const gateway = {
     '`*`',
   ),
   DATAHUB_PUBLIC_ORIGIN: optional(
-    "the origin that browsers load the hub from, such as `https://hub.example`. Browsers send no `Origin` with a GET to the page's own origin; the hub accepts such a GET (`Sec-Fetch-Site: same-origin`) with a key limited to this origin",
+    "the origin that browsers load the hub from, such as `https://hub.example`. Links of tools and `servers` in the document of a hub begin with it. Browsers send no `Origin` with a GET to the page's own origin; the hub accepts such a GET (`Sec-Fetch-Site: same-origin`) with a key limited to this origin",
   ),
   DATAHUB_COMPRESSION: choice(
     ['on', 'off'],
@@ -188,7 +188,7 @@ const gateway = {
     'how many invalid keys one address (IPv6: one /64) may send, over all gateways',
   ),
   DATAHUB_TRUSTED_PROXIES: list(
-    "addresses and ranges, such as `10.0.0.0/8`, of the proxies whose `X-Forwarded-For` the hub trusts; the client's address is the last one in it that is not a trusted proxy",
+    "addresses and ranges, such as `10.0.0.0/8`, of the proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` the hub trusts; the client's address is the last one in it that is not a trusted proxy",
   ),
   DATAHUB_CATALOG_ADDRESS: list(
     'separate: the catalog, `host:port`; a name stands for all its addresses; separate several with commas',

@@ -50,6 +50,8 @@ export function createContextOfForm(): (form: QueryForm, of: FormOf) => string {
     for (const { name, value } of values) {
       // A secret in the address is refused even if its value is not used.
       if (pinned.has(name) && !secret.has(name)) continue;
+      // A form sends its empty fields, too.
+      if (value === '' && !secret.has(name) && !allowsEmptyText(types.get(name))) continue;
       const texts = given.get(name);
       if (texts === undefined) given.set(name, [value]);
       else texts.push(value);
@@ -101,11 +103,16 @@ function describeNames(names: string[]): string {
   return `The query takes ${names.slice(0, namesMax).join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;
 }
 
+const elementOf = (type: string | undefined): string | undefined =>
+  isList(type) ? type?.slice(0, -2) : type;
+
+const allowsEmptyText = (type: string | undefined): boolean =>
+  [undefined, 'string'].includes(elementOf(type));
+
 const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
 
 function toJson(name: string, texts: string[], type: string | undefined): string {
-  const one = isList(type) ? type?.slice(0, -2) : type;
-  const parsed = texts.map((text) => parse(text, one));
+  const parsed = texts.map((text) => parse(text, elementOf(type)));
   if (parsed.includes(undefined)) {
     throw new HubError('CONTEXT_INVALID', `context.${name} must be JSON.`, {
       errors: [{ path: ['context', name], detail: 'must be JSON' }],

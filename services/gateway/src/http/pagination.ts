@@ -35,20 +35,29 @@ export function readPage(request: FastifyRequest, paging: Paging): Page {
   return { offset, limit: limit === undefined ? undefined : Math.min(limit, paging.limitMax) };
 }
 
-/** Sets `X-Total-Count`, and `Link` (RFC 8288) with first, prev, next and last if a limit applies. */
+/** Sets `X-Total-Count`, and `Link` with first, prev, next and last if a limit applies. */
 export function setPageHeaders(reply: FastifyReply, page: Page, total: number): void {
   reply.header('x-total-count', String(total));
   const { offset, limit } = page;
   if (limit === undefined || limit === 0) return;
-  const url = new URL(reply.request.url, 'http://hub');
-  const link = (at: number, rel: string) => {
-    url.searchParams.set('offset', String(at));
-    url.searchParams.set('limit', String(limit));
-    return `<${url.pathname}${url.search}>; rel="${rel}"`;
-  };
+  const link = (at: number, rel: string) =>
+    toLink(reply.request, { parameters: { offset: String(at), limit: String(limit) }, rel });
   const last = Math.max(0, Math.ceil(total / limit) - 1) * limit;
   const links = [link(0, 'first'), link(last, 'last')];
   if (offset > 0) links.push(link(Math.max(0, offset - limit), 'prev'));
   if (offset + limit < total) links.push(link(offset + limit, 'next'));
   reply.header('link', links.join(', '));
+}
+
+/**
+ * A link to the same path with other parameters (RFC 8288). It names no path, so it leads to the right place behind a
+ * proxy that has the hub below a prefix.
+ */
+export function toLink(
+  request: FastifyRequest,
+  { parameters, rel }: { parameters: Readonly<Record<string, string>>; rel: string },
+): string {
+  const { searchParams } = new URL(request.url, 'http://hub');
+  for (const [name, value] of Object.entries(parameters)) searchParams.set(name, value);
+  return `<?${searchParams}>; rel="${rel}"`;
 }

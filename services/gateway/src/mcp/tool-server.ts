@@ -5,7 +5,7 @@ import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { Server, Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { validationError } from '../http/request-error.ts';
-import { type JsonSplices, writeJson } from '../response/json-splices.ts';
+import type { JsonSplices } from '../response/json-splices.ts';
 import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { callTool, type ToolResult, toData, toFailure } from './call-tool.ts';
@@ -54,7 +54,8 @@ export function createToolServer(sdk: Sdk, options: ToolServerOptions): Server {
   });
   server.setRequestHandler('tools/call', async ({ params }) => {
     try {
-      return await call(params.name, params.arguments ?? {}, options);
+      const result = await call(params.name, params.arguments ?? {}, options);
+      return JSON.parse(JSON.stringify(result, splices.replacer)) as ToolResult;
     } catch (err) {
       const argumentsAt = params.name === metaNames.run ? '/arguments' : '';
       return toFailure(err, request, { settings, argumentsAt });
@@ -87,7 +88,7 @@ async function call(name: string, values: Values, options: ToolServerOptions): P
         request,
         catalog: upstreams.catalog,
       });
-      return toData(writeJson(definition));
+      return toData(definition);
     }
     if (name === metaNames.run) {
       const inner = values.arguments ?? {};
@@ -134,7 +135,7 @@ async function search(tools: readonly AgentTool[], text: string): Promise<ToolRe
     description: description.slice(0, foundDescriptionMax).toWellFormed(),
     readOnly: reads,
   }));
-  return toData(JSON.stringify({ tools: found, found: ranked.length }));
+  return toData({ tools: found, found: ranked.length });
 }
 
 function metaTools(tools: readonly AgentTool[]): Tool[] {

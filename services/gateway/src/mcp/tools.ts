@@ -97,19 +97,51 @@ export async function defineTool(
   { request, catalog }: { request: FastifyRequest; catalog: Upstreams['catalog'] },
 ): Promise<Tool> {
   const { name, title, description, reads } = tool;
+  const described = tool.kind === 'query' ? await readSignature(tool.query, { request, catalog }) : undefined;
   return {
     name,
     title,
     description,
-    inputSchema: await toInputSchema(tool, { request, catalog }),
+    inputSchema: toInputSchema(tool, described, request),
+    outputSchema: toOutputSchema(tool, described),
     annotations: { readOnlyHint: reads, destructiveHint: !reads, openWorldHint: false },
   };
 }
 
-async function toInputSchema(
-  tool: AgentTool,
+async function readSignature(
+  { queryId }: Query,
   { request, catalog }: { request: FastifyRequest; catalog: Upstreams['catalog'] },
-): Promise<Tool['inputSchema']> {
+): Promise<Described | undefined> {
+  const { query } = await catalog.getQuery({ queryId, signature: true }, request.context);
+  const signatureJson = query?.signatureJson ?? '';
+  return signatureJson === '' ? undefined : (JSON.parse(signatureJson) as Described);
+}
+
+/** Clients refuse results that do not fit, so it has nothing that a change in the database could make wrong. */
+function toOutputSchema({ kind }: AgentTool, described: Described | undefined): Tool['inputSchema'] {
+  const text = { type: 'string' };
+  const number = { type: 'number' };
+  if (kind === 'classifier') {
+    const score = { type: 'object', properties: { label: text, confidence: number } };
+    const scores = { type: 'array', items: score };
+    return { type: 'object', properties: { label: text, confidence: number, scores, otherScore: number } };
+  }
+  if (kind === 'summary') return { type: 'object', properties: { summary: text }, required: ['summary'] };
+  const columns = described?.columns.map(({ name, type }) => [name, { description: type }]) ?? [];
+  const row = { type: 'object', properties: Object.fromEntries(columns) };
+  const flag = { type: 'boolean' };
+  return {
+    type: 'object',
+    properties: { data: { type: 'array', items: row }, truncated: flag, moreResults: flag, whole: text },
+    required: ['data'],
+  };
+}
+
+function toInputSchema(
+  tool: AgentTool,
+  described: Described | undefined,
+  request: FastifyRequest,
+): Tool['inputSchema'] {
   if (tool.kind === 'classifier')
     return { type: 'object', properties: { text: { type: 'string', minLength: 1 } }, required: ['text'] };
   if (tool.kind === 'summary') {
@@ -117,10 +149,6 @@ async function toInputSchema(
     const sentences = { type: 'integer', minimum: 1, maximum: 1_000 };
     return { type: 'object', properties: { texts, sentences }, required: ['texts'] };
   }
-  const { queryId } = tool.query;
-  const { query } = await catalog.getQuery({ queryId, signature: true }, request.context);
-  const signatureJson = query?.signatureJson ?? '';
-  const described = signatureJson === '' ? undefined : (JSON.parse(signatureJson) as Described);
   const values = toValueShapes(tool.query.context, described, pinnedNames(request)).filter(
     ({ isSecret }) => !isSecret,
   );

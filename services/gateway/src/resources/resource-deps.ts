@@ -7,4 +7,6 @@ export interface ResourceDeps {
   upstreams: Upstreams;
   signatures: Signatures;
   settings: ResponseSettings;
+  /** The origin that callers have, if a setting says it. */
+  publicOrigin?: string | undefined;
 }

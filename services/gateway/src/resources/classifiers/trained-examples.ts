@@ -20,7 +20,7 @@ import {
   time,
   toTimestamp,
 } from '../../http/json-schema.ts';
-import { readPage } from '../../http/pagination.ts';
+import { readPage, toLink } from '../../http/pagination.ts';
 import { readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
@@ -103,10 +103,8 @@ function createTrainedExampleHandlers({ upstreams: { ml } }: ResourceDeps) {
 }
 
 function setNextLink(reply: FastifyReply, { after, limit }: { after: string; limit: number }): void {
-  const url = new URL(reply.request.url, 'http://hub');
-  url.searchParams.set('after', after);
-  url.searchParams.set('limit', String(limit));
-  reply.header('link', `<${url.pathname}${url.search}>; rel="next"`);
+  const parameters = { after, limit: String(limit) };
+  reply.header('link', toLink(reply.request, { parameters, rel: 'next' }));
 }
 
 interface Export {

@@ -6,6 +6,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield, createTurns } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
+import { publicUrlOf } from '../../http/public-url.ts';
 import { type Handler, paged, type Route } from '../../http/route.ts';
 import { addVary } from '../../response/compression.ts';
 import { writeJson } from '../../response/json-splices.ts';
@@ -42,7 +43,12 @@ export const document = {
   required: ['openapi', 'info', 'paths', 'components'],
 } as const;
 
-function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings }: ResourceDeps): Handler {
+function createHubDocumentHandler({
+  upstreams: { catalog },
+  signatures,
+  settings,
+  publicOrigin,
+}: ResourceDeps): Handler {
   // All documents together take one turn in each iteration of the event loop, so that other requests run.
   const turns = createTurns();
   return async (request, reply) => {
@@ -62,6 +68,7 @@ function createHubDocumentHandler({ upstreams: { catalog }, signatures, settings
     const { bytes, etag } = await build(hub?.label ?? '', queries, {
       described,
       pinned,
+      server: publicUrlOf(request, publicOrigin),
       left,
       count,
       mayYield,
@@ -154,6 +161,8 @@ export function pinnedNames({ context }: FastifyRequest): Set<string> {
 interface BuildOptions {
   described: Map<string, Described>;
   pinned: ReadonlySet<string>;
+  /** The address of the hub. */
+  server: string;
   left: number;
   count: Count;
   mayYield: ReturnType<typeof createLoopYield>;
@@ -163,7 +172,7 @@ interface BuildOptions {
 async function build(
   label: string,
   queries: readonly Query[],
-  { described, pinned, left, count, mayYield }: BuildOptions,
+  { described, pinned, server, left, count, mayYield }: BuildOptions,
 ): Promise<{ bytes: Buffer; etag: string }> {
   const parts: Executed[] = [];
   const [paths, schemas, listed, execute] = [new Members(), new Members(), new Members(), new Members()];
@@ -186,6 +195,7 @@ async function build(
   const head = {
     openapi: '3.1.0',
     info: { title: label, version: '1', description: `The stored queries of the hub “${label}”.${more}` },
+    servers: [{ url: server }],
     security: [{ key: [] }],
   };
   if (parts.length > 0) execute.add({ '/v1/queries/execute': { post: toExecute(parts) } });
