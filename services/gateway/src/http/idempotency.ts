@@ -35,11 +35,12 @@ export const responseBytesMax = 65_536;
 /** For the end of an operation whose time is up. The catalog waits as long. */
 const endingMs = 240_000;
 /**
- * After these failures it is unknown whether the operation was carried out. An IDEMPOTENCY_CONFLICT is of an operation
- * that meets what its first attempt has made.
+ * After these failures it is unknown whether the operation was carried out, or it was in part. An IDEMPOTENCY_CONFLICT
+ * is of an operation that meets what its first attempt has made.
  */
 const unknownCodes = new Set([
   'OUTCOME_UNKNOWN',
+  'ROLLBACK_INCOMPLETE',
   'SOURCE_BROKEN',
   'CANCELLED',
   'INTERNAL',
