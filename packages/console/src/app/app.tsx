@@ -5,7 +5,6 @@ import { useEffect } from 'preact/hooks';
 import { restored } from '../api/connection.ts';
 import { key } from '../api/session.ts';
 import { HubPage } from '../pages/hub/hub-page.tsx';
-import { HubsPage } from '../pages/hub/hubs-page.tsx';
 import { Later, loadLater } from '../pages/lazy.tsx';
 import { NewQuery } from '../pages/query/new-query.tsx';
 import { QueryPage } from '../pages/query/query-page.tsx';
@@ -135,7 +134,7 @@ const NoPage = () => (
 function View() {
   const [area, hub, page, id] = route.value;
   if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
-  if (area === 'hubs') return <HubsPage />;
+  if (area === 'hubs') return <Later>{({ HubsPage }) => <HubsPage />}</Later>;
   if (area === 'q' && hub !== undefined) return <ShortLink key={hub} queryId={hub} />;
   if (area !== undefined && (area !== 'hub' || hub === undefined)) return <NoPage />;
   if (hub === undefined) {

@@ -5,6 +5,7 @@ export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { CorrectDialog } from './classifier/correct-label.tsx';
 export { AuditPage } from './hub/audit-page.tsx';
 export { Home } from './hub/home.tsx';
+export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';
 export { AnnotationNote } from './query/classify/annotation-note.tsx';
