@@ -20,5 +20,6 @@ export const exceptions: Record<string, Exception> = {
   'GET /v1/queries/:queryId/data: decimals': { ms: 100, reason: older },
   'GET /v1/hubs/:hubId/data/*: decimals': { ms: 100, reason: older },
   'POST /mcp: decimals': { ms: 100, reason: older },
+  'PUT /v1/queries/:queryId: decimals': { ms: 75, reason: older },
   'POST /v1/sources/:sourceId/check: decimals': { ms: 150, mebibytes: 200, reason: older },
 };

@@ -16,6 +16,8 @@ export type ToCall = Call | (() => Call | Promise<Call>);
 export interface Fixtures {
   /** A valid body. Payloads are put into each place of it. */
   base?: (prepared: Prepared) => object;
+  /** The path, if it is not that of `Prepared.ids`. */
+  path?: (prepared: Prepared) => string;
   /** The status with the valid body, if it is not 200. */
   status?: number;
   headers?: Record<string, string>;
@@ -55,7 +57,7 @@ const rows: Record<string, string> = {
   objects: `SELECT CAST('[' || repeat('{},', 99000) || '{}]' AS json) AS v`,
   deep: `SELECT CAST('[' || repeat(repeat('[', 50) || repeat(']', 50) || ',', 1900) || '1]' AS json) AS v`,
   long: `SELECT repeat('A word. ', 120000) AS v`,
-  escaped: `SELECT repeat(chr(10), 500000) AS v`,
+  escaped: `SELECT repeat(chr(10) || 'a', 300000) AS v`,
   columns: `SELECT ${Array.from({ length: 1_600 }, (_, i) => `${i} AS c${i}`).join()}, 'A word.' AS v`,
 };
 const fourRows = (statement: string) => `${statement} FROM generate_series(1, 4)`;
@@ -219,6 +221,7 @@ export const fixtures: Record<string, Fixtures> = {
   },
   'GET /v1/queries/:queryId/versions': { stored: eachQuery('/versions') },
   'POST /v1/queries/:queryId/restore': {
+    path: ({ stored }) => `/v1/queries/${stored.most.queryIds[3]}/restore`,
     base: () => ({ version: 1 }),
     stored: ({ stored }) =>
       eachDefinition((name) => ({
@@ -228,7 +231,7 @@ export const fixtures: Record<string, Fixtures> = {
   },
   'GET /v1/queries/:queryId/stats': { stored: eachQuery('/stats') },
   'GET /v1/queries/:queryId/usage': { stored: eachQuery('/usage') },
-  'GET /v1/stats': { stored: plain('/v1/stats?by=slowest') },
+  'GET /v1/stats': { stored: plain('/v1/stats?sort=p99') },
   'POST /v1/classifiers': { base: () => ({}) },
   'GET /v1/classifiers': { stored: plain('/v1/classifiers') },
   'GET /v1/classifiers/:classifierId': {
@@ -250,7 +253,7 @@ export const fixtures: Record<string, Fixtures> = {
   },
   'DELETE /v1/classifiers/:classifierId/classes/:classId': {
     stored: ({ ids: { classifierId } }) => ({
-      plain: { path: `/v1/classifiers/${classifierId}/classes/none` },
+      absent: { path: `/v1/classifiers/${classifierId}/classes/none` },
     }),
   },
   'GET /v1/classifiers/:classifierId/evaluation': {
@@ -264,7 +267,7 @@ export const fixtures: Record<string, Fixtures> = {
   'PUT /v1/classifiers/:classifierId/examples/:exampleId': { base: () => ({ label: 'a' }), status: 404 },
   'DELETE /v1/classifiers/:classifierId/examples/:exampleId': {
     stored: ({ ids: { classifierId } }) => ({
-      plain: { path: `/v1/classifiers/${classifierId}/examples/none` },
+      absent: { path: `/v1/classifiers/${classifierId}/examples/none` },
     }),
   },
   'GET /v1/jobs': { stored: plain('/v1/jobs') },

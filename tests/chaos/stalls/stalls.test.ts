@@ -42,7 +42,8 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)(
       const { base, spots = [], headers = {}, status = 200 } = fixtures[name] ?? {};
       if (base === undefined) return;
       const { body: schema = {}, path: pattern, largeBody } = routes.get(name) as Route;
-      const path = pattern.replace(/:(\w+)/g, (_, id) => prepared.ids[id] ?? 'none');
+      const path =
+        fixtures[name]?.path?.(prepared) ?? pattern.replace(/:(\w+)/g, (_, id) => prepared.ids[id] ?? 'none');
       const valid = base(prepared);
       const accepted = await measure('sent', { path, body: JSON.stringify(valid), headers });
       expect(accepted).toMatchObject({ name: `${name}: sent`, status });
