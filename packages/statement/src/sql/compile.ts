@@ -6,7 +6,7 @@ import { tokenize } from './lexer.ts';
 import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
 import { columnFacts } from './nullability.ts';
 import { isCast, postgresParams, postgresUntyped, writePostgres } from './postgres.ts';
-import { refuseSessionUse } from './session-use.ts';
+import { refuseFormats, refuseSessionUse } from './session-use.ts';
 import { findPlaceholders, type Placeholder, type Source, variableNames } from './source.ts';
 import { toStored } from './source-map.ts';
 import { checkShape } from './statement-kind.ts';
@@ -65,8 +65,15 @@ const writers: Record<Syntax, Writer> = {
 export function compileSql(text: string, options: CompileOptions & { dialect: Dialect }): CompiledStatement {
   const writer = bySyntax(options.dialect, writers);
   const declared = new Map(options.variables.map((variable) => [variable.key, variable]));
-  const all = tokenize(text, options.dialect, (name) => declared.has(name));
-  const { verb, kind, uncounted, tokens } = checkShape(text, all, options);
+  // Compiled statements are cached, and tokens take 100 times as much memory as the text. So no closure holds them.
+  const parse = () =>
+    checkShape(
+      text,
+      tokenize(text, options.dialect, (name) => declared.has(name)),
+      options,
+    );
+  const { verb, kind, uncounted, tokens } = parse();
+  if (options.dialect === 'postgres') refuseFormats(text, tokens);
   if (options.pooling === 'transaction') refuseSessionUse(text, tokens);
   const names = variableNames(text, tokens);
   const declarations = names.map((name) => declare(name, declared.get(name)));
@@ -102,13 +109,13 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
       return forms.filter(({ text: form }, i) => forms.findIndex((other) => other.text === form) === i);
     },
     warnings: () =>
-      findWarnings(text, tokens, {
+      findWarnings(text, parse().tokens, {
         declared: new Set(declared.keys()),
         writer,
         lists: writer.expandsLists ? listUses(source) : [],
         reads: kind === 'read' ? verb : undefined,
       }),
-    columnFacts: () => columnFacts(text, tokens, { dialect: options.dialect, verb }),
+    columnFacts: () => columnFacts(text, parse().tokens, { dialect: options.dialect, verb }),
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };

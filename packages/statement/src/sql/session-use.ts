@@ -1,6 +1,7 @@
 /**
- * What a statement cannot do at a source whose pooler gives each transaction another session: keep something in the
- * session, or run outside of a transaction. It finds what the text shows; what functions do, the executor undoes.
+ * What a statement cannot do with its session: change how PostgreSQL writes values, and, at a source whose pooler gives
+ * each transaction another session, keep something in the session or run outside of a transaction. It finds what the text
+ * shows; what functions do, the executor undoes afterwards.
  */
 
 import { rejectAt, type Token } from './lexer.ts';
@@ -13,6 +14,25 @@ const notInTransaction = new Map([
   ['REINDEX', ['DATABASE', 'SYSTEM']],
 ]);
 const indexVerbs = new Set(['CREATE', 'DROP', 'REINDEX']);
+
+/** The settings that decide how PostgreSQL writes values. Each session has those that the executor reads. */
+const formats =
+  /^'\s*(timezone|datestyle|intervalstyle|bytea_output|extra_float_digits|client_encoding|lc_monetary)\s*'$/i;
+
+/** Throws SQL_REJECTED for a `set_config` that names such a setting: the values of the result would be read wrongly. */
+export function refuseFormats(text: string, tokens: Token[]): void {
+  const call = tokens.find(({ kind, text: word }, i) => {
+    if (kind !== 'word' || word !== 'SET_CONFIG') return false;
+    const [open, name] = [tokens[i + 1], tokens[i + 2]];
+    return open?.text === '(' && name !== undefined && formats.test(text.slice(name.start, name.end));
+  });
+  if (call === undefined) return;
+  throw rejectAt(
+    text,
+    call.start,
+    'set_config of a setting that decides how values are written is refused, because the hub would read the values of the result wrongly. Convert the values in the statement, for example with AT TIME ZONE or to_char.',
+  );
+}
 
 /** Throws SQL_REJECTED. */
 export function refuseSessionUse(text: string, tokens: Token[]): void {

@@ -45,3 +45,22 @@ it.each([
 ])('%s is not', (text) => {
   expect(() => compile(text, 'transaction')).not.toThrow();
 });
+
+it.each(['TimeZone', 'datestyle', 'INTERVALSTYLE', 'bytea_output', 'extra_float_digits', 'client_encoding'])(
+  'set_config of %s is refused at each source, because the values of the result would be read wrongly',
+  (name) => {
+    for (const text of [
+      `SELECT set_config('${name}', 'x', true)`,
+      `SELECT 1, pg_catalog.set_config ( '${name}', 'x', false)`,
+    ])
+      expect(() => compile(text, undefined)).toThrow(
+        expect.objectContaining({ code: 'SQL_REJECTED', message: expect.stringContaining('AT TIME ZONE') }),
+      );
+  },
+);
+
+it.each([
+  "SELECT set_config('app.user_id', '1', true)",
+  "SELECT set_config('search_path', 'a', true)",
+  "SELECT 'set_config(''TimeZone'''",
+])('%s is not', (text) => expect(() => compile(text, undefined)).not.toThrow());
