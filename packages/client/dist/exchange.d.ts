@@ -3,6 +3,8 @@ export interface Settings {
     /** Ends in a slash. */
     base: URL;
     key: string;
+    token: (() => string | Promise<string>) | undefined;
+    headers: Readonly<Record<string, string>>;
     fetch: typeof fetch;
     timeoutMs: number;
     retries: number;

@@ -67,8 +67,8 @@ async function withRetries({ retries, retryWaitMaxMs }, { repeatable, signal }, 
 }
 var mayPass = ({ problem: { retryable, status } }) => retryable ?? [429, 502, 503, 504].includes(status);
 async function openOnce(settings, request) {
-  const { base, key, timeoutMs } = settings;
-  const { method, path, headers, body, signal } = request;
+  const { timeoutMs } = settings;
+  const { signal } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
   const timeout = new ProblemError({
@@ -87,25 +87,53 @@ async function openOnce(settings, request) {
   };
   const toError = (err) => err instanceof ProblemError ? err : reasonOf(controller, err);
   try {
-    const response = await settings.fetch(new URL(path, base), {
-      method,
-      headers: withoutAbsent({
-        accept: "application/json",
-        ...headers,
-        "x-service-api-key": key,
-        "content-type": body === void 0 ? void 0 : "application/json"
-      }),
-      body: body ?? null,
-      signal: controller.signal,
-      // Following a redirect would send the key to another address.
-      redirect: "manual"
-    });
+    let response = await send(settings, request, controller.signal);
+    if (response.status === 401 && settings.token !== void 0) {
+      await response.body?.cancel();
+      response = await send(settings, request, controller.signal);
+    }
     if (!response.ok) throw await toProblemError(response);
     return { response, toError, hasBegun: () => clearTimeout(timer), close };
   } catch (err) {
     const error = toError(err);
     close();
     throw error;
+  }
+}
+async function send(settings, { method, path, headers, body }, signal) {
+  const { base, key, token, headers: ofAll } = settings;
+  const authorization = token === void 0 ? void 0 : `Bearer ${await ask(token, signal)}`;
+  return settings.fetch(new URL(path, base), {
+    method,
+    headers: withoutAbsent({
+      ...ofAll,
+      accept: "application/json",
+      ...headers,
+      authorization,
+      "x-service-api-key": key,
+      "content-type": body === void 0 ? void 0 : "application/json"
+    }),
+    body: body ?? null,
+    signal,
+    // Following a redirect would send the key to another address.
+    redirect: "manual"
+  });
+}
+async function ask(token, signal) {
+  let onAbort = () => {
+  };
+  const ended = new Promise((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([Promise.resolve().then(token), ended]);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const detail = "The function that returns the token of the user failed.";
+    throw new ProblemError({ status: 0, code: "TOKEN_FAILED", detail, retryable: false }, { cause });
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
 function reasonOf({ signal }, cause) {
@@ -212,6 +240,8 @@ function createClient(options) {
   const settings = {
     base,
     key: options.key,
+    token: options.token,
+    headers: options.headers ?? {},
     // Browsers refuse to call it as a method of another object.
     fetch: options.fetch ?? ((...args) => fetch(...args)),
     timeoutMs: options.timeoutMs ?? 6e4,

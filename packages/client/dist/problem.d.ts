@@ -5,9 +5,9 @@ export interface Problem extends Partial<Omit<HubProblem, 'code' | 'status'>> {
     status: number;
     /**
      * A code of the hub; `NO_ANSWER` if no hub answered, `TIMEOUT` if it took longer than `timeoutMs`, `CUT_SHORT` if the
-     * answer broke off. Absent if something other than a hub answered, such as a proxy.
+     * answer broke off, `TOKEN_FAILED` if `token` failed. Absent if something other than a hub answered, such as a proxy.
      */
-    code?: HubProblem['code'] | 'NO_ANSWER' | 'TIMEOUT' | 'CUT_SHORT';
+    code?: HubProblem['code'] | 'NO_ANSWER' | 'TIMEOUT' | 'CUT_SHORT' | 'TOKEN_FAILED';
 }
 export declare class ProblemError extends Error {
     readonly name = "ProblemError";

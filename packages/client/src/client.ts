@@ -9,6 +9,13 @@ export interface ClientOptions {
   /** Where the hub is, such as `https://hub.example`. */
   url: string | URL;
   key: string;
+  /**
+   * Returns the token of the signed-in user. Called for each request, so it should keep the token while it is valid, and
+   * once more after a 401.
+   */
+  token?: () => string | Promise<string>;
+  /** Headers of each request, such as `x-request-id`. */
+  headers?: Readonly<Record<string, string>>;
   /** The most time for an answer, or for the first byte of streamed rows. Default: 60 s. */
   timeoutMs?: number;
   /**
@@ -131,6 +138,8 @@ export function createClient(options: ClientOptions): Client {
   const settings: Settings = {
     base,
     key: options.key,
+    token: options.token,
+    headers: options.headers ?? {},
     // Browsers refuse to call it as a method of another object.
     fetch: options.fetch ?? ((...args) => fetch(...args)),
     timeoutMs: options.timeoutMs ?? 60_000,

@@ -6,6 +6,8 @@ export interface Settings {
   /** Ends in a slash. */
   base: URL;
   key: string;
+  token: (() => string | Promise<string>) | undefined;
+  headers: Readonly<Record<string, string>>;
   fetch: typeof fetch;
   timeoutMs: number;
   retries: number;
@@ -80,8 +82,8 @@ const mayPass = ({ problem: { retryable, status } }: ProblemError): boolean =>
   retryable ?? [429, 502, 503, 504].includes(status);
 
 async function openOnce(settings: Settings, request: Request): Promise<Opened> {
-  const { base, key, timeoutMs } = settings;
-  const { method, path, headers, body, signal } = request;
+  const { timeoutMs } = settings;
+  const { signal } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
   const timeout = new ProblemError({
@@ -100,25 +102,60 @@ async function openOnce(settings: Settings, request: Request): Promise<Opened> {
   };
   const toError = (err: unknown) => (err instanceof ProblemError ? err : reasonOf(controller, err));
   try {
-    const response = await settings.fetch(new URL(path, base), {
-      method,
-      headers: withoutAbsent({
-        accept: 'application/json',
-        ...headers,
-        'x-service-api-key': key,
-        'content-type': body === undefined ? undefined : 'application/json',
-      }),
-      body: body ?? null,
-      signal: controller.signal,
-      // Following a redirect would send the key to another address.
-      redirect: 'manual',
-    });
+    let response = await send(settings, request, controller.signal);
+    // The hub has done nothing yet, so a repeat with a fresh token is safe for each request.
+    if (response.status === 401 && settings.token !== undefined) {
+      await response.body?.cancel();
+      response = await send(settings, request, controller.signal);
+    }
     if (!response.ok) throw await toProblemError(response);
     return { response, toError, hasBegun: () => clearTimeout(timer), close };
   } catch (err) {
     const error = toError(err);
     close();
     throw error;
+  }
+}
+
+async function send(
+  settings: Settings,
+  { method, path, headers, body }: Request,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { base, key, token, headers: ofAll } = settings;
+  const authorization = token === undefined ? undefined : `Bearer ${await ask(token, signal)}`;
+  return settings.fetch(new URL(path, base), {
+    method,
+    headers: withoutAbsent({
+      ...ofAll,
+      accept: 'application/json',
+      ...headers,
+      authorization,
+      'x-service-api-key': key,
+      'content-type': body === undefined ? undefined : 'application/json',
+    }),
+    body: body ?? null,
+    signal,
+    // Following a redirect would send the key to another address.
+    redirect: 'manual',
+  });
+}
+
+/** The token, unless the request ends before. */
+async function ask(token: () => string | Promise<string>, signal: AbortSignal): Promise<string> {
+  let onAbort = () => {};
+  const ended = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([Promise.resolve().then(token), ended]);
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason;
+    const detail = 'The function that returns the token of the user failed.';
+    throw new ProblemError({ status: 0, code: 'TOKEN_FAILED', detail, retryable: false }, { cause });
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
