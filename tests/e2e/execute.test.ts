@@ -210,6 +210,12 @@ describe.each(engines)('executing on %s', (engine) => {
     }
     expect((await as('text/csv', {})).trailers).toEqual({});
     for (const maxRows of [2, 15_000]) {
+      const csv = await as('text/csv', { maxRows, ending: true });
+      expect(csv.text.slice(csv.text.lastIndexOf('\x1e') + 1)).toBe(
+        `{"truncated":true,"rows":${maxRows},"limit":"request"}\n`,
+      );
+    }
+    for (const maxRows of [2, 15_000]) {
       const old = await overOldHttp({ queryId, options: { maxRows } });
       expect(old.trimEnd().split('\r\n')).toHaveLength(maxRows + 1);
     }

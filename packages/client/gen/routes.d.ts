@@ -993,6 +993,7 @@ export interface Routes {
         meta?: boolean | undefined;
         numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
+        ending?: boolean | undefined;
         csv?: {
           bom?: boolean | undefined;
           delimiter?: "," | ";" | "\t" | undefined;
@@ -1201,6 +1202,7 @@ export interface Routes {
         meta?: boolean | undefined;
         numbers?: "auto" | "string" | "number" | undefined;
         strict?: boolean | undefined;
+        ending?: boolean | undefined;
         csv?: {
           bom?: boolean | undefined;
           delimiter?: "," | ";" | "\t" | undefined;

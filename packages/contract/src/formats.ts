@@ -26,6 +26,13 @@ export interface FormatFacts {
 /** The last line of NDJSON whose rows a limit cut. No row has these bytes, but one can have the same value. */
 export const cutLine = '{"truncated":true}';
 
+/**
+ * With the option `ending`, the answer ends with this character and one line of JSON, which says how the rows ended:
+ * `{}`, `{"truncated":true,"rows":5,"limit":"key"}` or `{"problem":{…}}`. JSON never contains it, so its last occurrence is the mark in
+ * each format.
+ */
+export const endingMark = '\x1e';
+
 /** What separates the fields of CSV; the first one is the default. Spreadsheets of many languages expect a semicolon. */
 export const csvDelimiters = [',', ';', '\t'] as const;
 export type CsvDelimiter = (typeof csvDelimiters)[number];

@@ -13,6 +13,13 @@ import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FleetStatistics } from './fleet-statistics.ts';
 
+/** What a truncated answer contains, and lacks. */
+export interface Cut {
+  rows: number;
+  /** True if the statement returned further results. */
+  moreResults: boolean;
+}
+
 /** Receives the bytes of one answer. */
 export interface ExecutionReply {
   /**
@@ -27,7 +34,7 @@ export interface ExecutionReply {
    * Called before `execute` resolves if a limit cut the rows, or if there are further results, for formats whose bytes
    * cannot say so.
    */
-  truncated?(moreResults: boolean): void;
+  truncated?(cut: Cut): void;
   /** Called before the first chunk with the unknown names in the context, percent-encoded and bounded. */
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */

@@ -222,7 +222,10 @@ class SessionClient implements ExecutorSession {
     if (serverTiming !== undefined) call.reply.timings?.(serverTiming);
     if (unknownContext !== undefined) call.reply.unknownContext?.(unknownContext);
     if (chunk.length > 0) this.#deliver(call, chunk, done);
-    if (truncated) call.reply.truncated?.(message.moreResults ?? false);
+    if (truncated) {
+      const { rows = 0, moreResults = false } = message;
+      call.reply.truncated?.({ rows, moreResults });
+    }
     if (message.reroute) call.settle(new Rerouted());
     else if (error !== undefined) call.settle(fromErrorDetail(error));
     else if (done) call.settle();

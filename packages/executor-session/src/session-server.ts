@@ -17,7 +17,7 @@ import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/er
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import type { BusyWatch } from './busy-watch.ts';
-import { type ExecutionReply, type Executor, Rerouted } from './executor.ts';
+import { type Cut, type ExecutionReply, type Executor, Rerouted } from './executor.ts';
 import {
   type BatchQueue,
   batchIterations,
@@ -191,7 +191,7 @@ class SessionWriter implements ExecutionReply {
   #timings: string | undefined;
   #cache: CacheInfo | undefined;
   /** What is sent with the last reply. */
-  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'sourceId' | 'reads'> | undefined;
+  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'rows' | 'sourceId' | 'reads'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
@@ -232,8 +232,8 @@ class SessionWriter implements ExecutionReply {
     this.#cache = info;
   }
 
-  truncated(moreResults: boolean): void {
-    this.ending = { ...this.ending, truncated: true, moreResults: moreResults || undefined };
+  truncated({ rows, moreResults }: Cut): void {
+    this.ending = { ...this.ending, truncated: true, rows, moreResults: moreResults || undefined };
   }
 
   source(sourceId: string, reads: boolean): void {
@@ -270,7 +270,7 @@ export async function* serveExecute(
   const messages = createBatchQueue<ExecuteResponse>();
   let outstanding = 0;
   let onDrain = () => {};
-  let ending: Pick<ExecuteResponse, 'truncated' | 'moreResults'> | undefined;
+  let ending: Pick<ExecuteResponse, 'truncated' | 'moreResults' | 'rows'> | undefined;
   const reply: ExecutionReply = {
     chunk: (bytes) => {
       messages.push({ chunk: bytes });
@@ -283,8 +283,8 @@ export async function* serveExecute(
     unknownContext: (unknownContext) => messages.push({ chunk: nothing, unknownContext }),
     timings: (serverTiming) => messages.push({ chunk: nothing, serverTiming }),
     cached: (cache) => messages.push({ chunk: nothing, cache }),
-    truncated: (moreResults) => {
-      ending = { truncated: true, moreResults: moreResults || undefined };
+    truncated: ({ rows, moreResults }) => {
+      ending = { truncated: true, rows, moreResults: moreResults || undefined };
     },
   };
   let failure: unknown;

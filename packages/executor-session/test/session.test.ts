@@ -18,7 +18,7 @@ const behaviours: Record<string, Executor['execute']> = {
   },
   cut: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('rows'));
-    reply.truncated?.(true);
+    reply.truncated?.({ rows: 2, moreResults: true });
   },
   broken: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('half'));
@@ -69,8 +69,8 @@ function collect(options: { slow?: boolean } = {}) {
   let drain = () => {};
   let cut = 'nothing';
   const reply: ExecutionReply = {
-    truncated: (moreResults) => {
-      cut = moreResults ? 'more results' : 'rows';
+    truncated: ({ rows, moreResults }) => {
+      cut = `${rows} rows${moreResults ? ', more results' : ''}`;
     },
     chunk: (bytes) => {
       chunks.push(bytes);
@@ -145,7 +145,7 @@ describe('a session', () => {
       'all',
       'nothing',
       'rows',
-      'more results',
+      '2 rows, more results',
     ]);
   });
 
@@ -250,14 +250,14 @@ describe('a call with its own stream', () => {
       const execute = behaviours[queryId] as Executor['execute'];
       const answer = [];
       const messages = serveExecute({ execute }, request(queryId, 'all'), context());
-      for await (const { chunk, truncated, moreResults } of messages)
-        answer.push([chunk.toString(), truncated, moreResults]);
+      for await (const { chunk, truncated, moreResults, rows } of messages)
+        answer.push([chunk.toString(), truncated, moreResults, rows]);
       return answer;
     };
-    expect(await messages('small')).toEqual([['all', undefined, undefined]]);
+    expect(await messages('small')).toEqual([['all', undefined, undefined, undefined]]);
     expect(await messages('cut')).toEqual([
-      ['rows', undefined, undefined],
-      ['', true, true],
+      ['rows', undefined, undefined, undefined],
+      ['', true, true, 2],
     ]);
   });
 });

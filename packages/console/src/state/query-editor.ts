@@ -43,6 +43,27 @@ export abstract class QueryEditor {
     return told ?? this.signature.value;
   });
 
+  /** Equal for drafts that return the same rows for the same values. */
+  readonly #definition = computed(() => {
+    const { text, command, sourceId, context, notNull } = this.draft.value ?? {};
+    return JSON.stringify([text, command, sourceId, context, notNull]);
+  });
+  /** Says what made the rows that are shown, if the page shows another text or other values; else undefined. */
+  readonly rowsOf = computed(() => {
+    const { made } = this.runner.state.value;
+    if (made === undefined) return undefined;
+    const isOther = made.of !== this.#definition.value;
+    // Not the JSON: it changes when the types of the variables become known.
+    const hasOtherValues = this.fields.value.some(
+      ({ key }) => JSON.stringify(made.values[key]) !== JSON.stringify(this.values.value[key]),
+    );
+    const parts = [
+      isOther ? this.nameOf(made.target) : '',
+      hasOtherValues ? `the values ${made.shown}` : '',
+    ].filter((part) => part !== '');
+    return parts.length === 0 ? undefined : parts.join(' and ');
+  });
+
   get writes(): boolean {
     return !reads(this.draft.value?.command ?? '');
   }
@@ -51,6 +72,11 @@ export abstract class QueryEditor {
   get target(): RunTarget | undefined {
     const draft = this.draft.value;
     return draft && { draft };
+  }
+
+  /** Names what made rows, if the page shows another text. */
+  protected nameOf(_target: RunTarget): string {
+    return 'an earlier text';
   }
 
   /** The classifier that labels the rows of a run. The hub labels those of stored queries only. */
@@ -99,8 +125,9 @@ export abstract class QueryEditor {
     if (target === undefined) return;
     const { context } = this.sent.value;
     const shown = shownContext(this.fields.value, this.sent.value);
+    const of = this.#definition.value;
     const statement = { text: this.draft.value?.text ?? '', engine: this.engine.value };
-    const request = { target, context, shown, statement, values: this.values.value, writes: this.writes };
+    const request = { target, of, context, shown, statement, values: this.values.value, writes: this.writes };
     const { annotation } = this;
     await this.runner.run({ ...request, columns: this.columns(), annotation, ...options });
     if (this.runner.state.value.problem?.code === 'VERSION_CHANGED') await this.outdated();

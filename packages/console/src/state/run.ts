@@ -1,11 +1,11 @@
 /** Runs a stored query or a draft, and stores the rows as they arrive. */
 
 import { signal } from '@preact/signals';
-import { call, isAborted, problemOf } from '../api/client.ts';
+import { call, Failure, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
 import { RowStore, type Statement } from './rows/row-store.ts';
-import { readLines, takeCut } from './rows/stream.ts';
+import { limitIn, readLines, takeCut } from './rows/stream.ts';
 import { type RunTarget, toCall } from './run-call.ts';
 import type { Values } from './variables.ts';
 
@@ -18,8 +18,12 @@ export type ResultView = 'table' | 'chart' | 'json' | 'explain';
 
 export type RunStatus = 'idle' | 'running' | 'done' | 'failed' | 'cancelled';
 
+/** What made the rows of a run. */
+export type MadeBy = Pick<RunRequest, 'target' | 'context' | 'values' | 'shown' | 'of' | 'writes'>;
+
 export interface RunState {
   status: RunStatus;
+  made?: MadeBy;
   store?: RowStore;
   rows: number;
   /** The time from the start of the run to its first row. */
@@ -30,6 +34,8 @@ export interface RunState {
   problem?: Problem;
   /** True if a limit of this page, of the key or of the hub cut the rows, or if there are further results. */
   truncated?: boolean;
+  /** Whose limit that was. */
+  cutBy?: string;
   /** True if the procedure returned further results. */
   moreResults?: boolean;
   dryRun?: boolean;
@@ -61,6 +67,8 @@ export interface PastRun {
 
 export interface RunRequest {
   target: RunTarget;
+  /** Equal for equal definitions: a run of a draft and one of the same text when it is stored. */
+  of: string;
   /** The values as JSON text. */
   context: string;
   /** The values as they are listed, without secret ones. */
@@ -94,11 +102,12 @@ export class Runner {
     const stop = new AbortController();
     this.#stop = stop;
     const startedAt = performance.now();
-    const { dryRun = false, annotation } = request;
+    const { dryRun = false, annotation, target, context, values, shown, of, writes } = request;
+    const made = { target, context, values, shown, of, writes };
     const isDraft = 'draft' in request.target;
     const store = new RowStore(request.writes ? [] : request.columns, annotation?.as);
     store.statement = request.statement;
-    const begun: RunState = { status: 'running', store, rows: 0, dryRun, isDraft, startedAt };
+    const begun: RunState = { status: 'running', store, made, rows: 0, dryRun, isDraft, startedAt };
     this.state.value = annotation === undefined ? begun : { ...begun, annotation };
     const set = (change: Partial<RunState>) => {
       if (this.#stop === stop) this.state.value = { ...this.state.value, ...change };
@@ -152,7 +161,7 @@ export class Runner {
     if (databaseMs > 0) set({ databaseMs });
     if (response.headers.get('x-more-results') === 'true') set({ moreResults: true });
     let drawnAt = 0;
-    const readWithin = readLines(response, (lines) => {
+    const ending = await readLines(response, (lines) => {
       const cut = takeCut(lines);
       store.add(lines);
       const now = performance.now();
@@ -164,17 +173,15 @@ export class Runner {
       }
       if (cut) set({ truncated: true });
       if (store.bytes <= shownBytesMax) return true;
-      set({ truncated: true });
+      set({ truncated: true, cutBy: "this page's memory" });
       return false;
-    });
-    await readWithin.catch((err) => {
-      if (isAborted(err)) throw err;
-      throw new TypeError(
-        'The answer is incomplete, because the connection to the database or to the hub was lost.',
-      );
-    });
+    }).finally(() => set({ rows: store.lines.length }));
+    const { truncated, moreResults, problem } = ending;
+    if (truncated) set({ truncated, cutBy: limitIn(ending) });
+    if (moreResults) set({ moreResults });
+    if (problem !== undefined) throw new Failure(problem);
     const affected = request.writes ? affectedIn(store) : undefined;
-    set({ rows: store.lines.length, ...(affected === undefined ? {} : { affected }) });
+    if (affected !== undefined) set({ affected });
   }
 
   #keep(request: RunRequest): void {
@@ -203,6 +210,7 @@ function affectedIn(store: RowStore): string | undefined {
 function callOf({ target, context, writes, dryRun, maxAffected, annotation }: RunRequest) {
   return toCall(target, context, {
     maxRows: writes ? undefined : shownRowsMax,
+    ending: true,
     dryRun: dryRun || undefined,
     maxAffected,
     annotate: annotateOption(annotation),

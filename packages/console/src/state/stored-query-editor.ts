@@ -16,6 +16,9 @@ const editors = new Map<string, StoredQueryEditor>();
 const editorsMax = 30;
 /** The hub waits as long for the source. */
 const describedMs = 1_000;
+/** How long to look for a hub that did not answer to a publication, and how often. */
+const lookUpMs = 30_000;
+const lookUpPauseMs = 500;
 
 export function editorOf(queryId: string): StoredQueryEditor {
   const known = editors.get(queryId) ?? new StoredQueryEditor(queryId);
@@ -54,6 +57,10 @@ interface LoadOptions {
   /** What happens to the page if the hub has another version: by default, unsaved changes stay and the rest follows. */
   adopt?: 'unless edited' | 'always' | 'never';
 }
+
+/** Only queries that read have a cache and columns that are never null. */
+const storedForm = (draft: Draft): Draft =>
+  reads(draft.command) ? draft : { ...draft, cache: null, notNull: [] };
 
 const sameDraft = (one: Draft, other: Draft) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -110,6 +117,11 @@ export class StoredQueryEditor extends QueryEditor {
     return { queryId: this.queryId, version: this.version.value?.number };
   }
 
+  protected override nameOf(target: RunTarget): string {
+    if ('draft' in target) return this.dirty.value ? 'an earlier draft' : 'another draft';
+    return target.version === undefined ? 'another version' : `version ${target.version}`;
+  }
+
   override get annotation(): Annotation | undefined {
     return this.isDraft.value || this.writes ? undefined : this.#annotation.value;
   }
@@ -128,8 +140,8 @@ export class StoredQueryEditor extends QueryEditor {
     return this.dirty.value ? super.columns() : (this.signature.value?.columns ?? []);
   }
 
-  override outdated(): Promise<void> {
-    return this.load({ adopt: 'never' });
+  override async outdated(): Promise<void> {
+    await this.load({ adopt: 'never' });
   }
 
   /** Runs what the page shows: the draft, or the stored query if it is not edited. */
@@ -141,10 +153,11 @@ export class StoredQueryEditor extends QueryEditor {
     if (this.signature.value === null) void this.describe();
   }
 
-  /** Reads the stored query. */
-  async load({ stop, adopt = 'unless edited' }: LoadOptions = {}): Promise<void> {
+  /** Reads the stored query. Resolves to false if a later reading overtook this one. */
+  async load({ stop, adopt = 'unless edited' }: LoadOptions = {}): Promise<boolean> {
     const read = await this.#read(stop);
     if (read !== undefined) this.#take(read, adopt);
+    return read !== undefined;
   }
 
   /** Resolves to undefined if the answer was overtaken by that of a later reading. */
@@ -164,7 +177,10 @@ export class StoredQueryEditor extends QueryEditor {
   #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {
     const before = this.stored.value;
     const isSame = before !== undefined && sameDraft(draftOf(before), draftOf(read.query));
-    const mayAdopt = adopt === 'always' || (adopt === 'unless edited' && !this.dirty.value);
+    const draft = this.draft.value;
+    // The hub may have published this draft although its answer was lost.
+    const isMine = draft !== undefined && sameDraft(storedForm(draft), draftOf(read.query));
+    const mayAdopt = isMine || adopt === 'always' || (adopt === 'unless edited' && !this.dirty.value);
     batch(() => {
       if (!isSame && !mayAdopt && before !== undefined) {
         this.#newer.value = read;
@@ -192,7 +208,9 @@ export class StoredQueryEditor extends QueryEditor {
     // A description that was read before is still shown if the next one fails.
     if (described !== undefined || this.signature.value === undefined)
       this.signature.value = described?.signature ?? null;
-    if (!this.runner.state.value.isDraft) this.runner.setTypes(described?.signature?.columns ?? []);
+    const { isDraft } = this.runner.state.value;
+    if (!isDraft && this.rowsOf.value === undefined)
+      this.runner.setTypes(described?.signature?.columns ?? []);
   }
 
   /** Shows what the hub has. */
@@ -209,26 +227,42 @@ export class StoredQueryEditor extends QueryEditor {
     });
   }
 
-  /** Publishes the draft. Rejects if the hub has a version that this page did not read; then `conflict` has it. */
+  /**
+   * Publishes the draft. Rejects if the hub has a version that this page did not read; then `conflict` has it. If the
+   * answer is lost, looks up whether the hub has the draft.
+   */
   async publish(): Promise<void> {
     try {
       await this.#put();
     } catch (err) {
-      if (problemOf(err).code !== 'VERSION_MISMATCH') throw err;
-      await this.load({ adopt: 'never' });
-      if (this.#newer.value !== undefined) throw err;
+      const { code, status } = problemOf(err);
+      const isLost = status === 0;
+      if (code !== 'VERSION_MISMATCH' && !isLost) throw err;
+      await (isLost ? this.#lookUp() : this.load({ adopt: 'never' }));
+      if (!this.dirty.value) return;
+      if (isLost || this.#newer.value !== undefined) throw err;
       // Only the name or the folder has changed.
       await this.#put();
+    }
+  }
+
+  /** Reads the query until the hub answers, for a while. */
+  async #lookUp(): Promise<void> {
+    const until = performance.now() + lookUpMs;
+    while (this.dirty.value && performance.now() < until) {
+      const isRead = await this.load({ adopt: 'never' }).catch((err) => {
+        if (problemOf(err).status !== 0) throw err;
+        return false;
+      });
+      if (isRead) return;
+      await new Promise((resolve) => setTimeout(resolve, lookUpPauseMs));
     }
   }
 
   async #put(): Promise<void> {
     const [draft, base] = [this.draft.value, this.#base.value];
     if (draft === undefined || base === undefined || !this.dirty.value) return;
-    const { text, command, sourceId, context } = draft;
-    // Only queries that read have these settings.
-    const cache = reads(command) ? draft.cache : null;
-    const notNull = reads(command) ? draft.notNull : [];
+    const { text, command, sourceId, context, cache, notNull } = storedForm(draft);
     const config = { command, context, cache, notNull, query: { query: text }, source: { sourceId } };
     const headers: Record<string, string> = base.etag === null ? {} : { 'if-match': base.etag };
     const path = `v1/queries/${part(this.queryId)}`;

@@ -122,7 +122,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
 
   onOutcome({ rowCount, truncated }: RowFigures, { moreResults = false }: Outcome): void {
     this.outcome = { rowCount, truncated };
-    if (truncated || moreResults) this.reply.truncated?.(moreResults);
+    if (truncated || moreResults) this.reply.truncated?.({ rows: rowCount, moreResults });
     this.durationMs = this.now() - this.runAt;
     if (this.bytes === 0) this.reply.timings?.(this.#serverTiming('db', this.durationMs));
   }

@@ -1,5 +1,6 @@
 /** Runs a tool through the same calls of services as its route of REST. */
 
+import type { Cut } from '@datahub/executor-session/executor';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { CallStop } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
@@ -196,7 +197,7 @@ class BoundedRows implements WorkingReply {
   /** Rows are never refused, so there is nothing to wait for. */
   onDrain(): void {}
 
-  truncated(moreResults: boolean): void {
+  truncated({ moreResults }: Cut): void {
     this.isTruncated = true;
     this.hasMoreResults = moreResults;
   }

@@ -38,6 +38,7 @@ export const runOptions = {
   meta: { type: 'boolean' },
   numbers: { type: 'string', enum: numbersForms },
   strict: { type: 'boolean' },
+  ending: { type: 'boolean' },
   csv: object({ bom: { type: 'boolean' }, delimiter: { type: 'string', enum: csvDelimiters } }),
 } as const;
 
@@ -81,6 +82,10 @@ export const allResults = record(
   ['truncated', 'meta'],
 );
 
+/** What the option `ending` needs to know of the request. */
+export const endingOf = ({ ending, maxRows }: { ending?: boolean; maxRows?: number } = {}) =>
+  ending ? { maxRows } : undefined;
+
 const noOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
@@ -88,7 +93,8 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     const body = request.body as ExecuteBody;
     const format = chooseFormat(request.headers.accept);
-    const response = new StreamedResponse(request, reply, { settings, format });
+    const ending = endingOf(body.options);
+    const response = new StreamedResponse(request, reply, { settings, format, ending });
     const execution = {
       contextJson: contextJson(request, body),
       options: body.options === undefined ? noOptions : toOptions(body.options),
@@ -181,7 +187,8 @@ export function toOptions({
   meta = false,
   results,
   csv,
-  annotate: _,
+  annotate: _annotate,
+  ending: _ending,
   ...rest
 }: NonNullable<ExecuteBody['options']>) {
   return {

@@ -5,7 +5,7 @@
  */
 
 import type { CsvDelimiter } from '@datahub/contract/formats';
-import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { Cut, ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import type { Annotation, Format } from '@datahub/proto/executor/v1/executor';
@@ -89,8 +89,8 @@ export class AnnotatedResponse implements ExecutionReply {
     this.#onDrain = listener;
   }
 
-  truncated(moreResults: boolean): void {
-    this.#reply.truncated?.(moreResults);
+  truncated(cut: Cut): void {
+    this.#reply.truncated?.(cut);
   }
 
   unknownContext(names: string): void {

@@ -2,8 +2,8 @@
 
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
-import { formats } from '@datahub/contract/formats';
-import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { endingMark, formats } from '@datahub/contract/formats';
+import type { Cut, ExecutionReply } from '@datahub/executor-session/executor';
 import type { CacheInfo } from '@datahub/proto/executor/v1/executor';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -38,11 +38,14 @@ export interface ResponseSettings {
 interface StreamOptions {
   settings: ResponseSettings;
   format: OutputFormat;
+  /** Set to write after the rows how they ended. `maxRows` is that of the request. */
+  ending?: { maxRows: number | undefined } | undefined;
 }
 
 /**
  * Sends an answer of one chunk in one piece with its length, and streams a larger one. If the execution fails after the
- * first chunk was sent, it destroys the connection, so that the client cannot mistake the answer for a complete one.
+ * first chunk was sent, it destroys the connection, so that the client cannot mistake the answer for a complete one. With
+ * `ending`, the client reads the failure after the rows instead.
  */
 export class StreamedResponse implements ExecutionReply {
   readonly #request: FastifyRequest;
@@ -51,8 +54,7 @@ export class StreamedResponse implements ExecutionReply {
   /** The response, or a compressor in front of it. */
   #sink: Writable;
   readonly #options: StreamOptions;
-  #truncated = false;
-  #moreResults = false;
+  #cut: Cut | undefined;
   #timings: string | undefined;
   /** Undefined if the query has no cache. */
   #cache: CacheInfo | undefined;
@@ -99,17 +101,21 @@ export class StreamedResponse implements ExecutionReply {
     this.#cache = info;
   }
 
-  truncated(moreResults: boolean): void {
-    this.#truncated = true;
-    this.#moreResults = moreResults;
+  truncated(cut: Cut): void {
+    this.#cut = cut;
   }
 
   /** Before the first byte, answers with the failure. After it, destroys the connection. */
   async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (!this.#streaming) throw err;
-    this.#request.failedWith = toHubError(err).code;
-    this.#response.destroy();
+    const { ending, settings } = this.#options;
+    if (ending !== undefined && !this.#response.destroyed) {
+      this.#sink.end(toEnding({ problem: settings.failMidway(err, this.#request) }));
+    } else {
+      this.#request.failedWith = toHubError(err).code;
+      this.#response.destroy();
+    }
     await this.#settle(undefined);
     return this.#reply;
   }
@@ -118,9 +124,10 @@ export class StreamedResponse implements ExecutionReply {
   finish(): string | Buffer | FastifyReply | Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (this.#cache?.notModified === true) return this.#notModified(this.#cache);
-    const cut = this.#truncated && this.#trailer;
+    this.#writeEnding();
+    const cut = this.#cut !== undefined && this.#trailer;
     const whole = this.#whole;
-    if (this.#moreResults && !this.#streaming) this.#reply.header(moreResultsHeader, 'true');
+    if (this.#cut?.moreResults && !this.#streaming) this.#reply.header(moreResultsHeader, 'true');
     if (cut) {
       // Only a streamed answer can have a trailer.
       this.#startStream(whole?.length);
@@ -151,6 +158,20 @@ export class StreamedResponse implements ExecutionReply {
     return this.#reply;
   }
 
+  #writeEnding(): void {
+    if (this.#options.ending === undefined) return;
+    const ending = toEnding(this.#cut === undefined ? {} : this.#cutJson(this.#cut, this.#options.ending));
+    if (this.#streaming) this.#write(ending);
+    else this.#whole = Buffer.concat([this.#whole ?? Buffer.alloc(0), ending]);
+  }
+
+  #cutJson({ rows, moreResults }: Cut, { maxRows }: { maxRows: number | undefined }): object {
+    if (moreResults) return { truncated: true, rows, moreResults };
+    const ofKey = this.#request.context.principal?.limits?.maxRows;
+    const limit = rows === ofKey ? 'key' : rows === maxRows ? 'request' : 'hub';
+    return { truncated: true, rows, limit };
+  }
+
   #notModified(info: CacheInfo): FastifyReply {
     const coding = this.#options.settings.compression.codingOf(this.#request, info.bytes);
     setCacheHeaders(this.#request, this.#reply, info);
@@ -168,7 +189,7 @@ export class StreamedResponse implements ExecutionReply {
 
   async #end(cut: boolean): Promise<FastifyReply> {
     await this.#settle(cut);
-    const further = this.#moreResults ? { [moreResultsHeader]: 'true' } : {};
+    const further = this.#cut?.moreResults ? { [moreResultsHeader]: 'true' } : {};
     if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true', ...further });
     this.#sink.end();
     return this.#reply;
@@ -224,6 +245,8 @@ export class StreamedResponse implements ExecutionReply {
     return false;
   }
 }
+
+const toEnding = (ending: object): Buffer => Buffer.from(`${endingMark}${JSON.stringify(ending)}\n`);
 
 /** The sum of `queue`, `connect` and the time at the database in the header `Server-Timing`. */
 function sumOfDurations(timings: string): number {

@@ -178,7 +178,7 @@ interface SaveChartProps extends ShownRows {
 }
 
 function SaveChart({ saved, settings, isChanged, ...shownRows }: SaveChartProps) {
-  const { presentation, save } = saved;
+  const { presentation, save, refusal } = saved;
   const { busy, run } = useAction();
   const [asked, setAsked] = useState<{ go(): void }>();
   if (!may('queries:write')) return null;
@@ -189,6 +189,7 @@ function SaveChart({ saved, settings, isChanged, ...shownRows }: SaveChartProps)
   const askFirst = (go: () => void) => (shownRows.filter === '' ? go() : setAsked({ go }));
   const isSame = presentation.chart !== undefined && same(presentation.chart, settings);
   const pinned = presentation.pinned === true;
+  if (refusal !== undefined) return <span class="hint">{refusal}</span>;
   return (
     <div class="chart-actions">
       {isSame ? (

@@ -206,6 +206,10 @@ function menuOf(
 /** How the rows of the query are drawn. */
 const savedOf = (editor: StoredQueryEditor): Saved => ({
   presentation: editor.stored.value?.config.presentation ?? {},
+  refusal:
+    editor.rowsOf.value === undefined
+      ? undefined
+      : `The chart draws rows of ${editor.rowsOf.value}. Run again to save it.`,
   save: (change) => editor.present(change),
 });
 

@@ -4,15 +4,13 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { problemOf } from '../../api/client.ts';
 import type { Problem } from '../../api/types.ts';
 import { type Checked, type ContractChange, check } from '../../state/check.ts';
-import { reads } from '../../state/commands.ts';
-import { type DownloadFormat, download, saveShown } from '../../state/downloads.ts';
+import { type DownloadFormat, saveShown } from '../../state/downloads.ts';
 import { may } from '../../state/permissions.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
 import type { Fault } from '../../ui/editor/protocol.ts';
-import { bytes } from '../../ui/format.ts';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
-import { Later } from '../lazy.tsx';
+import { Later, loadLater } from '../lazy.tsx';
 import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
@@ -54,6 +52,8 @@ export function QueryWorkbench({
         view={editor.resultView}
         label={label}
         onFresh={run.runFresh}
+        rowsOf={editor.rowsOf.value}
+        onRunAgain={run.ask}
         saved={saved}
         classifying={classifying}
         explain={
@@ -61,7 +61,7 @@ export function QueryWorkbench({
             ? () => <Later>{({ ExplainView }) => <ExplainView editor={editor} />}</Later>
             : undefined
         }
-        onDownload={reads(draft.command) ? downloading : undefined}
+        onDownload={state.made?.writes === false ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
         hint={`Run it to see its rows (${modifier}Enter).`}
       />
@@ -105,19 +105,20 @@ function useFaults(editor: QueryEditor, problem: Problem | undefined, checked: C
   }, [problem, told, isDraft, checked]);
 }
 
+/** Downloads what made the rows that are shown, even if the page shows another text or other values. */
 function useDownload(editor: QueryEditor, label: string) {
   return (format: DownloadFormat) => {
-    const { target } = editor;
-    if (target === undefined) return;
-    const { context } = editor.sent.value;
-    download({ target, context, label, format, annotation: editor.annotation }).then(
-      (size) => notify(size === undefined ? 'Cancelled the download.' : `Downloaded ${bytes(size)}.`),
-      (err) => {
-        const { code, detail = 'The download failed.' } = problemOf(err);
-        if (code === 'VERSION_CHANGED') void editor.outdated();
-        notify(detail);
-      },
-    );
+    const { made, annotation } = editor.runner.state.value;
+    if (made === undefined) return;
+    const { target, context } = made;
+    const rowsOf = editor.rowsOf.value;
+    const request = { target, context, label, format, annotation };
+    const saving = loadLater().then(({ saveRows }) => saveRows(request, rowsOf));
+    saving.then(notify, (err) => {
+      const { code, detail = 'The download failed.' } = problemOf(err);
+      if (code === 'VERSION_CHANGED') void editor.outdated();
+      notify(detail);
+    });
   };
 }
 

@@ -31,6 +31,9 @@ interface ResultsProps {
   saved?: Saved;
   /** Runs the query even if the hub has a cached result. */
   onFresh?: () => void;
+  /** What made the rows, if it is not what the page shows. */
+  rowsOf?: string | undefined;
+  onRunAgain?: () => void;
   hint: string;
 }
 
@@ -52,6 +55,8 @@ export function Results({
   classifying,
   saved,
   onFresh,
+  rowsOf,
+  onRunAgain,
   hint,
 }: ResultsProps) {
   const shown = view.value;
@@ -69,11 +74,7 @@ export function Results({
     <section class="results" aria-label="Result">
       <div class="result-bar">
         <Figures state={state} inSight={hasShown ? inSight : undefined} isFiltered={filter.trim() !== ''} />
-        {state.cachedAgeS !== undefined && onFresh !== undefined && (
-          <button type="button" class="quiet" onClick={onFresh}>
-            <Icon name="refresh" /> Run without the cache
-          </button>
-        )}
+        {state.cachedAgeS !== undefined && onFresh !== undefined && <Fresh onFresh={onFresh} />}
         {(hasRows || explain !== undefined) && (
           <div class="result-tools">
             {hasShown && <Filter value={filter} onInput={setFilter} />}
@@ -91,6 +92,7 @@ export function Results({
         )}
       </div>
       {explained ? explain?.() : <Outcome state={state} hint={hint} />}
+      {!explained && <OtherRows state={state} rowsOf={rowsOf} onRunAgain={onRunAgain} />}
       {isTable && classifying?.note}
       {isEmpty && <NoMatch state={state} {...filtered} />}
       {isTable && (
@@ -113,6 +115,36 @@ export function Results({
   );
 }
 
+const Fresh = ({ onFresh }: { onFresh(): void }) => (
+  <button type="button" class="quiet" onClick={onFresh}>
+    <Icon name="refresh" /> Run without the cache
+  </button>
+);
+
+interface OtherRowsProps {
+  state: RunState;
+  /** Undefined if they belong to it. */
+  rowsOf: string | undefined;
+  onRunAgain: (() => void) | undefined;
+}
+
+/** Says that the rows belong to another text or to other values than those above. */
+const OtherRows = ({ state: { status, rows }, rowsOf, onRunAgain }: OtherRowsProps) =>
+  rowsOf !== undefined && (
+    <p class="banner other-rows" role="status">
+      <Icon name="warn" />
+      <span>
+        {rows === 0 && status !== 'running' ? 'This result is' : 'These rows are'} of {rowsOf}, and not of
+        what is above.
+      </span>
+      {status !== 'running' && onRunAgain !== undefined && (
+        <button type="button" onClick={onRunAgain}>
+          Refresh the rows
+        </button>
+      )}
+    </p>
+  );
+
 interface ResultChartProps {
   state: RunState;
   store: RowStore;
@@ -129,7 +161,7 @@ const ResultChart = ({ state, arranged: { turn }, ...props }: ResultChartProps) 
         key={String(props.store.isTyped)}
         turn={turn}
         rows={state.rows}
-        truncated={state.truncated === true}
+        truncated={state.truncated === true || state.status === 'failed' || state.status === 'cancelled'}
         {...props}
       />
     )}
@@ -167,7 +199,7 @@ function NoMatch({ state, filter, onClear }: { state: RunState; filter: string; 
       No row contains “{filter}” in one of its {counted(store?.columns.length ?? 0, 'column')}.{' '}
       {status === 'running'
         ? `${counted(rows, 'row')} arrived so far.`
-        : truncated
+        : truncated || status !== 'done'
           ? `The first ${counted(rows, 'row')} were searched; the query has more.`
           : `All ${counted(rows, 'row')} were searched.`}{' '}
       <button type="button" onClick={onClear}>
@@ -247,8 +279,15 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
       )}
       {status === 'done' && affected === undefined && <b>{counted(rows, 'row')}</b>}
       {status === 'done' && affected !== undefined && <b>Done</b>}
-      {status === 'failed' && <b class="bad-text">Failed</b>}
-      {status === 'cancelled' && <b>Cancelled. The statement was stopped at the database.</b>}
+      {status === 'failed' && (
+        <b class="bad-text">{rows > 0 ? `Failed after ${counted(rows, 'row')}` : 'Failed'}</b>
+      )}
+      {status === 'cancelled' && (
+        <b>
+          {rows > 0 ? `Cancelled after ${counted(rows, 'row')}` : 'Cancelled'}. The statement was stopped at
+          the database.
+        </b>
+      )}
       {isDraft && <span class="of-draft">of the draft</span>}
       {inSight === 'filter' && <span>Filtering …</span>}
       {inSight === 'sort' && <span>Sorting …</span>}
@@ -263,9 +302,9 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
         </span>
       )}
       {truncated && !state.moreResults && (
-        <span class="cut" title="A limit of this page, of the key or of the hub cut the rows.">
-          <Icon name="warn" /> cut
-          {rows >= shownRowsMax ? ` at ${count(shownRowsMax)}: a download has all` : ''}
+        <span class="cut" title="The query has more rows.">
+          <Icon name="warn" /> cut: {state.cutBy ?? 'a limit of the hub'}
+          {rows >= shownRowsMax ? ', a download has more' : ''}
         </span>
       )}
     </span>

@@ -7,7 +7,7 @@ import type { Problem } from '../../api/types.ts';
 import { membersOf } from '../../state/address-values.ts';
 import { saveShown } from '../../state/downloads.ts';
 import { addressQuery, goInstead } from '../../state/route.ts';
-import { type ResultView, Runner } from '../../state/run.ts';
+import { type ResultView, Runner, type RunState } from '../../state/run.ts';
 import { Field } from '../../ui/field.tsx';
 import { PageHead } from '../../ui/page.tsx';
 import { Results } from './results.tsx';
@@ -33,6 +33,7 @@ export function RunById({
     // It is unknown here whether the query writes, so the number of affected rows is not shown.
     void runner.run({
       target: { queryId: id.trim() },
+      of: id.trim(),
       context: context.trim() || '{}',
       shown: context,
       values: {},
@@ -43,12 +44,7 @@ export function RunById({
   return (
     <div class="query-page">
       <PageHead title="Run a query by its id" />
-      {problem !== undefined && (
-        <p class="banner">
-          This key cannot list or read queries ({problem.code ?? problem.status}), but it may run those that
-          it is meant for.
-        </p>
-      )}
+      {problem !== undefined && <NoList problem={problem} />}
       <form class="form page run-form" onSubmit={submit}>
         <Field label="Query id" value={id} onInput={setId} required />
         <Field
@@ -73,13 +69,26 @@ export function RunById({
       <Results
         state={state}
         view={view}
-        label={id}
+        label={state.made?.of ?? id}
+        rowsOf={rowsOf(state, { id, context })}
         onDownload={undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, 'rows')}
         hint="The rows appear here."
       />
     </div>
   );
+}
+
+const NoList = ({ problem }: { problem: Problem }) => (
+  <p class="banner">
+    This key cannot list or read queries ({problem.code ?? problem.status}), but it may run those that it is
+    meant for.
+  </p>
+);
+
+function rowsOf({ made }: RunState, { id, context }: { id: string; context: string }): string | undefined {
+  if (made === undefined || (made.of === id.trim() && made.shown === context)) return undefined;
+  return `the query ${made.of} and the variables ${made.shown || '{}'}`;
 }
 
 /** The values of an address as JSON. The types of the variables are unknown here. */

@@ -282,7 +282,11 @@ export interface ExecuteResponse {
     | CacheInfo
     | undefined;
   /** With `truncated`: true if the statement returned further results. */
-  moreResults?: boolean | undefined;
+  moreResults?:
+    | boolean
+    | undefined;
+  /** With `truncated`: the number of rows in the answer. */
+  rows?: number | undefined;
 }
 
 /** The requests of one or a few turns of the event loop. */
@@ -337,6 +341,10 @@ export interface SessionReply {
   /** With `truncated`: true if the statement returned further results. */
   moreResults?:
     | boolean
+    | undefined;
+  /** With `truncated`: the number of rows in the answer. */
+  rows?:
+    | number
     | undefined;
   /** Before the first chunk: unknown names in the context. */
   unknownContext?:
@@ -1671,6 +1679,7 @@ function createBaseExecuteResponse(): ExecuteResponse {
     serverTiming: undefined,
     cache: undefined,
     moreResults: undefined,
+    rows: undefined,
   };
 }
 
@@ -1693,6 +1702,9 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
     }
     if (message.moreResults !== undefined) {
       writer.uint32(56).bool(message.moreResults);
+    }
+    if (message.rows !== undefined) {
+      writer.uint32(64).uint64(message.rows);
     }
     return writer;
   },
@@ -1756,6 +1768,14 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
             }
 
             message.moreResults = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.rows = longToNumber(reader.uint64());
             continue;
           }
         }
@@ -2087,6 +2107,7 @@ function createBaseSessionReply(): SessionReply {
     error: undefined,
     truncated: undefined,
     moreResults: undefined,
+    rows: undefined,
     unknownContext: undefined,
     serverTiming: undefined,
     cache: undefined,
@@ -2115,6 +2136,9 @@ export const SessionReply: MessageFns<SessionReply> = {
     }
     if (message.moreResults !== undefined) {
       writer.uint32(104).bool(message.moreResults);
+    }
+    if (message.rows !== undefined) {
+      writer.uint32(112).uint64(message.rows);
     }
     if (message.unknownContext !== undefined) {
       writer.uint32(50).string(message.unknownContext);
@@ -2196,6 +2220,14 @@ export const SessionReply: MessageFns<SessionReply> = {
             }
 
             message.moreResults = reader.bool();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.rows = longToNumber(reader.uint64());
             continue;
           }
           case 6: {

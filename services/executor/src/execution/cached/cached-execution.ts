@@ -248,7 +248,7 @@ export class CachedExecution {
     const ageMs = isOwn ? undefined : Math.ceil(this.#deps.now() - entry.freshAt);
     const info = { outcome, etag, bytes: bytes.length, notModified, ...(isOwn ? {} : { ageMs }) };
     this.#announce(call, info, answer);
-    if (answer.truncated) execution.reply.truncated?.(false);
+    if (answer.truncated) execution.reply.truncated?.({ rows: answer.rowCount, moreResults: false });
     return notModified || form?.checkOnly ? undefined : sendBytes(execution, answer.bytes);
   }
 

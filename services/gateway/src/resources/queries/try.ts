@@ -6,7 +6,7 @@ import { validationError } from '../../http/request-error.ts';
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import { chooseFormat } from '../../response/format.ts';
 import { StreamedResponse } from '../../response/streamed-response.ts';
-import { execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
+import { endingOf, execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { draftPointers } from './checks.ts';
 import { readVariables } from './queries.ts';
@@ -53,7 +53,7 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
       throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
     const variables = readVariables(request, { context: body.context, path: ['context'] });
     const format = chooseFormat(explain ? undefined : request.headers.accept);
-    const answer = new StreamedResponse(request, reply, { settings, format });
+    const answer = new StreamedResponse(request, reply, { settings, format, ending: endingOf(rest) });
     const call = {
       queryId: '',
       draft: {

@@ -31,7 +31,8 @@ export function useClassify(editor: StoredQueryEditor): Classifying {
   const { annotation } = editor.runner.state.value;
   const isPossible = !editor.isDraft.value && !editor.writes && may('classifiers:predict');
   const columnItems = ({ name, numeric, added }: GridColumn): MenuItem[] => {
-    if (!isPossible || numeric) return [];
+    // The menu would classify other rows than those that it is in.
+    if (!isPossible || numeric || editor.rowsOf.value !== undefined) return [];
     if (added !== undefined) return [{ label: 'Remove the labels', run: () => editor.annotate(undefined) }];
     return [{ label: 'Classify this column …', run: () => setColumn(name) }];
   };

@@ -1,0 +1,121 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
+import { ended, makeKey, openTab, signIn, type Tab, useConsole } from '../support/browser/console.ts';
+import { api, createSource, engines } from '../support/hub.ts';
+
+const isPostgres = engines.includes('postgres');
+
+describe.skipIf(executablePath === undefined || !isPostgres)(
+  'rows and what made them (needs Chromium)',
+  () => {
+    const { shared, goTo, button } = useConsole();
+    const open = async (query: string) => {
+      const { hubId, page } = shared;
+      const sourceId = await createSource(hubId, 'postgres');
+      const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'rows', query }));
+      await goTo('query', config.query.queryId);
+      await button(/^Run/).waitFor();
+      return { page, queryId: config.query.queryId as string };
+    };
+    const run = async (page: Page) => {
+      await button(/^Run/).click();
+      await ended(page, 'done');
+    };
+    const write = async (text: string) => {
+      await shared.page.locator('.code').click();
+      await shared.page.locator('.cm-content').fill(text);
+    };
+    const otherRows = () => shared.page.locator('.other-rows');
+    const download = async (name = 'Download CSV') => {
+      const [file] = await Promise.all([shared.page.waitForEvent('download'), button(name).click()]);
+      return readFile(await file.path(), 'utf8');
+    };
+
+    it('say a late error with its reason and the number of rows, and save no file of it', async () => {
+      const { page } = await open(
+        "SELECT n, 100 / (20000 - n) AS share, repeat('x', 200) AS x FROM generate_series(1, 30000) AS n",
+      );
+      await button(/^Run/).click();
+      await ended(page, 'failed');
+      await page.getByText(/^Failed after [\d,]+ rows$/).waitFor();
+      await page.locator('.problem', { hasText: 'division by zero' }).waitFor();
+      expect(await page.getByText('The console failed').count()).toBe(0);
+      let files = 0;
+      page.on('download', () => files++);
+      await button('Download CSV').click();
+      await page.locator('.notice', { hasText: 'division by zero' }).waitFor();
+      expect(files).toBe(0);
+    });
+
+    it('are marked when the text or the values change, and downloads and charts stay with them', async () => {
+      const { page } = await open('SELECT n, n * 2 AS double FROM generate_series(1, :to::int) AS n');
+      const to = page.getByLabel('to', { exact: true });
+      await to.fill('3');
+      await run(page);
+      expect(await otherRows().count()).toBe(0);
+      await to.fill('5');
+      await otherRows().getByText('These rows are of the values {"to":3}').waitFor();
+      expect(await download()).toBe('\ufeffn,double\r\n1,2\r\n2,4\r\n3,6\r\n');
+      await page.getByText(/^Downloaded .* of the values \{"to":3\}\.$/).waitFor();
+      await button('Chart').click();
+      await page.getByText('The chart draws rows of the values {"to":3}. Run again to save it.').waitFor();
+      expect(await button('Pin to home').count()).toBe(0);
+      await button('Table').click();
+      await otherRows().getByRole('button', { name: 'Refresh the rows' }).click();
+      await otherRows().waitFor({ state: 'detached' });
+      await ended(page, 'done');
+
+      await write('SELECT 7 AS seven, :to::int AS n');
+      await otherRows().getByText('These rows are of version 1').waitFor();
+      await run(page);
+      await otherRows().waitFor({ state: 'detached' });
+      await button('Discard changes').click();
+      await otherRows().getByText('These rows are of another draft').waitFor();
+    });
+
+    it('are published although the answer was lost', async () => {
+      const { page, queryId } = await open('SELECT 1 AS a');
+      await write('SELECT 2 AS a');
+      await page.route(`**/v1/queries/${queryId}`, async (route) => {
+        if (route.request().method() !== 'PUT') return route.continue();
+        await route.fetch();
+        await route.abort();
+      });
+      await button('Publish …').click();
+      await button('Publish').click();
+      await page.getByText('Published version 2.').waitFor();
+      await page.getByText('not published').waitFor({ state: 'detached' });
+      expect(await page.getByText('published meanwhile').count()).toBe(0);
+    });
+
+    describe('with a key that reads at most 5 rows', () => {
+      let tab: Tab;
+      beforeEach(async () => {
+        tab = await openTab(await sharedBrowser());
+        await signIn(tab.page, await makeKey(['*'], { maxRows: 5 }));
+      });
+      afterEach(() => tab.page.context().close());
+
+      it('name the limit, in each format', async () => {
+        const { queryId } = await open('SELECT n FROM generate_series(1, 30) AS n');
+        const { page } = tab;
+        await page.evaluate(`location.hash = '#/hub/${shared.hubId}/query/${queryId}'`);
+        await page.getByRole('button', { name: /^Run/ }).click();
+        await page.getByText("cut: this key's limit").waitFor();
+        for (const format of ['CSV', 'JSON', 'NDJSON', 'Arrow']) {
+          await page.getByRole('button', { name: 'Other formats' }).click();
+          const [file] = await Promise.all([
+            page.waitForEvent('download'),
+            page.getByRole('menuitem', { name: `Download ${format}`, exact: true }).click(),
+          ]);
+          await page
+            .getByText(/^Downloaded .*; the file has only the first 5 rows: this key's limit\.$/)
+            .waitFor();
+          expect(await readFile(await file.path(), 'latin1')).not.toContain('\x1e{');
+        }
+      });
+    });
+  },
+);
