@@ -109,6 +109,17 @@ describe('a POST with an Idempotency-Key', () => {
       return (await api.ok(api.post('/v1/queries', query))).config.query.queryId as string;
     };
 
+    it('keeps its key if it failed without a transaction, because a part may have been made', async () => {
+      const drop = await store('DROP TABLE no_such_table', 'DROP');
+      const key = randomUUID();
+      const run = async () => {
+        const { status, body } = await api.post('/v1/queries/execute', { queryId: drop }, once(key));
+        return [status, body.code];
+      };
+      expect(await run()).toEqual([422, 'SQL_REJECTED']);
+      expect(await run()).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+    });
+
     it('reads each time, and keeps nothing of it', async () => {
       const key = randomUUID();
       const read = await store('SELECT :n AS n');

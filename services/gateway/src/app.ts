@@ -152,6 +152,7 @@ function addRequestContext(
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('operationAttempt', undefined);
   app.decorateRequest('failedWith', undefined);
+  app.decorateRequest('failedPartly', false);
   app.decorateRequest('overheadMs', undefined);
   app.decorateRequest('disconnected', false);
   app.decorateRequest('createdId', undefined);

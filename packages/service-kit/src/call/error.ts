@@ -95,6 +95,8 @@ export interface HubErrorOptions {
   retryAfterMs?: number;
   /** The number of the query's present version, for VERSION_CHANGED. */
   version?: number;
+  /** True for a failed write whose changes before the error may stay. */
+  partial?: boolean;
   /** True if the call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
@@ -107,6 +109,7 @@ export class HubError extends Error {
   readonly sql: SqlFault | undefined;
   readonly retryAfterMs: number | undefined;
   declare readonly version?: number;
+  declare readonly partial?: true;
   declare readonly lost?: true;
 
   constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
@@ -119,6 +122,7 @@ export class HubError extends Error {
     this.sql = options.sql;
     this.retryAfterMs = options.retryAfterMs;
     if (options.version !== undefined) this.version = options.version;
+    if (options.partial === true) this.partial = true;
     if (options.lost === true) this.lost = true;
   }
 }

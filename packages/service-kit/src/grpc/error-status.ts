@@ -79,6 +79,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
     sql: err.sql,
     retryAfterMs: err.retryAfterMs === undefined ? undefined : Math.ceil(err.retryAfterMs),
     version: err.version,
+    partial: err.partial,
   };
 }
 
@@ -93,6 +94,7 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
     sql: detail.sql && toSqlFault(detail.sql),
     retryAfterMs: detail.retryAfterMs,
     version: detail.version,
+    partial: detail.partial,
   });
 }
 

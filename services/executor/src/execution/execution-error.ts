@@ -49,6 +49,7 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
     sql,
     retryAfterMs: known.retryAfterMs,
     version: known.version,
+    partial: known.partial,
   });
 }
 

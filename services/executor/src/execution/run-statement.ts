@@ -205,8 +205,8 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
 
 /** Returns the error for a statement that failed with `err` after it was cancelled. */
 function afterCancel(cancelled: HubError, err: unknown): unknown {
-  const code = err instanceof HubError ? err.code : undefined;
-  if (err instanceof NothingRan || code === 'OUTCOME_UNKNOWN' || code === 'ROLLBACK_INCOMPLETE') return err;
+  const { code, partial } = err instanceof HubError ? err : {};
+  if (err instanceof NothingRan || code === 'OUTCOME_UNKNOWN' || partial) return err;
   const isConfirmed = code !== undefined && code !== 'SOURCE_BROKEN';
   if (!(cancelled instanceof NeverAnswered))
     return isConfirmed ? cancelled : new CancelUnconfirmed(cancelled);

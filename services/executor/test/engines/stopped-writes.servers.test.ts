@@ -1,4 +1,4 @@
-/** What is said of a write that was stopped: it had no effect only if its server undid all of it. */
+/** What is said of a write that was stopped or failed: it had no effect only if its server undid all of it. */
 
 import type { EngineName } from '@datahub/contract/engines';
 import { Deadlines } from '@datahub/service-kit/call/call';
@@ -23,16 +23,20 @@ const setUp = (engine: string) =>
         `CREATE TABLE ${table} (id INT)`,
         `CREATE PROCEDURE ${table}_call() LANGUAGE plpgsql AS
           'BEGIN INSERT INTO ${table} VALUES (1); COMMIT; PERFORM pg_sleep(100000); END'`,
+        `CREATE PROCEDURE ${table}_fails() LANGUAGE plpgsql AS
+          'BEGIN INSERT INTO ${table} VALUES (1); COMMIT; PERFORM 1 / 0; END'`,
       ]
     : [
         `CREATE TABLE ${table} (id INT) ENGINE = InnoDB`,
         `CREATE TABLE ${table}_plain (id INT) ENGINE = MyISAM`,
         `CREATE PROCEDURE ${table}_call() BEGIN DECLARE n BIGINT DEFAULT 0; INSERT INTO ${table} VALUES (1);
           WHILE n < 1000000000000 DO SET n = n + 1; END WHILE; END`,
+        `CREATE PROCEDURE ${table}_fails() BEGIN INSERT INTO ${table} VALUES (1); SIGNAL SQLSTATE '45000'; END`,
       ];
 const tearDown = (engine: string) => [
   `DROP TABLE IF EXISTS ${table}${engine === 'postgres' ? '' : `, ${table}_plain`}`,
   `DROP PROCEDURE IF EXISTS ${table}_call`,
+  `DROP PROCEDURE IF EXISTS ${table}_fails`,
 ];
 
 const call: Write = {
@@ -80,6 +84,19 @@ describe.each(Object.entries(writes))('at %s', (engine, all) => {
     afterAll(async () => {
       await operate(tearDown(engine));
       operator.close();
+    });
+
+    it('a failed CALL may leave rows, and a failed INSERT leaves none', async () => {
+      const connection = await open();
+      const fail = async (kind: Statement['kind'], text: string) => {
+        const { partial = false, retryable } = await ask(connection, text, { kind }).catch((err) => err);
+        return { partial, retryable };
+      };
+      const failing = engine === 'postgres' ? '1 / (n - 2)' : 'POW(n, 999) * 1e308';
+      expect(await fail('standalone', `CALL ${table}_fails()`)).toEqual({ partial: true, retryable: false });
+      const insertion = `INSERT INTO ${table} SELECT ${failing} FROM (SELECT 1 AS n UNION ALL SELECT 2) AS t`;
+      expect(await fail('write', insertion)).toEqual({ partial: false, retryable: false });
+      connection.close();
     });
 
     it.each(all)('the stopped $text leaves rows: $leavesRows', async ({ kind, text, begun, ...write }) => {

@@ -35,12 +35,11 @@ export const responseBytesMax = 65_536;
 /** For the end of an operation whose time is up. The catalog waits as long. */
 const endingMs = 240_000;
 /**
- * After these failures it is unknown whether the operation was carried out, or it was in part. An IDEMPOTENCY_CONFLICT
- * is of an operation that meets what its first attempt has made.
+ * After these failures it is unknown whether the operation was carried out. An IDEMPOTENCY_CONFLICT is of an operation
+ * that meets what its first attempt has made.
  */
 const unknownCodes = new Set([
   'OUTCOME_UNKNOWN',
-  'ROLLBACK_INCOMPLETE',
   'SOURCE_BROKEN',
   'CANCELLED',
   'INTERNAL',
@@ -206,7 +205,7 @@ function outcomeOf(
   const status = reply.statusCode;
   // An interrupted answer failed too, although its status 200 was sent before.
   if (request.failedWith !== undefined) {
-    const unknown = unknownCodes.has(request.failedWith);
+    const unknown = request.failedPartly || unknownCodes.has(request.failedWith);
     return { status: unknown ? status : 0, ...nothing, unknown };
   }
   if (request.context.route?.secretResponse) {

@@ -125,6 +125,8 @@ declare module 'fastify' {
     operationAttempt: string | undefined;
     /** The code of the problem that was sent, or that interrupted the answer. */
     failedWith: string | undefined;
+    /** True if the failed operation may have made a part of its changes. */
+    failedPartly: boolean;
     /** The time that the hub itself took until the head of the answer to an execution. */
     overheadMs: number | undefined;
     /** The client disconnected while the request was running. */

@@ -16,6 +16,7 @@ export function reportFailure(thrown: unknown, request: FastifyRequest, events: 
   const err = fromFastify(thrown);
   const hubError = mayHaveChanged(err, request) ? outcomeUnknown(err) : err;
   request.failedWith = hubError.code;
+  request.failedPartly = hubError.partial === true;
   events.failed(request, hubError);
   const problem = toProblem(hubError, {
     path: pathOf(request),

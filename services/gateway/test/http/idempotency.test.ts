@@ -23,7 +23,7 @@ it('frees the key of what was not done', async () => {
 it('keeps that nobody knows where the outcome is unknown, for the next repeat to find out', async () => {
   expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, unknown: true });
   expect(await failed({ failedWith: 'OUTCOME_UNKNOWN' })).toMatchObject({ status: 503, unknown: true });
-  expect(await failed({ failedWith: 'ROLLBACK_INCOMPLETE' })).toMatchObject({ unknown: true });
+  expect(await failed({ failedWith: 'CONSTRAINT', failedPartly: true })).toMatchObject({ unknown: true });
 });
 
 const execution = {

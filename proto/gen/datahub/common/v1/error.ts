@@ -26,7 +26,11 @@ export interface ErrorDetail {
     | number
     | undefined;
   /** For VERSION_CHANGED: the number of the query's present version. */
-  version?: number | undefined;
+  version?:
+    | number
+    | undefined;
+  /** True for a failed write whose changes before the error may stay. */
+  partial?: boolean | undefined;
 }
 
 export interface Fault {
@@ -81,6 +85,7 @@ function createBaseErrorDetail(): ErrorDetail {
     sql: undefined,
     retryAfterMs: undefined,
     version: undefined,
+    partial: undefined,
   };
 }
 
@@ -109,6 +114,9 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
     }
     if (message.version !== undefined) {
       writer.uint32(64).uint32(message.version);
+    }
+    if (message.partial !== undefined) {
+      writer.uint32(72).bool(message.partial);
     }
     return writer;
   },
@@ -188,6 +196,14 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
             }
 
             message.version = reader.uint32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.partial = reader.bool();
             continue;
           }
         }

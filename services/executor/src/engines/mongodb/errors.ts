@@ -94,6 +94,7 @@ export function toHubError({ code, message }: ServerError, written = 0): HubErro
     written === 0 ? '' : ` Documents written before the error: ${written}. They were not rolled back.`;
   return new HubError(rule.code, `${rule.text ?? mask(message)}${before}`, {
     retryable: rule.retryable && written === 0,
+    partial: written > 0,
     sql: { state: String(code), ...violationOf(rule, message) },
   });
 }

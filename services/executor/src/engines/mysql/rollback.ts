@@ -29,6 +29,7 @@ export function failedIncompleteError(err: unknown): HubError {
   return new HubError('ROLLBACK_INCOMPLETE', `${failure?.message ?? 'The statement failed.'} ${rowsRemain}`, {
     cause: err,
     retryable: false,
+    partial: true,
     ...(failure?.sql === undefined ? {} : { sql: failure.sql }),
   });
 }
@@ -67,7 +68,7 @@ export async function runInTransaction(
     const why = tooMany
       ? `The statement affected ${affected} rows, and at most ${maxAffected} are allowed.`
       : `The dry run affected ${affected} rows.`;
-    throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${rowsRemain}`, { retryable: false });
+    throw new HubError('ROLLBACK_INCOMPLETE', `${why} ${rowsRemain}`, { retryable: false, partial: true });
   }
   if (!tooMany) return outcome;
   throw new HubError(

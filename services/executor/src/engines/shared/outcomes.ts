@@ -24,8 +24,11 @@ export function toOutcome(err: unknown, { kind, isSent }: Failed): unknown {
       cause: err,
       retryable: false,
     });
-  // A procedure can have committed before it was stopped.
-  return kind === 'standalone' && isStopped(err) ? stoppedMidway(err, 'It ran without a transaction') : err;
+  if (kind === 'write' || !(err instanceof HubError)) return err;
+  // A procedure can have committed before it failed.
+  if (isStopped(err)) return stoppedMidway(err, 'It ran without a transaction');
+  const { code, message, sql } = err;
+  return new HubError(code, message, { cause: err, retryable: false, sql, partial: true });
 }
 
 /** The error of a statement that was stopped, and whose changes the stop did not undo. */

@@ -241,7 +241,7 @@ describe('a write', () => {
     };
     const { connection } = await open({ insert: { ok: 1, n: 1, writeErrors: [error] } });
     const err = await ask(connection, insert({}, {}), { kind: 'standalone' }).catch((caught) => caught);
-    expect(err).toMatchObject({ code: 'CONSTRAINT', retryable: false });
+    expect(err).toMatchObject({ code: 'CONSTRAINT', retryable: false, partial: true });
     expect(err.message).toContain('Documents written before the error: 1. They were not rolled back.');
     expect(err.message).not.toContain('canary');
     expect(err.sql).toEqual({
