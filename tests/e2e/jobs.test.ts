@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource, database, engines } from '../support/hub.ts';
+import { api, createSource, database, engines, sourceBody } from '../support/hub.ts';
 
 const engine = engines.find((one) => one === 'postgres');
 
@@ -113,6 +113,25 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect((await list('?limit=x')).body.errors).toMatchObject([{ pointer: 'query/limit' }]);
     await api.ok(api.delete(`/v1/jobs/${first}`));
     expect(idsOf(await list())).not.toContain(first);
+  });
+
+  it('takes longer than the timeout of its statement, as long as rows come', async () => {
+    const { hubId: _, ...source } = sourceBody(hubId, 'postgres');
+    const connectionSettings = { ...source.connectionSettings, statementTimeoutMs: 500 };
+    const slow = await api.ok(api.post('/v1/sources', { ...source, hubId, connectionSettings }));
+    // The server sends blocks of 8 KB.
+    const rows = `SELECT n AS id, 1 AS topic, repeat('word ', 1000) AS body, pg_sleep(0.02)::text FROM generate_series(1, 60) n`;
+    const query = { sourceId: slow.sourceId, context: [] };
+    // Each run alone would read the same first rows.
+    expect(await train(await newClassifier(), { queryId: await store(rows, query) })).toMatchObject({
+      state: 'done',
+      trained: 60,
+    });
+    const stuck = 'SELECT 1 AS id, 1 AS topic, pg_sleep(60)::text AS body';
+    expect(await train(await newClassifier(), { queryId: await store(stuck, query) })).toMatchObject({
+      state: 'failed',
+      error: { code: 'STATEMENT_TIMEOUT' },
+    });
   });
 
   it('reports rows that are not valid examples', async () => {

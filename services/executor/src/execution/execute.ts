@@ -74,7 +74,8 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       requireTypedColumns(execution.format, request, query);
       if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
-        ...{ timeoutMs: execution.timeoutMs, format: execution.format },
+        timeoutMs: request.timeoutWithoutRows ? ctx.deadlineAt - now() : execution.timeoutMs,
+        format: execution.format,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);

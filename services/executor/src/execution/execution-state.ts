@@ -56,6 +56,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
   /** True if its answer is for several calls, each of which has an execution of its own. */
   readonly isShared: boolean;
   readonly reply: ExecutionReply;
+  #rowsBefore = 0;
 
   constructor(
     request: ExecuteRequest,
@@ -118,6 +119,18 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.runAt = this.now();
     this.deadlineAt = Math.min(this.ctx.deadlineAt, this.runAt + this.timeoutMs);
     this.queueMs = this.runAt - this.startedAt;
+  }
+
+  /**
+   * Called when the timeout of the statement has passed. Returns its new end if the statement may go on, because it has
+   * had rows since the last call.
+   */
+  extendTimeout(rowCount: number): number | undefined {
+    const isExtended = this.request.timeoutWithoutRows && rowCount > this.#rowsBefore;
+    if (!isExtended || this.now() >= this.ctx.deadlineAt) return undefined;
+    this.#rowsBefore = rowCount;
+    this.deadlineAt = Math.min(this.ctx.deadlineAt, this.now() + this.timeoutMs);
+    return this.deadlineAt;
   }
 
   onOutcome({ rowCount, truncated }: RowFigures, { moreResults = false }: Outcome): void {

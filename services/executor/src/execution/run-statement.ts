@@ -65,7 +65,10 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
       validation === undefined
         ? connection.run(statement, writer, options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
-    const outcome = await withCancellation(running, { connection, signal, deadlineAt, now, deadlines });
+    const outcome = await withCancellation(running, {
+      ...{ connection, signal, deadlineAt, now, deadlines },
+      extend: () => execution.extendTimeout(writer.rowCount),
+    });
     hasEnded = true;
     execution.onOutcome(writer, outcome);
     if (validation?.isUnchanged) writer.abandon();
@@ -111,6 +114,8 @@ interface CancellationOptions {
   /** Aborts when the caller leaves. */
   signal: CallSignal;
   deadlineAt: number;
+  /** Called at the deadline. Returns the next one if the work may go on. */
+  extend?: () => number | undefined;
   now: () => number;
   /** The timers of the process, or of a test. */
   deadlines: Deadlines;
@@ -141,7 +146,8 @@ export class CancelUnconfirmed extends HubError {
  * settles only when the cancel was delivered, and closes the connection unless the cancel ended the statement.
  */
 export function withCancellation<T>(work: Promise<T>, options: CancellationOptions): Promise<T> {
-  const { connection, signal, deadlineAt, now, deadlines } = options;
+  const { connection, signal, now, deadlines, extend } = options;
+  let { deadlineAt } = options;
   return new Promise((resolve, reject) => {
     let cancelled: HubError | undefined;
     let delivered: Promise<void> | undefined;
@@ -162,11 +168,17 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
       delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(giveUp);
     };
     const abort = () => cancel(cancelReason(signal, now() >= deadlineAt));
+    const expire = () => {
+      const next = extend?.();
+      if (next === undefined) return cancel(timedOut());
+      deadlineAt = next;
+      look();
+    };
     const watch = (silentMs: number) => {
       const leftMs = deadlineAt - now();
       const lookMs = silentMsMax - silentMs;
       return leftMs <= lookMs
-        ? deadlines.add(leftMs, () => cancel(timedOut()))
+        ? deadlines.add(leftMs, expire)
         : // After a pause of the process, the timers come before what has arrived.
           deadlines.add(lookMs, () => (lookTimer = setImmediate(look)));
     };

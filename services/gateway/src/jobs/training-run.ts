@@ -50,7 +50,14 @@ export class TrainingRun {
     const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
     const options = { dryRun: false, meta: false, numbersAsStrings: true };
     const { queryId, contextJson } = job;
-    const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
+    const execution = {
+      queryId,
+      contextJson,
+      options,
+      format: Format.FORMAT_NDJSON,
+      onlyReads: true,
+      timeoutWithoutRows: true,
+    };
     try {
       await executeInto(reader, { executor: upstreams.executor, execution, ctx });
     } catch (err) {

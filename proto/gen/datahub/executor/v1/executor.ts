@@ -144,6 +144,13 @@ export interface ExecuteRequest {
     | QueryPath
     | undefined;
   /**
+   * If true, the timeout of the statement begins anew each time it has passed while rows came, until the deadline of the
+   * call. Only for queries that read.
+   */
+  timeoutWithoutRows?:
+    | boolean
+    | undefined;
+  /**
    * A query that is not stored, instead of `query_id`, which is empty then. Its answers are never cached, and its calls
    * are counted under its source.
    */
@@ -907,6 +914,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     reroutable: undefined,
     tellSource: undefined,
     path: undefined,
+    timeoutWithoutRows: undefined,
     draft: undefined,
   };
 }
@@ -948,6 +956,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.path !== undefined) {
       QueryPath.encode(message.path, writer.uint32(162).fork()).join();
+    }
+    if (message.timeoutWithoutRows !== undefined) {
+      writer.uint32(184).bool(message.timeoutWithoutRows);
     }
     if (message.draft !== undefined) {
       Draft.encode(message.draft, writer.uint32(170).fork()).join();
@@ -1062,6 +1073,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.path = QueryPath.decode(reader, reader.uint32());
+            continue;
+          }
+          case 23: {
+            if (tag !== 184) {
+              break;
+            }
+
+            message.timeoutWithoutRows = reader.bool();
             continue;
           }
           case 21: {
