@@ -1,7 +1,8 @@
 /** Executes a stored query: authorizes the call, resolves the query, binds the values, runs it and sends the rows. */
 
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
-import type { QueryPath } from '@datahub/proto/executor/v1/executor';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { ExecuteRequest, QueryPath } from '@datahub/proto/executor/v1/executor';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -18,6 +19,7 @@ import {
   type CompileQuery,
   type ExecutionLimits,
   leastOf,
+  type PreparedQuery,
   requireAllowed,
   requireReading,
   requireTypedColumns,
@@ -66,13 +68,8 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       if (request.tellSource) reply.source?.(query.source.sourceId, prepared.kind === 'read');
       const timeoutMs = timeoutMsOf(query, request.options, limits);
       execution.onPrepared(query, prepared, draft ? draftTimeoutMs(draft, timeoutMs) : timeoutMs);
-      requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
-      keyLimits.user(principal, query.queryId, prepared.names);
-      if (form !== undefined) requireRead(prepared);
-      if (request.options !== undefined) requireVersion(query, request.options);
-      requireReading(request, prepared);
-      requireTypedColumns(execution.format, request, query);
-      if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
+      requirePermission(principal, request, { query, prepared });
+      requireFit(execution, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
         timeoutMs: request.timeoutWithoutRows ? ctx.deadlineAt - now() : execution.timeoutMs,
         format: execution.format,
@@ -113,6 +110,27 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       throw failure;
     }
   };
+}
+
+interface Asked {
+  query: QueryDefinition;
+  prepared: PreparedQuery;
+}
+
+/** Throws if the key may not do this. */
+function requirePermission(principal: Principal, request: ExecuteRequest, { query, prepared }: Asked): void {
+  const { form, draft } = request;
+  requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
+  keyLimits.user(principal, query.queryId, prepared.names);
+  if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
+}
+
+/** Throws if the query cannot be run as the request asks. */
+function requireFit({ format }: Execution, request: ExecuteRequest, { query, prepared }: Asked): void {
+  if (request.form !== undefined) requireRead(prepared);
+  if (request.options !== undefined) requireVersion(query, request.options);
+  requireReading(request, prepared);
+  requireTypedColumns(format, request, query);
 }
 
 /** The caller may have found the query by names that it had before. */
