@@ -53,6 +53,8 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       const { page } = await open('SELECT n, n * 2 AS double FROM generate_series(1, :to::int) AS n');
       const to = page.getByLabel('to', { exact: true });
       await to.fill('3');
+      // Once the type of the value is known, it is a number.
+      await page.locator('.variables', { hasText: 'integer' }).waitFor();
       await run(page);
       expect(await otherRows().count()).toBe(0);
       await to.fill('5');

@@ -3,13 +3,13 @@
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { key, signOut } from '../api/session.ts';
+import { Later } from '../pages/lazy.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
 import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
 import { Icon } from '../ui/icons.tsx';
 import { modifier } from '../ui/keyboard.ts';
 import { Menu } from '../ui/menu.tsx';
-import { Search } from './search.tsx';
 
 export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void }) {
   return (
@@ -84,7 +84,7 @@ function Find() {
         <span>Search queries and tables</span>
         <kbd>{modifier}K</kbd>
       </button>
-      {searching.value && <Search onClose={set(false)} />}
+      {searching.value && <Later>{({ Search }) => <Search onClose={set(false)} />}</Later>}
     </>
   );
 }

@@ -7,8 +7,8 @@ import {
   type Download,
   type DownloadFormat,
   type DownloadKind,
-  downloads,
   fileName,
+  kindOf,
   running,
   saveBlob,
 } from './downloads.ts';
@@ -35,7 +35,7 @@ export interface Downloaded {
  */
 export async function download(request: DownloadRequest): Promise<Downloaded | undefined> {
   const stop = new AbortController();
-  const kind = downloads.find(({ format }) => format === request.format) as DownloadKind;
+  const kind = kindOf(request.format);
   const name = `${fileName(request.label)}.${kind.extension}`;
   let shown: Download = { name, bytes: 0, cancel: () => stop.abort() };
   running.value = [...running.value, shown];
@@ -71,14 +71,14 @@ async function takeEnding(blob: Blob): Promise<{ blob: Blob; ending: Ending }> {
 
 function requestRows(
   request: DownloadRequest,
-  { accept, options }: DownloadKind,
+  { accept, csv }: DownloadKind,
   signal: AbortSignal,
 ): Promise<Response> {
   const { target, context, annotation } = request;
   const { path, body } = toCall(target, context, {
     ending: true,
     annotate: annotateOption(annotation),
-    ...options,
+    csv,
   });
   return call(path, { body, accept, signal });
 }

@@ -4,33 +4,37 @@ import type { CsvOptions } from '@datahub/contract/formats';
 import { signal } from '@preact/signals';
 import type { RowStore } from './rows/row-store.ts';
 
-export type DownloadFormat = 'csv' | 'spreadsheet' | 'json' | 'ndjson' | 'arrow';
+export type DownloadFormat = 'csv' | 'plain csv' | 'spreadsheet' | 'json' | 'ndjson' | 'arrow';
 
 export interface DownloadKind {
   format: DownloadFormat;
   name: string;
   accept: string;
   extension: string;
-  /** Options of the execution. */
-  options?: { csv: CsvOptions };
+  csv?: CsvOptions;
 }
 
 /** Where numbers have a comma, spreadsheets separate fields by semicolons. */
 const hasDecimalComma = new Intl.NumberFormat().format(1.5).includes(',');
 
 export const downloads: DownloadKind[] = [
-  { format: 'csv', name: 'CSV', accept: 'text/csv', extension: 'csv' },
+  // Most programs skip a byte order mark; those that do not have a format of their own.
+  { format: 'csv', name: 'CSV', accept: 'text/csv', extension: 'csv', csv: { bom: true } },
+  { format: 'plain csv', name: 'CSV without a byte order mark', accept: 'text/csv', extension: 'csv' },
   {
     format: 'spreadsheet',
     name: 'CSV for spreadsheets',
     accept: 'text/csv',
     extension: 'csv',
-    options: { csv: { bom: true, delimiter: hasDecimalComma ? ';' : ',' } },
+    csv: { bom: true, delimiter: hasDecimalComma ? ';' : ',' },
   },
   { format: 'json', name: 'JSON', accept: 'application/json', extension: 'json' },
   { format: 'ndjson', name: 'NDJSON', accept: 'application/x-ndjson', extension: 'ndjson' },
   { format: 'arrow', name: 'Arrow', accept: 'application/vnd.apache.arrow.stream', extension: 'arrows' },
 ];
+
+export const kindOf = (format: DownloadFormat): DownloadKind =>
+  downloads.find((one) => one.format === format) as DownloadKind;
 
 export const fileName = (label: string): string =>
   label.replaceAll(/[^\p{L}\p{N}._-]+/gu, '-').slice(0, 100) || 'data';

@@ -129,14 +129,11 @@ interface OtherRowsProps {
 }
 
 /** Says that the rows belong to another text or to other values than those above. */
-const OtherRows = ({ state: { status, rows }, rowsOf, onRunAgain }: OtherRowsProps) =>
+const OtherRows = ({ state: { status }, rowsOf, onRunAgain }: OtherRowsProps) =>
   rowsOf !== undefined && (
     <p class="banner other-rows" role="status">
       <Icon name="warn" />
-      <span>
-        {rows === 0 && status !== 'running' ? 'This result is' : 'These rows are'} of {rowsOf}, and not of
-        what is above.
-      </span>
+      <span>These rows are of {rowsOf}, and not of what is above.</span>
       {status !== 'running' && onRunAgain !== undefined && (
         <button type="button" onClick={onRunAgain}>
           Refresh the rows
@@ -270,6 +267,7 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
     firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
     totalMs === undefined ? undefined : `all ${duration(totalMs)}`,
   ].filter((time) => time !== undefined);
+  const after = rows > 0 ? ` after ${counted(rows, 'row')}` : '';
   const elapsed = state.startedAt === undefined ? 0 : now - state.startedAt;
   return (
     <span class="figures" role="status" data-status={status}>
@@ -279,15 +277,8 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
       )}
       {status === 'done' && affected === undefined && <b>{counted(rows, 'row')}</b>}
       {status === 'done' && affected !== undefined && <b>Done</b>}
-      {status === 'failed' && (
-        <b class="bad-text">{rows > 0 ? `Failed after ${counted(rows, 'row')}` : 'Failed'}</b>
-      )}
-      {status === 'cancelled' && (
-        <b>
-          {rows > 0 ? `Cancelled after ${counted(rows, 'row')}` : 'Cancelled'}. The statement was stopped at
-          the database.
-        </b>
-      )}
+      {status === 'failed' && <b class="bad-text">Failed{after}</b>}
+      {status === 'cancelled' && <b>Cancelled{after}. The statement was stopped at the database.</b>}
       {isDraft && <span class="of-draft">of the draft</span>}
       {inSight === 'filter' && <span>Filtering …</span>}
       {inSight === 'sort' && <span>Sorting …</span>}

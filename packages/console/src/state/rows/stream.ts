@@ -30,7 +30,7 @@ export const brokenOff = (): Failure =>
   new Failure({
     status: 0,
     title: 'The answer is incomplete',
-    detail: 'The answer is incomplete: the connection to the hub, or of the hub to the database, was lost.',
+    detail: 'The connection to the hub, or of the hub to the database, was lost.',
   });
 
 /**
