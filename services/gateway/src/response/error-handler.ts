@@ -22,8 +22,8 @@ export function reportFailure(thrown: unknown, request: FastifyRequest, events: 
     path: pathOf(request),
     id: request.id,
     pointers: hubError.errors && request.context.route?.pointers?.(request.body),
-    // A key of a page knows its queries, not the database behind them.
-    hidesTables: (request.context.principal?.limits?.queryIds.length ?? 0) > 0,
+    // A key of a page knows its queries, not the database behind them. A malformed path is refused without a context.
+    hidesTables: (request.context?.principal?.limits?.queryIds.length ?? 0) > 0,
   });
   return { hubError, problem };
 }
