@@ -30,14 +30,16 @@ export function createListener(listener: RequestListener): Server {
   const IncomingMessage = createCompactRequest((request) =>
     refuseSmallChunks(request, responses.get(request)),
   );
-  const turns = createRequestTurns(requireHost(listener));
+  const handle = requireHost(listener);
+  const turns = createRequestTurns(handle);
   const options = { ...listenerOptions, IncomingMessage };
   return createServer(options, (request, response) => {
     if (request.headers['transfer-encoding'] !== undefined) {
       responses.set(request, response);
       countUnreadChunks(request, response);
-    }
-    turns.handle(request, response);
+      // Node would keep the chunks of a request that waits.
+      handle(request, response);
+    } else turns.handle(request, response);
   })
     .on('connection', parseInSlices)
     .on('connection', turns.connected)
