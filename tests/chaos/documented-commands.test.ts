@@ -184,7 +184,6 @@ describe('the documented commands', () => {
     const tested = await shell.type(`call /v1/sources/${sourceId}/test '{}'`);
     expect(tested).toContain(process.env.POSTGRES_URL === undefined ? 'SOURCE_UNREACHABLE' : '"ok":true');
     const [pooled = ''] = stepsOf('docs/databases.md', 0);
-    await shell.type('HUB_ID=$HUB; HUB=http://127.0.0.1:8080');
     expect(await type(pooled)).toContain('dh.src.');
   });
 
@@ -207,9 +206,9 @@ describe('the documented commands', () => {
 
   it('train a classifier with the rows of a query', async () => {
     const query = 'SELECT id AS mail_id, region AS topic, product AS body FROM orders';
-    const sources = 'curl -s "http://127.0.0.1:8080/v1/sources?hubId=$HUB_ID" -H "x-service-api-key: $KEY"';
+    const sources = 'curl -s "http://127.0.0.1:8080/v1/sources?hubId=$HUB" -H "x-service-api-key: $KEY"';
     await shell.type(`SOURCE=$(${sources} | first src)`);
-    const stored = `call /v1/queries '{"hubId": "'$HUB_ID'", "sourceId": "'$SOURCE'", "label": "Mail", "query": "${query}"}'`;
+    const stored = `call /v1/queries '{"hubId": "'$HUB'", "sourceId": "'$SOURCE'", "label": "Mail", "query": "${query}"}'`;
     const answer = await shell.type(stored);
     expect(answer).toContain('dh.q.');
     printed.push(answer);
