@@ -125,7 +125,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
           // What was under way when the connections broke. With an Idempotency-Key, nothing has begun then.
           expect(unclear.length).toBeLessThan(kind === 'create' ? 10 : 1);
           // With the timeouts of the driver there would be two.
-          expect(failed.length).toBeGreaterThan(10);
+          expect(failed.length).toBeGreaterThan(2);
         }
       },
     );
