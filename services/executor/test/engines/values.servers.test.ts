@@ -27,7 +27,8 @@ async function expectForms(
   expect(await text({ numbers: 'string' })).toBe(`{"data":[{"v":${wanted.strings ?? wanted.json}}]}`);
   expect(await text({ numbers: 'number' })).toBe(`{"data":[{"v":${asNumber(wanted)}}]}`);
   expect(await text({ format: 'ndjson' })).toBe(`{"v":${wanted.json}}\n`);
-  expect(await text({ format: 'csv' })).toBe(`v\r\n${toCsv(wanted)}\r\n`);
+  // Readers skip empty lines, so NULL in a result of one column is a pair of quotes, too.
+  expect(await text({ format: 'csv' })).toBe(`v\r\n${toCsv(wanted) || '""'}\r\n`);
 }
 
 const nothing = (type: string): ValueCase => ({ type, value: '', json: 'null' });
