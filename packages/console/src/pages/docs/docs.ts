@@ -58,7 +58,9 @@ async function offerHubs(): Promise<void> {
 async function show(): Promise<void> {
   const hubId = choice.value;
   const path = hubId === '' ? 'openapi.json' : `v1/hubs/${encodeURIComponent(hubId)}/openapi.json`;
-  const { body: spec } = await read<object>(path);
+  const { body } = await read<object>(path);
+  // The document names the public origin, but the page may call only the hub that it comes from.
+  const spec = { ...body, servers: [{ url: new URL('.', document.baseURI).href.replace(/\/$/, '') }] };
   const domNode = document.createElement('div');
   SwaggerUIBundle({
     spec,
