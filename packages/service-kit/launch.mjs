@@ -5,7 +5,10 @@
 
 import { spawn } from 'node:child_process';
 import { compileCache } from './compile-cache.mjs';
+import { requireNode } from './require-node.mjs';
 import { v8Flags } from './v8-flags.mjs';
+
+requireNode();
 
 const env = { NODE_COMPILE_CACHE: compileCache, ...process.env };
 const args = [...v8Flags, ...process.argv.slice(2)];

@@ -39,6 +39,21 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await api.post('/v1/classifiers', { name: 'a' }, once(key))).status).toBe(200);
   });
 
+  it('is the only request that accepts one; reads ignore it', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'a' }));
+    for (const [method, body] of [
+      ['PUT', { label: 'b' }],
+      ['DELETE', undefined],
+    ] as const) {
+      const answer = await api.call(method, `/v1/hubs/${hubId}`, { ...once(randomUUID()), body });
+      expect([answer.status, answer.body.errors]).toMatchObject([
+        400,
+        [{ pointer: 'header/idempotency-key' }],
+      ]);
+    }
+    expect((await api.ok(api.get(`/v1/hubs/${hubId}`, once('x')))).label).toBe('a');
+  });
+
   it('that did nothing frees its key', async () => {
     const key = randomUUID();
     const hubId = 'dh.hub.000000000000000000000000000000';

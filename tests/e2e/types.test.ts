@@ -78,7 +78,7 @@ const north = await client.execute(byRegion, { region: 'north', ids: [1, 2n, '3'
 await client.data(byRegion, { region: 'north' }, { maxRows: 1 });
 for await (const { id } of client.rows(all)) { if (id === null) break; }
 await client.execute(throw1, { id: 1 });
-const count: number | undefined = (await client.execute(add, { id: 5, label: null })).data[0]?.affectedRows;
+const count: number | string | undefined = (await client.execute(add, { id: 5, label: null })).data[0]?.affectedRows;
 const [third] = (await client.execute(large, { number: 9007199254740993n })).data;
 process.stdout.write(JSON.stringify({ north: north.data.length, count, third }));
 

@@ -10,4 +10,5 @@ if (program === undefined) {
   console.error('This package lacks its program. Pack it with `npm run pack -w packages/cli`.');
   process.exit(1);
 }
+if (program.pathname.endsWith('.ts')) (await import('../../service-kit/require-node.mjs')).requireNode();
 await import(program.href);

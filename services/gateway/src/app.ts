@@ -10,7 +10,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { type AccessDeps, authenticate } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
-import { createIdempotency } from './http/idempotency.ts';
+import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
 import { createListener, createMalformedResponse, listenerOptions } from './http/listener.ts';
 import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { createQueryTargets } from './http/query-targets.ts';
@@ -221,6 +221,7 @@ function registerV1(
   app.addHook('preValidation', (request, _reply, done) => {
     requireScope(request);
     requireParts(request);
+    requireNoIdempotencyKey(request);
     done();
   });
   app.addHook('preHandler', (request, _reply, done) => {

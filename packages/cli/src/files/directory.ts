@@ -12,6 +12,17 @@ import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
 const endings: Readonly<Record<string, boolean>> = { '.sql': true, '.mongodb': false };
 const queryPath = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/;
 const folderName = 'queries';
+/** Windows has no files and folders with these names, whatever their ending. */
+const reservedName = /^(con|prn|aux|nul|com\d|lpt\d)$/;
+const replaceNames = (path: string, replace: (name: string) => string) =>
+  path.split('/').map(replace).join('/');
+/** Paths of queries have no `~`. */
+const toFilePath = (path: string) =>
+  replaceNames(path, (name) => (reservedName.test(name) ? `${name}~` : name));
+const toQueryPath = (path: string) =>
+  replaceNames(path, (name) =>
+    name.endsWith('~') && reservedName.test(name.slice(0, -1)) ? name.slice(0, -1) : name,
+  );
 
 export interface Directory {
   hub: HubFile;
@@ -45,7 +56,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
   faults.push(...listed.flatMap(faultOfName));
   for (const { file, isLink } of listed) {
     if (isLink || !isQueryFile(file)) continue;
-    const path = file.slice(folderName.length + 1, -extname(file).length);
+    const path = toQueryPath(file.slice(folderName.length + 1, -extname(file).length));
     const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
     if (!queryPath.test(path) || path.length > 200) faults.push({ file, line: 1, column: 1, detail });
     const isSql = endings[extname(file)] === true;
@@ -134,12 +145,16 @@ export async function writeDirectory(
   const contents = new Map([
     [hubFileName, { text: writeHubFile(hub), says: (before: string) => saysHub(before, hub) }],
   ]);
-  for (const query of hub.queries)
-    contents.set(`${folderName}/${query.path}${isMongodb(query.source) ? '.mongodb' : '.sql'}`, {
+  const before = (await listFiles(dir)).map(({ file }) => file).filter(isQueryFile);
+  for (const query of hub.queries) {
+    const ending = isMongodb(query.source) ? '.mongodb' : '.sql';
+    const plain = `${folderName}/${query.path}${ending}`;
+    const file = before.includes(plain) ? plain : `${folderName}/${toFilePath(query.path)}${ending}`;
+    contents.set(file, {
       text: writeQueryFile(query),
       says: (before) => saysQuery(before, { query, isSql: !isMongodb(query.source) }),
     });
-  const before = (await listFiles(dir)).map(({ file }) => file).filter(isQueryFile);
+  }
   for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });

@@ -175,8 +175,13 @@ type Allowed = ReadonlySet<string> | undefined;
 const accepts = (allowed: Allowed, values: Allowed): boolean =>
   allowed === undefined || (values !== undefined && [...values].every((value) => allowed.has(value)));
 
-const allowedOf = ({ key, enumJson }: Variable, type: string | undefined) =>
-  declare(key, { key, type, enumJson }).allowed;
+const booleans = /^boolean(\[\])?$/;
+
+/** An enum of true and false allows all values of a boolean. */
+const allowedOf = ({ key, enumJson }: Variable, type: string | undefined): Allowed => {
+  const { allowed } = declare(key, { key, type, enumJson });
+  return allowed?.size === 2 && booleans.test(type ?? '') ? undefined : allowed;
+};
 
 const shortened = (text: string | undefined): string | undefined =>
   text === undefined || text.length <= enumCharactersMax

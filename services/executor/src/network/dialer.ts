@@ -31,7 +31,8 @@ const keepAliveMs = 30_000;
 /**
  * Makes the dial function of one connection to a source. Its first call for a host resolves and checks it. Later ones,
  * such as the one that cancels a statement, use the address that was reached, since a name can have several servers.
- * All failures are SOURCE_UNREACHABLE, but SOURCE_AUTH if too many log-ins have failed.
+ * All failures are SOURCE_UNREACHABLE, but SOURCE_AUTH if too many log-ins have failed, and SOURCE_BUSY if others did not
+ * end in time.
  */
 export function createDial(options: DialOptions): Dial {
   const {
@@ -46,13 +47,16 @@ export function createDial(options: DialOptions): Dial {
   const reached = new Map<string, CheckedAddress>();
   return async (host, port, { signal, resolveAgain = false }) => {
     const bound = AbortSignal.any([signal, AbortSignal.timeout(connectTimeoutMs)]);
+    let isWaiting = false;
     try {
       const known = resolveAgain ? undefined : reached.get(host);
       const ctx = { accountId, signal: bound };
       const targets = known ? [known] : interleave(await orAborted(policy.check(host, ctx), bound));
       if (targets.some(({ address }) => owns(address, port)))
         throw new AddressRefused('The hub itself listens on the port.');
+      isWaiting = true;
       const admitted = known || !logins ? targets : await logins.admit(targets, port, bound);
+      isWaiting = false;
       const { socket, target } = await race({ targets: admitted, port, staggerMs, connect, signal: bound });
       logins?.reached(target, port);
       if (!resolveAgain) reached.set(host, target);
@@ -60,10 +64,18 @@ export function createDial(options: DialOptions): Dial {
       socket.setKeepAlive(true, keepAliveMs);
       return socket;
     } catch (err) {
-      throw err instanceof HubError && err.code === 'SOURCE_AUTH' ? err : sourceUnreachable(err);
+      if (err instanceof HubError && err.code === 'SOURCE_AUTH') throw err;
+      throw isWaiting && bound.aborted ? logInsWait(err) : sourceUnreachable(err);
     }
   };
 }
+
+const logInsWait = (cause: unknown) =>
+  new HubError('SOURCE_BUSY', 'Too many log-ins at the source are in progress. Try again later.', {
+    cause,
+    stage: 'connect',
+    retryable: true,
+  });
 
 function openChecked(target: CheckedAddress, port: number): Socket {
   return openSocket({ host: target.address, port, family: target.family });

@@ -124,6 +124,11 @@ test('variables: an enum breaks callers if it lacks a value that was accepted', 
   expect(values(undefined, '["a"]')).toEqual(['x changed enum breaking']);
   expect(values('["a"]', '["a","b"]')).toEqual(['x changed enum']);
   expect(values('["a"]', undefined)).toEqual(['x changed enum']);
+  expect(values(undefined, '[true,false]', 'boolean')).toEqual([]);
+  expect(values(undefined, '[true,false]', 'boolean[]')).toEqual([]);
+  expect(values('[true,false]', undefined, 'boolean')).toEqual([]);
+  expect(values(undefined, '[true]', 'boolean')).toEqual(['x changed enum breaking']);
+  expect(values(undefined, '[true,false]')).toEqual(['x changed enum breaking']);
   // It was not declared before.
   expect(shown(contract([], [variable('x')]), listed('["a"]'))).toEqual(['x changed enum breaking']);
   expect(contractChanges(listed('["a"]'), listed('["b"]'))).toMatchObject([{ from: '["a"]', to: '["b"]' }]);

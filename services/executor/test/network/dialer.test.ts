@@ -204,6 +204,22 @@ test('a refused log-in is told, and any other error is that of a source that can
     });
 });
 
+test('a source whose log-ins do not end in time is busy, and nothing is dialled', async () => {
+  const logins = {
+    admit: (_targets: unknown, _port: number, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+      ),
+    reached: () => {},
+  };
+  const { dial, dialled } = spyDial({ resolve: async () => ['8.8.8.8'], logins, connectTimeoutMs: 30 });
+  await expect(dial('db.example', 5432, idle)).rejects.toMatchObject({
+    code: 'SOURCE_BUSY',
+    retryable: true,
+  });
+  expect(dialled).toEqual([]);
+});
+
 test('refused by policy, closed port, unknown host and silence look alike', async () => {
   const cases = [
     spyDial({ resolve: async () => ['127.0.0.1'] }),

@@ -14,6 +14,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
 import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
 import { validationError } from './request-error.ts';
+import { isReading, takesIdempotencyKey } from './route.ts';
 
 export interface FinishedResponse {
   payload: unknown;
@@ -164,6 +165,14 @@ const nothing = {
   etag: '',
   unknown: false,
 };
+
+/** A caller who believes that a change runs once must not learn from a second one that it does not. */
+export function requireNoIdempotencyKey({ method, headers, context: { route } }: FastifyRequest): void {
+  if (headers['idempotency-key'] === undefined || route === undefined) return;
+  if (isReading(route) || takesIdempotencyKey(route)) return;
+  const detail = `applies to POST only. A ${method} can be repeated; with If-Match it changes one version only`;
+  throw validationError([{ pointer: 'header/idempotency-key', detail }]);
+}
 
 function readKey(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key'];

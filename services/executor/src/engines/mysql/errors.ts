@@ -45,6 +45,8 @@ const readOnly: Rule = {
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };
 
+/** Of the user's resources, and of prepared statements. */
+const limitNumbers = [1226, 1461];
 const numbered = (numbers: number[], rule: Rule) => numbers.map((number) => [number, rule] as const);
 
 /**
@@ -57,7 +59,7 @@ const statementRules = new Map<number, Rule>([
     constraint,
   ),
   ...numbered([1205, 1213, 1020], contention),
-  ...numbered([1226, 1461], full),
+  ...numbered(limitNumbers, full),
   ...numbered([1792, 1290, 1836], readOnly),
   ...numbered([1969, 3024], timeout),
   [1317, stopped],
@@ -66,7 +68,7 @@ const statementRules = new Map<number, Rule>([
 /** No user's SQL can raise these numbers before the log-in has finished. */
 const logInRules = new Map<number, Rule>([
   ...numbered([1044, 1045, 1049, 1251, 1275, 1698, 1820, 1862, 3118, 3955, 4151], auth),
-  ...numbered([1040, 1203, 1226, 1461], busy),
+  ...numbered([1040, 1203, ...limitNumbers], busy),
 ]);
 
 /** The errors with which a server announces that it closes the connection. */
@@ -97,7 +99,8 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
     return new NotPreparable(rule.code, message, options);
   }
   const raised = isRaised(number, state) ? message : undefined;
-  return new RejectedStatement(rule.code, text, { ...options, place: placeOf(number, message), raised });
+  const place = placeOf(number, message);
+  return new RejectedStatement(rule.code, text, { ...options, place, raised, isFull: rule === full });
 }
 
 /** The part of the statement that a message quotes: the rest of the text from the fault on, or a name. */
@@ -107,17 +110,25 @@ interface Rejection {
   place: Place | undefined;
   /** The text of SIGNAL. */
   raised: string | undefined;
+  /** True if the error says that a limit is reached. */
+  isFull: boolean;
 }
 
 /** An error before `reported` adds what depends on the statement. */
 class RejectedStatement extends HubError {
   readonly place: Place | undefined;
   readonly raised: string | undefined;
+  readonly isFull: boolean;
 
-  constructor(code: ErrorCode, message: string, { place, raised, ...options }: HubErrorOptions & Rejection) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { place, raised, isFull, ...options }: HubErrorOptions & Rejection,
+  ) {
     super(code, message, options);
     this.place = place;
     this.raised = raised;
+    this.isFull = isFull;
   }
 }
 
@@ -285,13 +296,22 @@ export function setUpError(err: unknown): HubError {
   if (!(err instanceof HubError) || err.code === 'SOURCE_BROKEN') return new SetUpFailed(toConnectError(err));
   if (err.sql?.state === accessDenied)
     return new HubError(auth.code, logInRefused, { cause: err, stage: 'connect', retryable: false });
-  return err.code === 'SQL_REJECTED' ? SetUpFailed.refused(err) : new SetUpFailed(err);
+  const failure = limitError(err) ?? err;
+  return failure.code === 'SQL_REJECTED' ? SetUpFailed.refused(failure) : new SetUpFailed(failure);
 }
+
+/** The error if a command of the hub's own met a limit of the server. No SQL of users raises its number there. */
+const limitError = (cause: HubError): HubError | undefined =>
+  cause instanceof RejectedStatement && cause.isFull
+    ? new HubError('SOURCE_BUSY', cause.message, { cause, retryable: true })
+    : undefined;
 
 /** The error if a command of the hub's own failed before the statement could change anything. */
 export function controlError(cause: unknown): HubError {
   if (cause instanceof ConnectionEnds) return cause;
   if (cause instanceof HubError && cause.code !== 'SQL_REJECTED') return cause;
+  const limited = cause instanceof HubError ? limitError(cause) : undefined;
+  if (limited !== undefined) return limited;
   return new HubError(
     'SOURCE_UNREACHABLE',
     'The source refused a command that the hub runs before a statement.',

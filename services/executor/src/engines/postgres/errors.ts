@@ -78,7 +78,10 @@ export function toHubError(
   const fields = readFields(body);
   const state = stateOf(fields);
   const rule =
-    (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ?? ruleOf(statementRules, state) ?? refused;
+    (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ??
+    (hasWaited(fields) ? logInRules['53300'] : undefined) ??
+    ruleOf(statementRules, state) ??
+    refused;
   return new HubError(rule.code, rule.text ?? mask(fields), {
     retryable: rule.retryable,
     sql: {
@@ -96,6 +99,10 @@ export function toHubError(
 function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefined {
   return /^(?:unnamed portal|portal "[^"]*") (parameter \$\d+)/.exec(fields.get('W') ?? '')?.[1];
 }
+
+/** PgBouncer had no connection for the statement. SQL cannot raise an error with this severity. */
+const hasWaited = (fields: ReadonlyMap<string, string>): boolean =>
+  fields.get('S') === 'FATAL' && fields.get('M') === 'query_wait_timeout';
 
 /** The server's function that cancels a statement. */
 const stopRoutine = 'ProcessInterrupts';
@@ -202,7 +209,7 @@ const optionsRefused = /unsupported startup parameter|support command-line optio
 const poolerStates = ['08P01', 'XX000'];
 const poolerRules: [RegExp, Rule | undefined][] = [
   [/password|authentication|no such (user|database)/i, logInRules['28']],
-  [/no more connections/i, logInRules['53300']],
+  [/no more connections|query_wait_timeout/i, logInRules['53300']],
 ];
 
 const ruleByWords = (state: string, message: string) =>

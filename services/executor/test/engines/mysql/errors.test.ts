@@ -1,7 +1,13 @@
 import type { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
-import { reported, toConnectError, toHubError } from '../../../src/engines/mysql/errors.ts';
+import {
+  controlError,
+  reported,
+  setUpError,
+  toConnectError,
+  toHubError,
+} from '../../../src/engines/mysql/errors.ts';
 
 function said(number: number, message: string): string {
   const head = Buffer.from([0xff, number & 0xff, number >> 8, 0x23]);
@@ -88,5 +94,26 @@ describe('a log-in that is refused', () => {
   ])('with %i is %s, without the message of the driver', (errno, code) => {
     const err = toConnectError(Object.assign(new Error("'u'@'10.0.0.1'"), { errno }));
     expect(err).toMatchObject({ code, stage: 'connect', message: expect.not.stringContaining('10.0.0.1') });
+  });
+});
+
+describe('a limit of the server', () => {
+  const refusal = (number: number) => {
+    const packet = Buffer.concat([
+      Buffer.from([0xff, number & 0xff, number >> 8, 0x23]),
+      Buffer.from("42000User 'u' has exceeded the 'max_questions' resource (current value: 1)"),
+    ]);
+    return toHubError(packet, 0, packet.length);
+  };
+
+  it.each([1226, 1461])('at a command of the hub is SOURCE_BUSY: %i', (number) => {
+    const busy = { code: 'SOURCE_BUSY', retryable: true };
+    expect(controlError(refusal(number))).toMatchObject(busy);
+    expect(setUpError(refusal(number))).toMatchObject({ ...busy, stage: 'connect' });
+  });
+
+  it('at a statement is the error of the statement, because SQL can raise any number', () => {
+    expect(refusal(1226).code).toBe('SQL_REJECTED');
+    expect(controlError(refusal(1064)).code).toBe('SOURCE_UNREACHABLE');
   });
 });

@@ -136,6 +136,8 @@ function toExample(queryId: string, values: readonly ValueShape[]): object {
   return { queryId, ...(needed.length === 0 ? {} : { context: Object.fromEntries(needed) }) };
 }
 
+/** With `numbers: "string"`, these are texts. */
+const integerOrText = { type: ['integer', 'string'] };
 const affected = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE', 'MERGE']);
 
 /** The answer of a write without columns has the number of changed rows. */
@@ -143,7 +145,7 @@ function toUndescribedRow(command: string, described: Described | undefined): Sc
   if (described === undefined || !affected.has(command)) return { type: 'object' };
   return {
     type: 'object',
-    properties: { affectedRows: { type: 'integer' }, insertId: { type: ['integer', 'string'] } },
+    properties: { affectedRows: integerOrText, insertId: integerOrText },
     required: ['affectedRows'],
     additionalProperties: false,
   };
