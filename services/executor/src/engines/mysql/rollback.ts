@@ -78,8 +78,9 @@ export async function runInTransaction(
   );
 }
 
-/** Far more names than a hand-written statement has. */
+/** Far more names, and far more tables, than a hand-written statement has. */
 const wordsMax = 2_000;
+const tablesMax = 500;
 /** The deepest nesting of views in views, and of functions that call functions. */
 const levelsMax = 20;
 
@@ -90,55 +91,109 @@ const tooLargeToCheck = () =>
     { stage: 'prepare', retryable: false },
   );
 
+type RunQuery = (query: string) => Promise<TextRow[]>;
+
 /**
  * Throws OPTION_REFUSED if the text names a table without transactions, directly or through a view, a trigger or a
  * function whose definition the source's user may read. Every word of a text counts as a name, so tables that are only
  * read count too.
  */
-export async function requireTransactional(
-  text: string,
-  runQuery: (query: string) => Promise<TextRow[]>,
-): Promise<void> {
+export async function requireTransactional(text: string, runQuery: RunQuery): Promise<void> {
   const known = new Set<string>();
+  const isTransactional = onceAsked(runQuery);
+  let tableCount = 0;
   let texts = [text];
   for (let level = 0; texts.length > 0; level++) {
-    const words = new Set(texts.flatMap((one) => [...wordsOf(one)]).filter((word) => !known.has(word)));
+    const words = [...new Set(texts.flatMap((one) => [...wordsOf(one)]))].filter((word) => !known.has(word));
     for (const word of words) known.add(word);
-    if (words.size === 0) return;
+    if (words.length === 0) return;
     if (known.size > wordsMax || level === levelsMax) throw tooLargeToCheck();
-    const rows = await runQuery(definitionsQuery([...words], [...known]));
-    const plain = rows.find(([kind]) => kind === 'table');
-    if (plain !== undefined) {
-      const [, , name, engine] = plain;
-      throw new HubError(
-        'OPTION_REFUSED',
-        `The table \`${name}\` has no transactions (its engine is ${engine}), so the hub cannot roll the statement back. Leave out dryRun and maxAffected.`,
-        { stage: 'prepare', retryable: false },
-      );
+    const { tables, routines } = await lookUp(words, [...known], runQuery);
+    tableCount += tables.length;
+    if (tableCount > tablesMax) throw tooLargeToCheck();
+    texts = routines;
+    for (const table of tables) {
+      const engine = table.engine;
+      if (engine !== undefined && !(await isTransactional(engine)))
+        throw new HubError(
+          'OPTION_REFUSED',
+          `The table \`${table.name}\` has no transactions (its engine is ${engine}), so the hub cannot roll the statement back. Leave out dryRun and maxAffected.`,
+          { stage: 'prepare', retryable: false },
+        );
+      texts.push(...(await definitionsOf(table, runQuery)));
     }
-    // A definition names objects of its own schema without the schema's name, so the schema is added.
-    texts = rows.flatMap(([, schema, , definition]) => [definition ?? '', `\`${schema}\``]);
   }
 }
 
+function onceAsked(runQuery: RunQuery): (engine: string) => Promise<boolean> {
+  let engines: Set<string | null | undefined> | undefined;
+  return async (engine) => {
+    engines ??= new Set(
+      (await runQuery("SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'")).map(
+        ([name]) => name,
+      ),
+    );
+    return engines.has(engine);
+  };
+}
+
+interface Table {
+  schema: string;
+  name: string;
+  /** Undefined for a view, and for a sequence. */
+  engine: string | undefined;
+  isView: boolean;
+}
+
 /**
- * Selects tables without transactions and the definitions of views, triggers and routines, by name, in the session's
- * schema and in named schemas.
+ * Finds what the words name in the session's schema and in named ones. MariaDB opens every table of a schema unless a
+ * query over information_schema names one table, so names are listed first, which opens none.
  */
-function definitionsQuery(words: string[], known: string[]): string {
+async function lookUp(
+  words: string[],
+  known: string[],
+  runQuery: RunQuery,
+): Promise<{ tables: Table[]; routines: string[] }> {
   const names = words.map(literal).join(',');
   const schemas = known.map(literal).join(',');
   const where = (schema: string, name: string) =>
     `(${schema} = DATABASE() OR ${schema} IN (${schemas})) AND ${name} IN (${names})`;
-  return `
-    SELECT 'table', TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.TABLES
-    WHERE ${where('TABLE_SCHEMA', 'TABLE_NAME')} AND TABLE_TYPE NOT IN ('VIEW', 'SYSTEM VIEW', 'SEQUENCE')
-      AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema')
-      AND ENGINE NOT IN (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES')
-    UNION ALL SELECT 'view', TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS
+  const found = await runQuery(`
+    SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
     WHERE ${where('TABLE_SCHEMA', 'TABLE_NAME')}
-    UNION ALL SELECT 'trigger', EVENT_OBJECT_SCHEMA, TRIGGER_NAME, ACTION_STATEMENT FROM information_schema.TRIGGERS
-    WHERE ${where('EVENT_OBJECT_SCHEMA', 'EVENT_OBJECT_TABLE')}
-    UNION ALL SELECT 'routine', ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES
-    WHERE ${where('ROUTINE_SCHEMA', 'ROUTINE_NAME')}`;
+      AND TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema')`);
+  if (found.length > tablesMax) throw tooLargeToCheck();
+  const tables: Table[] = [];
+  for (const [schema, name] of found as [string, string][]) {
+    const [row] = await runQuery(`
+      SELECT TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE ${isTable({ schema, name })}`);
+    const [type, engine] = row ?? [];
+    const isView = type === 'VIEW' || type === 'SYSTEM VIEW';
+    tables.push({
+      schema,
+      name,
+      isView,
+      engine: isView || type === 'SEQUENCE' ? undefined : (engine ?? undefined),
+    });
+  }
+  const routines = await runQuery(`
+    SELECT ROUTINE_SCHEMA, ROUTINE_DEFINITION FROM information_schema.ROUTINES
+    WHERE ${where('ROUTINE_SCHEMA', 'ROUTINE_NAME')}`);
+  return { tables, routines: routines.flatMap(ofItsSchema) };
 }
+
+async function definitionsOf(table: Table, runQuery: RunQuery): Promise<string[]> {
+  const rows = await runQuery(
+    table.isView
+      ? `SELECT TABLE_SCHEMA, VIEW_DEFINITION FROM information_schema.VIEWS WHERE ${isTable(table)}`
+      : `SELECT EVENT_OBJECT_SCHEMA, ACTION_STATEMENT FROM information_schema.TRIGGERS
+         WHERE EVENT_OBJECT_SCHEMA = ${literal(table.schema)} AND EVENT_OBJECT_TABLE = ${literal(table.name)}`,
+  );
+  return rows.flatMap(ofItsSchema);
+}
+
+const isTable = ({ schema, name }: Pick<Table, 'schema' | 'name'>) =>
+  `TABLE_SCHEMA = ${literal(schema)} AND TABLE_NAME = ${literal(name)}`;
+
+/** A definition names objects of its own schema without the schema's name, so the schema is added. */
+const ofItsSchema = ([schema, definition]: TextRow) => [definition ?? '', `\`${schema}\``];
