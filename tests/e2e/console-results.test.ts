@@ -87,6 +87,29 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       await page.getByText('2 cells got an apostrophe').waitFor();
     });
 
+    it('come from dates that are drawn as they are, also by default', async () => {
+      const { hubId, page } = shared;
+      const sourceId = await createSource(hubId, 'postgres');
+      const context = [
+        { key: 'from', type: 'date', value: '2026-06-01' },
+        { key: 'at', type: 'timestamp', value: '2026-06-01T10:00:00' },
+      ];
+      const query = 'SELECT :from::date AS a, :at::timestamp AS b';
+      const body = { hubId, sourceId, label: 'dates', query, context };
+      const { config } = await api.ok(api.post('/v1/queries', body));
+      await goTo('query', config.query.queryId);
+      const from = page.getByLabel('from', { exact: true });
+      expect(await from.inputValue()).toBe('2026-06-01');
+      expect(await page.getByLabel('at', { exact: true }).inputValue()).toBe('2026-06-01T10:00:00');
+      await from.fill('2026-07-02');
+      await button(/^Run/).click();
+      await ended(page, 'done');
+      await page.locator('.grid-cell', { hasText: '2026-07-02' }).waitFor();
+      await from.fill('');
+      await from.blur();
+      expect(await from.inputValue()).toBe('2026-06-01');
+    });
+
     it('download as CSV that spreadsheets read', async () => {
       const { page } = await open("SELECT 1 AS a, 'b' AS b");
       await button(/^Run/).click();
@@ -140,7 +163,12 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
 
     it('name who executes a query before it is deleted', async () => {
       const { page, queryId } = await open('SELECT 1 AS a');
+      // What the console runs is no call of a program.
+      await button(/^Run/).click();
+      await ended(page, 'done');
       await api.ok(api.post('/v1/queries/execute', { queryId }));
+      const { sinceStart } = await api.ok(api.get(`/v1/queries/${queryId}/stats`));
+      expect([sinceStart.count, sinceStart.consoleCount]).toEqual([1, 1]);
       await expect
         .poll(async () => (await api.get(`/v1/queries/${queryId}/usage`)).body.count, { timeout: 60_000 })
         .toBe(1);

@@ -1322,6 +1322,7 @@ export interface Routes {
       queryId: string;
       sinceStart: {
         count: number;
+        consoleCount: number;
         failed: number;
         errors: ({
           code: string;
@@ -1348,6 +1349,7 @@ export interface Routes {
       };
       lastHour: {
         count: number;
+        consoleCount: number;
         failed: number;
         errors: ({
           code: string;
@@ -1415,6 +1417,7 @@ export interface Routes {
       sourceId: string;
       sinceStart: {
         count: number;
+        consoleCount: number;
         failed: number;
         errors: ({
           code: string;
@@ -1441,6 +1444,7 @@ export interface Routes {
       };
       lastHour: {
         count: number;
+        consoleCount: number;
         failed: number;
         errors: ({
           code: string;
@@ -1518,6 +1522,7 @@ export interface Routes {
         label: string;
         sinceStart: {
           count: number;
+          consoleCount: number;
           failed: number;
           errors: ({
             code: string;
@@ -1544,6 +1549,7 @@ export interface Routes {
         };
         lastHour: {
           count: number;
+          consoleCount: number;
           failed: number;
           errors: ({
             code: string;

@@ -17,6 +17,7 @@ export const auditActions = [
   'query.break',
   'query.mend',
   'query.execute',
+  'query.console',
   'query.try',
   'key.create',
   'key.update',

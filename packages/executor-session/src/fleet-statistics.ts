@@ -69,7 +69,7 @@ const sumOf = (parts: readonly QueryStatistics[], span: 'sinceStart' | 'lastHour
 /** The figures of no call if `given` is empty. */
 export function sumFigures(given: readonly (QueryFigures | undefined)[]): QueryFigures {
   const all = given.filter((figures) => figures !== undefined);
-  const sum = (name: 'calls' | 'cacheHits' | 'rows' | 'bytes') =>
+  const sum = (name: 'calls' | 'consoleCalls' | 'cacheHits' | 'rows' | 'bytes') =>
     all.reduce((total, figures) => total + figures[name], 0);
   const durations = (name: 'queue' | 'database' | 'total'): DurationCounts | undefined => {
     const given = all.map((figures) => figures[name]).filter((counts) => counts !== undefined);
@@ -80,6 +80,7 @@ export function sumFigures(given: readonly (QueryFigures | undefined)[]): QueryF
     errors.set(code, (errors.get(code) ?? 0) + calls);
   return {
     calls: sum('calls'),
+    consoleCalls: sum('consoleCalls'),
     cacheHits: sum('cacheHits'),
     rows: sum('rows'),
     bytes: sum('bytes'),

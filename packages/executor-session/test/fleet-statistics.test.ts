@@ -4,6 +4,7 @@ import { mergeStatistics, sumFigures } from '../src/fleet-statistics.ts';
 
 const figures = (calls: number, bucket: number, code: string): QueryFigures => ({
   calls,
+  consoleCalls: 2,
   cacheHits: 1,
   rows: 10 * calls,
   bytes: 100 * calls,
@@ -47,6 +48,7 @@ test('adds up what the executors answered, and names those that did not', () => 
   expect(queries.map(({ queryId }) => queryId)).toEqual(['q', 'other']);
   expect(queries[0]?.lastHour).toEqual({
     calls: 7,
+    consoleCalls: 4,
     cacheHits: 2,
     rows: 70,
     bytes: 700,

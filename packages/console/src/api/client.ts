@@ -1,5 +1,6 @@
 /** Calls the REST API with the key of this tab. */
 
+import { consoleForm, formHeader } from '@datahub/contract/call-form';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
 import { key, keyRefused } from './session.ts';
@@ -37,6 +38,7 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     method: options.method ?? (text === undefined ? 'GET' : 'POST'),
     headers: {
       accept,
+      [formHeader]: consoleForm,
       'x-service-api-key': withKey ?? key.value ?? '',
       ...(text === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,

@@ -4,7 +4,6 @@ import { type Signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { restored } from '../api/connection.ts';
 import { key } from '../api/session.ts';
-import { HubPage } from '../pages/hub/hub-page.tsx';
 import { Later, loadLater } from '../pages/lazy.tsx';
 import { NewQuery } from '../pages/query/new-query.tsx';
 import { QueryPage } from '../pages/query/query-page.tsx';
@@ -144,7 +143,7 @@ function View() {
       <ProblemBox problem={hubsProblem.value} />
     );
   }
-  if (page === undefined) return <HubPage key={hub} />;
+  if (page === undefined) return <Later>{({ HubPage }) => <HubPage key={hub} />}</Later>;
   if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
   if (page === 'source' && id !== undefined)
     return <Later>{({ SourcePage }) => <SourcePage key={id} sourceId={id} />}</Later>;

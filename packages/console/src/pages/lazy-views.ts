@@ -4,7 +4,7 @@ export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { CorrectDialog } from './classifier/correct-label.tsx';
 export { AuditPage } from './hub/audit-page.tsx';
-export { Home } from './hub/home.tsx';
+export { HubPage } from './hub/hub-page.tsx';
 export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ChartView } from './query/chart-view.tsx';

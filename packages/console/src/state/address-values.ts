@@ -1,5 +1,5 @@
 /**
- * The values of a query in the address: `region=north&ids=1&ids=2`. A name alone is null. Values of variables that are
+ * The values of a query in a link: `region=north&ids=1&ids=2`. A name alone is null. Values of variables that are
  * marked secret never get there.
  */
 
@@ -20,6 +20,22 @@ export function toAddress(fields: readonly Field[], values: Values): string {
       return [`${name}=${encodeURIComponent(chosenText(field, value.text))}`];
     })
     .join('&');
+}
+
+/** Servers and programs cut or refuse longer addresses; the hub's limit is 16 KiB for all headers. */
+export const addressMax = 8_000;
+
+/** The values for a link, and the names of those that have no room in one. */
+export function toLink(fields: readonly Field[], values: Values): { query: string; leftOut: string[] } {
+  const leftOut: string[] = [];
+  let query = '';
+  for (const field of fields) {
+    const part = toAddress([field], values);
+    const next = [query, part].filter((one) => one !== '').join('&');
+    if (next.length <= addressMax) query = next;
+    else leftOut.push(field.key);
+  }
+  return { query, leftOut };
 }
 
 /** Names that are no variables, or secret ones, are left out. */

@@ -1,4 +1,8 @@
-/** Where the person is, as the fragment of the address: it survives reload and Back, and never reaches a server. */
+/**
+ * Where the person is, as the fragment of the address: it survives reload and Back, and never reaches a server. The values
+ * of a query do so beside the address, in the state of the browser's history: an address with values is a link that a
+ * person shares.
+ */
 
 import { batch, computed, signal } from '@preact/signals';
 
@@ -18,14 +22,18 @@ const read = (): string[] =>
       }
     });
 
+/** The values of the address, else those that were kept with it. */
+const readValues = (): string =>
+  queryOf(location.hash) || ((history.state as { values?: string } | null)?.values ?? '');
+
 const parts = signal(read());
-const query = signal(queryOf(location.hash));
+const query = signal(readValues());
 let current = location.hash;
 
 export const route = computed(() => parts.value);
 /** True if the address names no page. The browser tells of a changed address only later. */
 export const isAtStart = (): boolean => read().length === 0;
-/** What follows `?`: the values of a query. */
+/** The values of a query, as they follow `?` in a link. */
 export const addressQuery = computed(() => query.value);
 
 addEventListener('hashchange', () => {
@@ -33,7 +41,7 @@ addEventListener('hashchange', () => {
   const isSamePage = pathOf(current) === pathOf(location.hash);
   current = location.hash;
   batch(() => {
-    query.value = queryOf(location.hash);
+    query.value = readValues();
     if (!isSamePage) parts.value = read();
   });
   if (!isSamePage) scrollTo(0, 0);
@@ -51,16 +59,20 @@ export function goInstead(...to: string[]): void {
   parts.value = read();
 }
 
-/** Sets what follows `?`, without an entry in the history. */
+/** Keeps the values of a query with the entry of the history, and takes them out of the address. */
 export function setAddressQuery(text: string): void {
   // The person has left the page, of which the browser tells only later.
   if (pathOf(location.hash) !== pathOf(current)) return;
-  if (text === queryOf(location.hash)) return;
-  replace(pathOf(location.hash) + (text === '' ? '' : `?${text}`));
+  if (text === query.value && queryOf(location.hash) === '') return;
+  replace(pathOf(location.hash), text);
 }
 
-function replace(hash: string): void {
+/** More is not kept: browsers limit the state. */
+const keptMax = 500_000;
+
+function replace(hash: string, values = ''): void {
   current = hash;
-  history.replaceState(null, '', hash);
-  query.value = queryOf(hash);
+  const isKept = values !== '' && values.length <= keptMax;
+  history.replaceState(isKept ? { values } : null, '', hash);
+  query.value = values;
 }

@@ -52,6 +52,7 @@ export function fieldsOf({ text, engine, context, signature }: Described): Varia
 
 export const elementType = (type: string): string => type.replace(/\[\]$/, '');
 export const isJsonType = (type: string): boolean => /^jsonb?$/.test(type);
+export const isTimeType = (type: string): boolean => /^(date|time|timestamp|datetime)/.test(type);
 export const isBooleanType = (type: string): boolean => /^(bool|boolean)$/.test(type);
 
 const forms: [RegExp, RegExp, string][] = [

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fromAddress, toAddress } from '../../src/state/address-values.ts';
+import { fromAddress, toAddress, toLink } from '../../src/state/address-values.ts';
 import type { Values } from '../../src/state/variables.ts';
 
 const fields = [
@@ -28,4 +28,14 @@ it('takes no secret from an address, and ignores what is no variable', () => {
   expect(fromAddress('token=x&other=1&note=%', fields)).toEqual({ note: { kind: 'text', text: '%' } });
   expect(fromAddress('ids=7', fields)).toEqual({ ids: { kind: 'list', items: ['7'] } });
   expect(fromAddress('', fields)).toEqual({});
+});
+
+it('leaves values out of a link that are too long for an address', () => {
+  const items = Array.from({ length: 20_000 }, (_, i) => String(i));
+  const values = { ids: { kind: 'list' as const, items }, region: { kind: 'text' as const, text: 'north' } };
+  const fields = [
+    { key: 'ids', list: true },
+    { key: 'region', list: false },
+  ];
+  expect(toLink(fields, values)).toEqual({ query: 'region=north', leftOut: ['ids'] });
 });

@@ -247,6 +247,8 @@ export type RankingFigure = StatisticsRanking['figure'];
 export interface Sample {
   /** 0 for an execution that belongs to no call. */
   calls: 0 | 1;
+  /** 1 for a call of the console, which adds nothing else. */
+  consoleCalls?: 0 | 1;
   cacheHits: 0 | 1;
   /** The code of the error that the call failed with. */
   failedWith: string | undefined;
@@ -267,6 +269,7 @@ const size = 3 * bucketCount;
 
 class Figures {
   #calls = 0;
+  #consoleCalls = 0;
   #cacheHits = 0;
   #rows = 0;
   #bytes = 0;
@@ -280,9 +283,20 @@ class Figures {
     this.#counts = new Counts(size);
   }
 
-  add({ calls, cacheHits, failedWith, rows, bytes, queueMs, databaseMs, totalMs }: Sample): void {
+  add({
+    calls,
+    consoleCalls = 0,
+    cacheHits,
+    failedWith,
+    rows,
+    bytes,
+    queueMs,
+    databaseMs,
+    totalMs,
+  }: Sample): void {
     const counts = this.#counts;
     this.#calls += calls;
+    this.#consoleCalls += consoleCalls;
     this.#cacheHits += cacheHits;
     this.#rows += rows;
     this.#bytes += bytes;
@@ -294,6 +308,7 @@ class Figures {
 
   addAll(other: Figures): void {
     this.#calls += other.#calls;
+    this.#consoleCalls += other.#consoleCalls;
     this.#cacheHits += other.#cacheHits;
     this.#rows += other.#rows;
     this.#bytes += other.#bytes;
@@ -307,6 +322,7 @@ class Figures {
 
   clear(): void {
     this.#calls = 0;
+    this.#consoleCalls = 0;
     this.#cacheHits = 0;
     this.#rows = 0;
     this.#bytes = 0;
@@ -317,6 +333,7 @@ class Figures {
   toProto(): QueryFigures {
     return {
       calls: this.#calls,
+      consoleCalls: this.#consoleCalls,
       cacheHits: this.#cacheHits,
       rows: this.#rows,
       bytes: this.#bytes,
@@ -332,6 +349,7 @@ class Figures {
     const errors = figure === Figure.FIGURE_ERRORS ? [...this.#errors] : [];
     return {
       calls: this.#calls,
+      consoleCalls: this.#consoleCalls,
       cacheHits: 0,
       rows: figure === Figure.FIGURE_ROWS ? this.#rows : 0,
       bytes: 0,

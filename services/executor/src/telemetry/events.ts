@@ -308,12 +308,22 @@ const uncounted = new Set<number>([
 export function createStatisticsRecorder(
   statistics: Pick<QueryStatistics, 'add' | 'addToKnown'>,
 ): StatisticsRecorder {
+  const add = (execution: Execution, sample: Sample): void => {
+    const counted = execution.request.fromConsole ? consoleCall(sample) : sample;
+    if (execution.query !== undefined) statistics.add(execution.query, counted);
+    else
+      statistics.addToKnown(
+        execution.request.draft?.sourceId ?? execution.request.queryId,
+        execution.ctx.principal?.accountId,
+        counted,
+      );
+  };
   return {
     executed: (execution) => {
       // `ended` counts its times, and `answered` each of its calls.
       if (execution.isShared || execution.query === undefined) return;
       const { queueMs, durationMs, bytes, outcome } = execution;
-      statistics.add(execution.query, {
+      add(execution, {
         calls: 1,
         cacheHits: 0,
         failedWith: undefined,
@@ -327,14 +337,7 @@ export function createStatisticsRecorder(
 
     failed: (execution, code) => {
       if (execution.isShared) return;
-      const sample = failedSample(execution, code);
-      if (execution.query !== undefined) statistics.add(execution.query, sample);
-      else
-        statistics.addToKnown(
-          execution.request.draft?.sourceId ?? execution.request.queryId,
-          execution.ctx.principal?.accountId,
-          sample,
-        );
+      add(execution, failedSample(execution, code));
     },
 
     answered: (execution, { outcome, notModified }, kept) => {
@@ -343,7 +346,7 @@ export function createStatisticsRecorder(
       // A HEAD request does not execute the query.
       if (request.checkOnly || request.form?.checkOnly) return;
       const isSent = notModified !== true;
-      statistics.add(query, {
+      add(execution, {
         calls: 1,
         cacheHits: outcome === Outcome.OUTCOME_MISS ? 0 : 1,
         failedWith: undefined,
@@ -356,11 +359,18 @@ export function createStatisticsRecorder(
     },
 
     ended: (execution) => {
-      if (execution.query !== undefined)
-        statistics.add(execution.query, { ...noCall, ...timesOf(execution) });
+      if (execution.query !== undefined) add(execution, { ...noCall, ...timesOf(execution) });
     },
   };
 }
+
+/** The console's calls are counted, and their rows, times and errors are not those of callers. */
+const consoleCall = ({ calls }: Sample): Sample => ({
+  ...noCall,
+  queueMs: undefined,
+  databaseMs: undefined,
+  consoleCalls: calls,
+});
 
 const noCall: Pick<Sample, 'calls' | 'cacheHits' | 'failedWith' | 'rows' | 'bytes' | 'totalMs'> = {
   calls: 0,

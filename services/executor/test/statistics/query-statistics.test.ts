@@ -187,7 +187,7 @@ describe('statistics of queries', () => {
     clock.now = windowCount * windowMs;
     statistics.add(query('q'), sample);
     const noParts = { windows: [], versions: [] };
-    const nothing = { cacheHits: 0, rows: 0, bytes: 0, errors: [] };
+    const nothing = { consoleCalls: 0, cacheHits: 0, rows: 0, bytes: 0, errors: [] };
     const ranked = async (figure: RankingFigure, lastHour: boolean) =>
       (await statistics.read({ queryIds: [], ranking: { figure, lastHour } }, principal())).queries;
     const errors = [{ code: 'SOURCE_BUSY', calls: 1 }];

@@ -10,8 +10,7 @@ const principal = { accountId: source.accountId, keyId: 'k', scopes: ['*'], limi
 function setup(cache?: QueryDefinition['cache']) {
   const samples: Partial<Sample>[] = [];
   const add = (_query: unknown, sample: Sample) => {
-    const { queueMs, databaseMs, totalMs, rows, bytes, calls, cacheHits, failedWith } = sample;
-    samples.push({ calls, cacheHits, rows, bytes, queueMs, databaseMs, totalMs, failedWith });
+    samples.push(sample);
   };
   const recorder = createStatisticsRecorder({ add, addToKnown: () => {} });
   const { executed, answered, ended } = recorder;
@@ -49,12 +48,13 @@ function setup(cache?: QueryDefinition['cache']) {
     one?.[how]();
     await settle();
   };
-  const sum = (name: 'calls' | 'cacheHits' | 'rows' | 'bytes') =>
+  const sum = (name: 'calls' | 'consoleCalls' | 'cacheHits' | 'rows' | 'bytes') =>
     samples.reduce((total, sample) => total + (sample[name] ?? 0), 0);
   const times = (name: 'queueMs' | 'databaseMs' | 'totalMs') =>
     samples.map((sample) => sample[name]).filter((ms) => ms !== undefined);
   const totals = () => ({
     calls: sum('calls'),
+    consoleCalls: sum('consoleCalls'),
     cacheHits: sum('cacheHits'),
     rows: sum('rows'),
     bytes: sum('bytes'),
@@ -67,10 +67,33 @@ function setup(cache?: QueryDefinition['cache']) {
 }
 
 const cache = { maxAgeS: 60, staleS: 0, ageMsMax: 60_000, validate: undefined };
-const nothing = { calls: 0, cacheHits: 0, rows: 0, bytes: 0, errors: [], queue: [], database: [], total: [] };
+const nothing = {
+  calls: 0,
+  consoleCalls: 0,
+  cacheHits: 0,
+  rows: 0,
+  bytes: 0,
+  errors: [],
+  queue: [],
+  database: [],
+  total: [],
+};
 const executed = { ...nothing, calls: 1, rows: 1, bytes: 6, queue: [2], database: [30], total: [32] };
 
 describe('statistics', () => {
+  it('count a call of the console apart, whether it succeeds or fails', async () => {
+    for (const [setting, how] of [
+      [undefined, 'finish'],
+      [cache, 'finish'],
+      [undefined, 'fail'],
+    ] as const) {
+      const { call, run, totals } = setup(setting);
+      call({ fromConsole: true });
+      await run(how);
+      expect(totals()).toEqual({ ...nothing, consoleCalls: 1 });
+    }
+  });
+
   it('count an execution once, without a cache and with one', async () => {
     for (const setting of [undefined, cache]) {
       const { call, run, totals } = setup(setting);

@@ -1,6 +1,7 @@
 /** The context that the gateway adds to a request: the caller, the deadline and the trace. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { consoleForm, formHeader } from '@datahub/contract/call-form';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import {
   type CallContext,
@@ -102,6 +103,10 @@ export class RequestContext implements CallContext {
       this.#stop?.abort(new HubError('CANCELLED', 'The client disconnected.'));
   }
 }
+
+/** True for a call of the console, which is no call of a program. */
+export const isFromConsole = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
+  headers[formHeader] === consoleForm;
 
 const traceparentShape = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 

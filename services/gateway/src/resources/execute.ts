@@ -10,6 +10,7 @@ import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../http/json-body.ts';
 import { count, type FromSchema, id, list, object, queryPath, record, text } from '../http/json-schema.ts';
 import { dataOptions, readDataQuery } from '../http/query-form.ts';
+import { isFromConsole } from '../http/request-context.ts';
 import type { FieldPointers } from '../http/request-error.ts';
 import { anyParameter, type Handler, type Route } from '../http/route.ts';
 import { readCacheRequest } from '../response/cache-headers.ts';
@@ -100,6 +101,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
       options: body.options === undefined ? noOptions : toOptions(body.options),
       format: format.format,
       cache: readCacheRequest(request, undefined),
+      fromConsole: isFromConsole(request) || undefined,
     };
     const annotate = body.options?.annotate;
     try {
@@ -129,6 +131,7 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
       format: format.format,
       form: { values, checkOnly },
       cache: readCacheRequest(request, settings.compression.codingOf(request)),
+      fromConsole: isFromConsole(request) || undefined,
     };
     addVary(reply, 'accept');
     try {

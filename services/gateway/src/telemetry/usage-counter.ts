@@ -12,6 +12,7 @@ import { DistinctSketch, type SketchPlace, sketchPlaceOf } from '@datahub/servic
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { kinds } from '../http/problem-details.ts';
+import { isFromConsole } from '../http/request-context.ts';
 import { countedAs } from '../http/route.ts';
 import type { Upstreams } from '../upstreams.ts';
 
@@ -108,20 +109,10 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
-      const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
-      // A query that is not stored is counted under its source.
-      const { queryId: executed, sourceId } = (request.body ?? {}) as { queryId?: string; sourceId?: string };
-      const inPath = classifierId ?? queryId ?? jobId;
-      const resourceId = request.createdId ?? request.target?.queryId ?? inPath ?? executed ?? sourceId ?? '';
-      // An answer that began with 200 can end with a problem.
-      const failed = status >= 400 || !reply.raw.writableFinished || request.failedWith !== undefined;
-      const add = (use: { action: string; resourceId: string }) => {
+      for (const use of usesOf(request, action)) {
         const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
-        const { action, resourceId } = use;
-        counts.add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0, user });
-      };
-      add(request.use ?? { action, resourceId });
-      if (request.use === undefined) for (const use of usedBesides(request)) add(use);
+        counts.add(principal, { ...use, count: 1, failed: hasFailed(request, reply) ? 1 : 0, user });
+      }
       if (counts.size >= entriesMax) void flush();
     },
 
@@ -131,6 +122,27 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
     },
   };
 }
+
+/** What a request did, and to which resources. */
+function usesOf(request: FastifyRequest, action: AuditAction): { action: string; resourceId: string }[] {
+  const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
+  // A query that is not stored is counted under its source.
+  const { queryId: executed, sourceId } = (request.body ?? {}) as { queryId?: string; sourceId?: string };
+  const inPath = classifierId ?? queryId ?? jobId;
+  const resourceId = request.createdId ?? request.target?.queryId ?? inPath ?? executed ?? sourceId ?? '';
+  const uses = request.use === undefined ? [{ action, resourceId }, ...usedBesides(request)] : [request.use];
+  return isFromConsole(request) ? uses.map(inConsole) : uses;
+}
+
+/** What a person runs in the console is no call of a program. */
+const inConsole = ({ action, resourceId }: { action: string; resourceId: string }) => ({
+  action: action === 'query.execute' ? 'query.console' : action,
+  resourceId,
+});
+
+/** An answer that began with 200 can end with a problem. */
+const hasFailed = ({ failedWith }: FastifyRequest, { raw }: FastifyReply): boolean =>
+  raw.statusCode >= 400 || !raw.writableFinished || failedWith !== undefined;
 
 /** A verified token has one user object while it is cached, so its digest is computed once. */
 function createUserPlaces(): (principal: Principal) => SketchPlace | undefined {

@@ -39,12 +39,14 @@ function answer(
     counted = 'query.execute',
     failedWith = undefined as string | undefined,
     user = undefined as User | undefined,
+    headers = {} as Record<string, string>,
   } = {},
 ) {
   const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined, user };
   const request = {
     context: { principal, route: { audit: counted === '' ? undefined : counted } },
     params: {},
+    headers,
     body: { queryId },
     failedWith,
   };
@@ -62,6 +64,16 @@ it('sums up by key and query, with what failed', async () => {
   expect(calls).toEqual([
     { keyId: 'k', uses: [{ action: 'query.execute', resourceId: 'one', count: 5, failed: 3 }] },
     { keyId: 'other', uses: [{ action: 'query.execute', resourceId: 'two', count: 1, failed: 0 }] },
+  ]);
+});
+
+it('counts what the console runs apart', async () => {
+  answer('one', { headers: { 'x-datahub-form': 'console' } });
+  answer('one', { headers: { 'x-datahub-form': 'other' } });
+  await usage.close();
+  expect(calls[0]?.uses).toEqual([
+    { action: 'query.console', resourceId: 'one', count: 1, failed: 0 },
+    { action: 'query.execute', resourceId: 'one', count: 1, failed: 0 },
   ]);
 });
 

@@ -115,6 +115,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
 
 const words: Record<string, string> = {
   'query.execute': 'Executed a query',
+  'query.console': 'Ran a query in the console',
   'query.try': 'Tried drafts at a source',
   'query.create': 'Created a query',
   'query.update': 'Changed a query',

@@ -10,7 +10,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { nodeLink } from '../../ui/tree/tree.tsx';
-import { Later } from '../lazy.tsx';
+import { Home } from './home.tsx';
 
 export function HubPage() {
   if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
@@ -36,7 +36,7 @@ export function HubPage() {
           </a>
         )}
       </PageHead>
-      {queries.length === 0 ? steps : <Later>{({ Home }) => <Home hubId={id}>{!ran && steps}</Home>}</Later>}
+      {queries.length === 0 ? steps : <Home hubId={id}>{!ran && steps}</Home>}
     </div>
   );
 }

@@ -1,12 +1,12 @@
 /** Runs a query by its id, with values as JSON. For keys that may execute queries but not read them. */
 
 import { useSignal } from '@preact/signals';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { isJson } from '../../api/exact.ts';
 import type { Problem } from '../../api/types.ts';
 import { membersOf } from '../../state/address-values.ts';
 import { saveShown } from '../../state/downloads.ts';
-import { addressQuery, goInstead } from '../../state/route.ts';
+import { addressQuery, goInstead, setAddressQuery } from '../../state/route.ts';
 import { type ResultView, Runner, type RunState } from '../../state/run.ts';
 import { Field } from '../../ui/field.tsx';
 import { PageHead } from '../../ui/page.tsx';
@@ -21,6 +21,8 @@ export function RunById({
 }) {
   const [id, setId] = useState(queryId ?? '');
   const [context, setContext] = useState(() => contextOf(addressQuery.peek()));
+  // They leave the address, and stay for a reload.
+  useEffect(() => setAddressQuery(addressQuery.peek()), []);
   const [runner] = useState(() => new Runner());
   const view = useSignal<ResultView>('table');
   const state = runner.state.value;

@@ -1,14 +1,14 @@
-/** Keeps the values of a query in the address, so that Back, reload and links bring them again. */
+/** Keeps the values of a query beside the address, so that Back and reload bring them again, and takes those of links. */
 
 import { useEffect, useRef } from 'preact/hooks';
 import { addressOf, part } from '../../api/client.ts';
-import { fromAddress, toAddress } from '../../state/address-values.ts';
+import { fromAddress, toAddress, toLink } from '../../state/address-values.ts';
 import { addressQuery, route, setAddressQuery } from '../../state/route.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { copyText } from '../../ui/copy.tsx';
 import { notify } from '../../ui/notice.tsx';
 
-/** Browsers refuse to change the address at each key. */
+/** Browsers refuse to change the history at each key. */
 const pauseMs = 150;
 
 /** The query must be loaded, because its variables say which values are secret. */
@@ -37,11 +37,14 @@ export function useAddress(editor: StoredQueryEditor): void {
 /** Copies a link that opens the query with its values. */
 export async function copyLink(editor: StoredQueryEditor): Promise<void> {
   const fields = editor.fields.value;
-  const query = toAddress(fields, editor.values.value);
+  const values = editor.values.value;
+  const { query, leftOut } = toLink(fields, values);
   const link = `${addressOf('')}#/q/${part(editor.queryId)}${query === '' ? '' : `?${query}`}`;
-  const isPartial = fields.some(
-    ({ key, secret }) => secret === true && editor.values.value[key] !== undefined,
-  );
-  const words = isPartial ? 'Copied the link, without the secret values.' : 'Copied the link.';
-  notify((await copyText(link)) ? words : link);
+  const secrets = fields.some(({ key, secret }) => secret === true && values[key] !== undefined);
+  const words = [
+    query === '' ? 'Copied the link' : 'Copied the link. It shows the values',
+    secrets ? ', without the secret ones' : '',
+    leftOut.length > 0 ? `, without ${leftOut.join(', ')}, too long for an address` : '',
+  ];
+  notify((await copyText(link)) ? `${words.join('')}.` : link);
 }

@@ -1,12 +1,13 @@
 /** A field for each variable of the query. */
 
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { toText } from '../../api/exact.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
 import {
   defaultText,
   isBooleanType,
   isJsonType,
+  isTimeType,
   type Value,
   type VariableField,
 } from '../../state/variables.ts';
@@ -72,6 +73,10 @@ function VariableInput(props: InputProps) {
         <span class="note">
           {field.shownType || 'any type'}
           {field.required && ' · required'}
+          {value === undefined &&
+            isTimeType(field.shownType) &&
+            defaultText(field) !== undefined &&
+            ' · default'}
           {field.secret && ' · secret'}
         </span>
         <span class="variable-actions">
@@ -155,21 +160,38 @@ function VariableControl({ field, value, fault, onChange, id }: InputProps & { i
       </select>
     );
   }
+  return <TextControl {...{ field, text, common, onText: setText }} />;
+}
+
+interface TextControlProps {
+  field: VariableField;
+  text: string;
+  common: object;
+  onText(text: string): void;
+}
+
+/** A default of a date or a time is drawn as a value, because an empty field of a date looks like no date. */
+function TextControl({ field, text, common, onText }: TextControlProps) {
+  // While a person types, the field can be empty.
+  const [isTyped, setTyped] = useState(false);
+  const fallback = defaultText(field);
+  const isDrawn = isTimeType(field.shownType) && fallback !== undefined && text === '' && !isTyped;
   const rest = {
     ...common,
-    value: text,
+    value: isDrawn ? fallback : text,
+    class: isDrawn ? 'usual' : undefined,
     autocomplete: 'off',
     spellcheck: false,
     placeholder: fallback === undefined ? placeholders[field.shownType] : `Default: ${fallback}`,
+    onInput: ({ currentTarget }: { currentTarget: { value: string } }) => {
+      setTyped(true);
+      onText(currentTarget.value);
+    },
+    onBlur: () => setTyped(false),
   };
-  if (isJsonType(field.shownType))
-    return <textarea {...rest} rows={3} onInput={({ currentTarget }) => setText(currentTarget.value)} />;
-  const input = {
-    ...rest,
-    onInput: ({ currentTarget }: { currentTarget: { value: string } }) => setText(currentTarget.value),
-  };
-  if (field.secret) return <input {...input} type="password" autocomplete="off" />;
-  return field.shownType === 'date' ? <input {...input} type="date" /> : <input {...input} type="text" />;
+  if (isJsonType(field.shownType)) return <textarea {...rest} rows={3} />;
+  if (field.secret) return <input {...rest} type="password" autocomplete="off" />;
+  return field.shownType === 'date' ? <input {...rest} type="date" /> : <input {...rest} type="text" />;
 }
 
 const placeholders: Record<string, string> = {

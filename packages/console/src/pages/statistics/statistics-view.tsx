@@ -89,6 +89,8 @@ function CountTable({ lastHour, sinceStart }: Both) {
         <TableHead names={['', 'Last hour', 'Since the start']} />
         <tbody>
           {row('Calls', (figures) => count(figures.count))}
+          {sinceStart.consoleCount > 0 &&
+            row('Run in the console, not counted above', (figures) => count(figures.consoleCount))}
           {row('From the cache', (figures) => partOf(figures.cacheHits, figures.count))}
           {row('Rows', ({ rows }) => count(rows))}
           {row('Data', (figures) => bytes(figures.bytes))}

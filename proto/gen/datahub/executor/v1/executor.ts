@@ -154,7 +154,11 @@ export interface ExecuteRequest {
    * A query that is not stored, instead of `query_id`, which is empty then. Its answers are never cached, and its calls
    * are counted under its source.
    */
-  draft?: Draft | undefined;
+  draft?:
+    | Draft
+    | undefined;
+  /** True for a call of the console, which the statistics count apart. */
+  fromConsole?: boolean | undefined;
 }
 
 export interface Draft {
@@ -645,7 +649,11 @@ export interface QueryFigures {
   errors: ErrorCount[];
   queue?: DurationCounts | undefined;
   database?: DurationCounts | undefined;
-  total?: DurationCounts | undefined;
+  total?:
+    | DurationCounts
+    | undefined;
+  /** The calls of the console, which no other figure contains. */
+  consoleCalls: number;
 }
 
 export interface ErrorCount {
@@ -916,6 +924,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     path: undefined,
     timeoutWithoutRows: undefined,
     draft: undefined,
+    fromConsole: undefined,
   };
 }
 
@@ -962,6 +971,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.draft !== undefined) {
       Draft.encode(message.draft, writer.uint32(170).fork()).join();
+    }
+    if (message.fromConsole !== undefined) {
+      writer.uint32(192).bool(message.fromConsole);
     }
     return writer;
   },
@@ -1089,6 +1101,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.draft = Draft.decode(reader, reader.uint32());
+            continue;
+          }
+          case 24: {
+            if (tag !== 192) {
+              break;
+            }
+
+            message.fromConsole = reader.bool();
             continue;
           }
         }
@@ -4204,6 +4224,7 @@ function createBaseQueryFigures(): QueryFigures {
     queue: undefined,
     database: undefined,
     total: undefined,
+    consoleCalls: 0,
   };
 }
 
@@ -4232,6 +4253,9 @@ export const QueryFigures: MessageFns<QueryFigures> = {
     }
     if (message.total !== undefined) {
       DurationCounts.encode(message.total, writer.uint32(66).fork()).join();
+    }
+    if (message.consoleCalls !== 0) {
+      writer.uint32(72).uint64(message.consoleCalls);
     }
     return writer;
   },
@@ -4311,6 +4335,14 @@ export const QueryFigures: MessageFns<QueryFigures> = {
             }
 
             message.total = DurationCounts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.consoleCalls = longToNumber(reader.uint64());
             continue;
           }
         }

@@ -44,6 +44,8 @@ const milliseconds = { type: 'number', minimum: 0 } as const;
 const percentiles = orNull(record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }));
 const figures = record({
   count,
+  /** The calls of the console, which no other figure contains. */
+  consoleCount: count,
   failed: count,
   errors: list(record({ code: text, count })),
   cacheHits: count,
@@ -220,10 +222,11 @@ const toPartsJson = (query: QueryStatistics | undefined) => ({
 
 function toFiguresJson(given: QueryFigures | undefined): FiguresJson {
   const all = given ?? sumFigures([]);
-  const { calls, cacheHits, rows, bytes, queue, database, total } = all;
+  const { calls, consoleCalls, cacheHits, rows, bytes, queue, database, total } = all;
   const errors = all.errors.map(({ code, calls }) => ({ code, count: calls }));
   return {
     count: calls,
+    consoleCount: consoleCalls,
     failed: failedOf(all),
     errors: errors.sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1)),
     cacheHits,

@@ -2,6 +2,7 @@
 
 import { objectOf } from '../../../api/exact.ts';
 import type { Query } from '../../../api/types.ts';
+import { addressMax } from '../../../state/address-values.ts';
 import { canDryRun, reads } from '../../../state/commands.ts';
 import {
   agentFile,
@@ -76,6 +77,8 @@ function linkForm(call: Call, { query, secrets }: FormOptions): Form {
   const reason = whyNoLink(call.members);
   if (reason !== undefined) return { reason };
   const text = link(call, { hubId: query.meta.hubId, path: query.meta.path });
+  if (text.length > addressMax)
+    return { reason: 'The values are too long for an address. The other calls can send them.' };
   return { text, request: { method: 'GET', path: text.slice(call.url.length), accept: json } };
 }
 
