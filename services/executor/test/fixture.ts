@@ -53,6 +53,7 @@ export interface AskOptions extends Partial<RunOptions> {
   key?: string;
   comment?: string;
   errors?: string;
+  session?: Statement['session'];
   format?: FormatName;
   numbers?: Numbers;
 }
@@ -76,6 +77,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
     numbers = 'auto',
     comment,
     errors,
+    session,
     ...options
   } = asked;
   const chunks: Buffer[] = [];
@@ -90,7 +92,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
     const outcome = await connection.run(
-      { key, text, params, ...(untyped && { untyped }), kind, comment, errors },
+      { key, text, params, ...(untyped && { untyped }), kind, comment, errors, session },
       answer,
       { statementTimeoutMs: 10_000, ...options },
     );

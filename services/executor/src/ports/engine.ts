@@ -128,6 +128,8 @@ export interface Statement {
   kind: 'read' | 'write' | 'standalone';
   /** What the database's own tools show beside the statement. It has no comment signs, and is the same for each run. */
   comment?: string | undefined;
+  /** Settings that hold for the transaction of the statement alone, by their names; PostgreSQL only. */
+  session?: readonly (readonly [name: string, value: string])[] | undefined;
   /** `author`: its errors contain the texts of RAISE and SIGNAL. */
   errors?: string | undefined;
   /** True if the statement does not run again, so that the connection does not keep it prepared. */

@@ -28,6 +28,7 @@ import {
   type SessionSetup,
   sessionBlocks,
   undo,
+  withSession,
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
@@ -143,7 +144,10 @@ export class PostgresConnection implements Connection {
     // If a command before the statement failed, `recovery` would be wrong. So this is only for a statement without
     // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
-    const block = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
+    const plain = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
+    // The second read of a snapshot has the settings of the first.
+    const block =
+      statement.session === undefined || place === 'last' ? plain : withSession(plain, statement.session);
     const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
       prepared,

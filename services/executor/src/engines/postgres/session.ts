@@ -106,6 +106,32 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   },
 };
 
+/**
+ * Sets settings until the end of the transaction, which is the implicit one of the messages up to Sync if there was no
+ * BEGIN. Names and values are parameters, so they cannot be SQL.
+ */
+export function setLocal(session: NonNullable<Statement['session']>): Buffer[] {
+  const calls = session.map((_, i) => `pg_catalog.set_config($${2 * i + 1}, $${2 * i + 2}, true)`);
+  return [
+    protocol.parse('', `SELECT ${calls.join(', ')}`),
+    protocol.bind('', session.flat()),
+    protocol.executeAll,
+  ];
+}
+
+/** The block with settings behind its BEGIN. */
+export function withSession(block: Block, session: NonNullable<Statement['session']>): Block {
+  const { bytes, last } = block.tags;
+  const shifted = [...bytes].map(([place, tag]) => [place < 0 ? place - 1 : place, tag] as const);
+  return {
+    ...block,
+    before: Buffer.concat([block.before, ...setLocal(session)]),
+    commandsBefore: block.commandsBefore + 1,
+    tags: { bytes: new Map([...shifted, [-1, selected]]), last },
+  };
+}
+const selected = Buffer.from('SELECT 1');
+
 /** The OID of `pg_advisory_unlock_all`, the same in every version. */
 const unlockId = 2892;
 

@@ -10,7 +10,7 @@ import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { type Block, sign } from './session.ts';
+import { type Block, setLocal, sign } from './session.ts';
 import { expectedOf, isKnownType, type ServerType, typeName } from './values.ts';
 import type { Wire } from './wire.ts';
 
@@ -161,7 +161,10 @@ export class Statements {
       binary: undefined,
     };
     const block = this.#block?.();
-    const own = [protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
+    const { session } = statement;
+    // Names of tables depend on the search path, and rights on the role.
+    const set = session === undefined ? [] : setLocal(session);
+    const own = [...set, protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
     const bytes = Buffer.concat(
       block === undefined ? [sign, ...own, protocol.sync] : [block.before, ...own, block.after],
     );
