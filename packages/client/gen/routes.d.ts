@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -292,6 +292,19 @@ export interface Routes {
           kind: "aws-rds-iam";
           region: string;
         } | null | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | null | undefined;
       };
       parentNodeId?: string | undefined;
       /** Read-only: ignored. */
@@ -364,6 +377,19 @@ export interface Routes {
           kind: string;
           region: string;
         } | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | undefined;
       };
       createdAt: string;
       updatedAt: string | null;
@@ -416,6 +442,19 @@ export interface Routes {
           kind: string;
           region: string;
         } | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | undefined;
       };
       createdAt: string;
       updatedAt: string | null;
@@ -463,6 +502,19 @@ export interface Routes {
         passwordFrom?: {
           kind: "aws-rds-iam";
           region: string;
+        } | null | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
         } | null | undefined;
       } | undefined;
       parentNodeId?: string | undefined;
@@ -520,6 +572,19 @@ export interface Routes {
         passwordFrom?: {
           kind: string;
           region: string;
+        } | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
         } | undefined;
       };
       createdAt: string;
@@ -618,6 +683,19 @@ export interface Routes {
       } | null | undefined;
       notNull?: string[] | null | undefined;
       errors?: "author" | null | undefined;
+      session?: {
+        searchPath?: string | undefined;
+        settings?: Record<string, {
+            value?: string | undefined;
+            claim?: string | undefined;
+            claims?: true | undefined;
+            variable?: string | undefined;
+          }> | undefined;
+        role?: string | {
+          claim: string;
+          among: string[];
+        } | undefined;
+      } | null | undefined;
       path?: string | null | undefined;
       tool?: {
         name?: string | undefined;
@@ -652,6 +730,19 @@ export interface Routes {
         context: null;
         notNull?: string[] | undefined;
         errors?: "author" | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -736,6 +827,19 @@ export interface Routes {
         })[];
         notNull?: string[] | undefined;
         errors?: "author" | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -802,6 +906,19 @@ export interface Routes {
         })[];
         notNull?: string[] | undefined;
         errors?: "author" | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -899,6 +1016,19 @@ export interface Routes {
         } | null | undefined;
         notNull?: string[] | null | undefined;
         errors?: "author" | null | undefined;
+        session?: {
+          searchPath?: string | undefined;
+          settings?: Record<string, {
+              value?: string | undefined;
+              claim?: string | undefined;
+              claims?: true | undefined;
+              variable?: string | undefined;
+            }> | undefined;
+          role?: string | {
+            claim: string;
+            among: string[];
+          } | undefined;
+        } | null | undefined;
         tool?: {
           name?: string | undefined;
           description: string;
@@ -1114,6 +1244,19 @@ export interface Routes {
         secret?: boolean | undefined;
       })[] | null | undefined;
       notNull?: string[] | null | undefined;
+      session?: {
+        searchPath?: string | undefined;
+        settings?: Record<string, {
+            value?: string | undefined;
+            claim?: string | undefined;
+            claims?: true | undefined;
+            variable?: string | undefined;
+          }> | undefined;
+        role?: string | {
+          claim: string;
+          among: string[];
+        } | undefined;
+      } | null | undefined;
       compareTo?: string | undefined;
       diff?: boolean | undefined;
       values?: Record<string, Json> | null | undefined;
@@ -1193,6 +1336,19 @@ export interface Routes {
       })[] | null | undefined;
       notNull?: string[] | null | undefined;
       errors?: "author" | null | undefined;
+      session?: {
+        searchPath?: string | undefined;
+        settings?: Record<string, {
+            value?: string | undefined;
+            claim?: string | undefined;
+            claims?: true | undefined;
+            variable?: string | undefined;
+          }> | undefined;
+        role?: string | {
+          claim: string;
+          among: string[];
+        } | undefined;
+      } | null | undefined;
       values?: Record<string, Json> | null | undefined;
       options?: {
         timeoutMs?: number | undefined;
@@ -1258,6 +1414,19 @@ export interface Routes {
       })[];
       notNull?: string[] | undefined;
       errors?: "author" | undefined;
+      session?: {
+        searchPath?: string | undefined;
+        settings?: Record<string, {
+            value?: string | undefined;
+            claim?: string | undefined;
+            claims?: true | undefined;
+            variable?: string | undefined;
+          }> | undefined;
+        role?: string | {
+          claim: string;
+          among: string[];
+        } | undefined;
+      } | undefined;
       cache?: {
         maxAgeS: number;
         staleS?: number | undefined;

@@ -129,7 +129,7 @@ export function pinnedClaims(
 }
 
 /** The name of a claim can have dots, as in `https://shop.example/tenant`, so the whole path is tried first. */
-function readClaim(payload: object, path: string): unknown {
+export function readClaim(payload: object, path: string): unknown {
   if (Object.hasOwn(payload, path)) return (payload as Record<string, unknown>)[path];
   let at: unknown = payload;
   for (const name of path.split('.')) {

@@ -1,12 +1,18 @@
 /** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
+import { joinSessions, parseSession } from '@datahub/contract/session-settings';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type CompiledStatement, compileStatement, unknownVariables } from '@datahub/statement/compile';
+import { outsideOfTransaction } from '@datahub/statement/session';
 import type { CheckStatement } from './query.ts';
 
-export const checkStatement: CheckStatement = ({ engine, command, query, context, cache }, pooling) => {
-  const options = { dialect: engine, command, variables: context, pooling };
+export const checkStatement: CheckStatement = (checked, source) => {
+  const { engine, command, query, context, cache } = checked;
+  requireOwnSettings(checked.sessionJson, source?.sessionJson);
+  const options = { dialect: engine, command, variables: context, pooling: source?.pooling };
   const compiled = compileStatement(query, options);
+  if (compiled.kind === 'standalone' && (checked.sessionJson ?? source?.sessionJson) !== undefined)
+    throw outsideOfTransaction();
   if (cache === undefined) return compiled.warnings();
   if (compiled.kind !== 'read')
     throw fieldError([{ path: ['cache'], detail: 'must be left out, because the query writes' }]);
@@ -42,4 +48,12 @@ function faultOf(compile: () => CompiledStatement, query: CompiledStatement): st
     if (!(err instanceof HubError)) throw err;
     return `must be a valid SELECT: ${err.message.replace(/\.$/, '')}`;
   }
+}
+
+/** Throws VALIDATION if the query sets what its source sets. */
+export function requireOwnSettings(query: string | undefined, source: string | undefined): void {
+  const { replaced } = joinSessions(parseSession(source), parseSession(query));
+  const detail = 'is set by the source, and a query cannot replace it';
+  if (replaced.length > 0)
+    throw fieldError(replaced.map((member) => ({ path: ['session', ...member], detail })));
 }

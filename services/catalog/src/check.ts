@@ -1,8 +1,10 @@
 /** Collects the faults of a request, so that one error names them all. */
 
+import type { EngineName } from '@datahub/contract/engines';
 import { type Bounds, faultOfLabel, pathLength } from '@datahub/contract/limits';
+import { faultsOfSession, type SessionSettings, toSessionJson } from '@datahub/contract/session-settings';
 import type { FieldFault, FieldPath } from '@datahub/contract/validation-error';
-import { fieldError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
 
 export interface Checker {
   fault(path: FieldPath, detail: string): void;
@@ -57,4 +59,32 @@ export function createChecker(): Checker {
       if (faults.length > 0) throw fieldError(faults);
     },
   };
+}
+
+interface Given {
+  path: FieldPath;
+  engine: EngineName;
+}
+
+/** Returns the session as it is stored; undefined for one that sets nothing. Throws OPTION_REFUSED for other engines. */
+export function checkSession(
+  check: Checker,
+  json: string | undefined,
+  { path, engine }: Given,
+): string | undefined {
+  if (json === undefined || json === '') return undefined;
+  if (engine !== 'postgres')
+    throw new HubError('OPTION_REFUSED', 'session is only for PostgreSQL. Leave it out.', {
+      errors: [{ path, detail: 'must be left out, because the engine is not PostgreSQL' }],
+      retryable: false,
+    });
+  let session: unknown;
+  try {
+    session = JSON.parse(json);
+  } catch {
+    session = undefined;
+  }
+  const faults = faultsOfSession(session);
+  for (const fault of faults) check.fault([...path, ...fault.path], fault.detail);
+  return faults.length > 0 ? undefined : toSessionJson(session as SessionSettings);
 }

@@ -83,6 +83,8 @@ export interface SourceDoc extends Doc, Dated {
   pooling?: string;
   targetSessionAttrs?: string;
   statementComments?: string;
+  /** JSON text of what is set for each transaction; PostgreSQL only. */
+  sessionJson?: string;
   /** Provides the password; the stored password is then empty. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
   /** The version of the last change to a setting that connections depend on. */
@@ -130,6 +132,8 @@ export interface QueryDoc extends Doc, Dated {
   notNull?: string[];
   /** If present, errors of the query contain the texts of RAISE and SIGNAL. */
   errors?: 'author';
+  /** JSON text of what the query adds to the session of its source. */
+  sessionJson?: string;
   /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
   path?: string;
   /** If absent, the query is not a tool. */

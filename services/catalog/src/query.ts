@@ -18,8 +18,8 @@ import type {
 import { HubError } from '@datahub/service-kit/call/error';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
-import { type Checker, createChecker } from './check.ts';
-import type { CacheDoc, QueryDoc, ToolDoc, VariableDoc } from './documents.ts';
+import { type Checker, checkSession, createChecker } from './check.ts';
+import type { CacheDoc, QueryDoc, SourceDoc, ToolDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
 const { textLength, commandLength, variableNameLength } = queryLimits;
@@ -33,8 +33,8 @@ export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameL
  * engine.
  */
 export type CheckStatement = (
-  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache'>,
-  pooling: string | undefined,
+  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache' | 'sessionJson'>,
+  source: Pick<SourceDoc, 'pooling' | 'sessionJson'> | null,
 ) => QueryWarning[];
 
 export interface NewQuery extends Omit<CreateQueryRequest, 'context' | 'notNull'> {
@@ -61,6 +61,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     cache: input.cache && checkCache(check, ['cache'], input.cache),
     notNull: checkNotNull(check, input.notNull ?? []),
     errors: checkErrors(check, input.errors, input.engine),
+    sessionJson: checkSession(check, input.sessionJson, { path: ['session'], engine: input.engine }),
     ...checkNames(check, { path: input.path, tool: input.tool, presentationJson: input.presentationJson }),
     createdAt: context.nowMs,
     updatedAt: null,
@@ -99,6 +100,10 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const changed: Complete<Pick<QueryDoc, Changeable>> = {
     notNull: checkNotNull(check, patch.notNull ?? notNull ?? []),
     errors: checkErrors(check, patch.errors ?? query.errors, patch.source?.engine ?? query.engine),
+    sessionJson: checkSession(check, patch.sessionJson ?? query.sessionJson, {
+      path: ['session'],
+      engine: patch.source?.engine ?? query.engine,
+    }),
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
     command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
@@ -169,6 +174,7 @@ const parts = {
   engine: 'state',
   notNull: 'state',
   errors: 'state',
+  sessionJson: 'state',
   parentNodeId: 'place',
   path: 'name',
   tool: 'name',

@@ -8,7 +8,7 @@ import type { ConnectionSettings, UpdateSourceRequest } from '@datahub/proto/cat
 import type { SecretField } from '@datahub/sealing/envelope';
 import type { Seal } from '@datahub/sealing/sealer';
 import { withoutEnd } from '@datahub/service-kit/without-end';
-import { type Checker, createChecker } from './check.ts';
+import { type Checker, checkSession, createChecker } from './check.ts';
 import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { maskKey, maskPassword, maskUser } from './secret-mask.ts';
@@ -17,7 +17,8 @@ import { bindingOf, checkHost, checkServers, isElsewhere, type ServerSettings } 
 
 type PlainSettings = Complete<
   Pick<SourceDoc, 'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'> &
-    ServerSettings
+    ServerSettings &
+    Pick<SourceDoc, 'sessionJson'>
 >;
 
 export interface NewSource {
@@ -142,6 +143,7 @@ const parts = {
   targetSessionAttrs: 'settings',
   statementComments: 'settings',
   passwordFrom: 'settings',
+  sessionJson: 'settings',
   label: 'place',
   parentNodeId: 'place',
   id: 'record',
@@ -231,6 +233,10 @@ function checkPlain(
         within: sourceLimits.statementTimeoutMs,
       }) ?? null,
     ...checkServers(check, { settings, engine, tlsMode: tls.mode, current }),
+    sessionJson: checkSession(check, settings.sessionJson ?? current?.sessionJson, {
+      path: settingPath('session'),
+      engine,
+    }),
   };
 }
 

@@ -95,6 +95,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
     kind: 'read',
     names: [],
     uncounted: false,
+    usesClaim: () => false,
     bind: () => ({ key: 'x', text: 'x', params: [], kind: 'read' }),
     describable: () => [{ key: 'x', text: 'x', params: [], kind: 'read', placeholders: [] }],
     columnFacts: () => ({

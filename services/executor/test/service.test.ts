@@ -138,6 +138,7 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
         kind: 'read',
         names: [],
         uncounted: false,
+        usesClaim: () => false,
         bind: () => ({ key: text, text, params: [], kind: 'read' }),
         describable: () => [{ key: text, text, params: [], kind: 'read', placeholders: [] }],
         columnFacts: () => ({

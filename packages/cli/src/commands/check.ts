@@ -70,8 +70,8 @@ async function checkOne(
   { query, sourceId }: { query: QueryFile; sourceId: string },
 ): Promise<Found[]> {
   const { file, model, textLine } = query;
-  const { text, command, context, notNull } = model;
-  const body = { sourceId, query: text, command, context, notNull };
+  const { text, command, context, notNull, session } = model;
+  const body = { sourceId, query: text, command, context, notNull, session };
   const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
     const faults = toFaults(err, query);
     if (faults.length === 0) throw err;

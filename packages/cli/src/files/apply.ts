@@ -201,11 +201,12 @@ async function createQuery(
   hub: Hub,
   { file, remote }: { file: QueryFile; remote: RemoteHub },
 ): Promise<void> {
-  const { label, path, text, command, context, notNull, errors, cache, tool, presentation } = file.model;
+  const { label, path, text, command, context, notNull, ...rest } = file.model;
+  const { errors, session, cache, tool, presentation } = rest;
   const body: Settable<Routes['POST /v1/queries']['body']> = {
     hubId: remote.hubId,
     ...toReferences(file, remote),
-    ...{ label, path, query: text, command, context, notNull, errors, cache, tool, presentation },
+    ...{ label, path, query: text, command, context, notNull, errors, session, cache, tool, presentation },
   };
   await hub.call('POST /v1/queries', { body });
 }
@@ -225,6 +226,7 @@ async function updateQuery(
     context,
     notNull,
     errors = null,
+    session = null,
     cache = null,
     tool = null,
     presentation = null,
@@ -235,7 +237,7 @@ async function updateQuery(
   const config: Settable<NonNullable<QueryChange['config']>> = {
     query: { query: text },
     source: { sourceId },
-    ...{ command, context, notNull, errors, cache, tool, presentation },
+    ...{ command, context, notNull, errors, session, cache, tool, presentation },
   };
   const body = { meta, config };
   const { queryId } = step.remote;

@@ -26,6 +26,7 @@ const members = {
   context: 'contract',
   notNull: 'contract',
   errors: 'name',
+  session: 'contract',
   cache: 'name',
   tool: 'name',
   presentation: 'name',

@@ -26,6 +26,7 @@ const settingShapes: Record<string, Shape> = {
   },
   pool: { members: { max: setting('whole number'), idleTimeoutMs: setting('whole number') } },
   statementTimeoutMs: 'whole number',
+  session: 'object',
   passwordFrom: {
     members: { kind: setting({ oneOf: passwordProviders }), region: setting('text') },
     required: ['kind', 'region'],

@@ -45,6 +45,7 @@ export interface QueryModel {
   context: NonNullable<QueryBody['context']>;
   notNull: string[];
   errors?: 'author';
+  session?: NonNullable<QueryBody['session']>;
   cache?: NonNullable<QueryBody['cache']>;
   tool?: NonNullable<QueryBody['tool']>;
   presentation?: NonNullable<QueryBody['presentation']>;

@@ -222,8 +222,14 @@ function changedSettings(file: SourceModel, source: SourceModel, known: SourceMo
   const names = [...new Set([...Object.keys(mine), ...Object.keys(theirs)])];
   const changed = names.flatMap((name) => settingChanges(theirs[name], mine[name], name));
   return [...settingChanges(known.engine, source.engine, 'engine'), ...changed].map((one) => {
-    const written = memberOf(file.connectionSettings, one.name.split('.'));
-    return envName(written) === undefined ? one : { name: one.name };
+    const { session } = file.connectionSettings;
+    // Names of settings have dots themselves.
+    const isOfSession = one.name.startsWith('session.');
+    const written = isOfSession ? undefined : memberOf(file.connectionSettings, one.name.split('.'));
+    const isHidden = isOfSession
+      ? JSON.stringify(session ?? null).includes('${env:')
+      : envName(written) !== undefined;
+    return isHidden ? { name: one.name } : one;
   });
 }
 
@@ -280,10 +286,10 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
         ),
       };
     if (step.action !== 'update' || !step.members.some(isOfContract)) return;
-    const { text: query, command, context, notNull, source } = step.file.model;
+    const { text: query, command, context, notNull, session, source } = step.file.model;
     const sourceId = sourceIds.get(source);
     if (sourceId === undefined) return;
-    const body = { sourceId, query, command, context, notNull, compareTo: queryId };
+    const body = { sourceId, query, command, context, notNull, session, compareTo: queryId };
     const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
       faults[i] = toFaults(err, step.file);
       return faults[i].length > 0 ? undefined : unlessUnknown(err);

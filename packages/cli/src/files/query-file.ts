@@ -31,6 +31,7 @@ const members: Record<keyof Front, Shape> = {
   },
   notNull: { list: 'text' },
   errors: { oneOf: ['author'] },
+  session: 'object',
   cache: {
     members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' } satisfies Record<
       keyof NonNullable<QueryModel['cache']>,
@@ -75,6 +76,7 @@ export function writeQueryFile(query: QueryModel): string {
     context: context.length === 0 ? undefined : context,
     notNull: notNull.length === 0 ? undefined : notNull,
     errors: query.errors,
+    session: query.session,
     cache: query.cache,
     tool: query.tool,
     presentation: query.presentation,

@@ -75,7 +75,7 @@ export function toModel(
   { meta, config }: Routes['GET /v1/queries/{queryId}']['answer'],
   { source, folder, path }: Pick<QueryModel, 'source' | 'folder' | 'path'>,
 ): QueryModel {
-  const { command, context, notNull = [], errors, cache, tool, presentation } = config;
+  const { command, context, notNull = [], errors, session, cache, tool, presentation } = config;
   const model: Complete<QueryModel> = {
     ...{
       path,
@@ -86,6 +86,7 @@ export function toModel(
       context,
       notNull,
       errors,
+      session,
       cache,
       tool,
       presentation,

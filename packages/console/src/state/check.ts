@@ -1,7 +1,7 @@
 /** The hub's check of a text that is not stored: its faults, its columns, and what it changes for callers. */
 
 import { callJson } from '../api/client.ts';
-import type { Answer, Variable } from '../api/types.ts';
+import type { Answer, QueryVersion, Variable } from '../api/types.ts';
 
 export type Checked = Answer<'POST /v1/queries/check'>;
 export type ContractChange = NonNullable<Checked['changes']>[number];
@@ -14,6 +14,7 @@ export interface CheckedText {
   command?: string | undefined;
   context: Variable[];
   notNull?: string[];
+  session?: QueryVersion['session'];
   /** The stored query whose callers would get the new text. */
   compareTo?: string;
 }

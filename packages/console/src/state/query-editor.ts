@@ -86,13 +86,14 @@ export abstract class QueryEditor {
 
   /** What the hub checks. */
   checkedText(draft: Draft): CheckedText {
-    const { text, sourceId, command, context, notNull } = draft;
+    const { text, sourceId, command, context, notNull, session } = draft;
     return {
       query: text,
       sourceId,
       command: command === '' ? undefined : command,
       context,
       notNull: reads(command) ? notNull : [],
+      session,
     };
   }
 

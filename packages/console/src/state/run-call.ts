@@ -1,6 +1,6 @@
 /** The request of a run: of a stored query, or of a draft. */
 
-import type { Variable } from '../api/types.ts';
+import type { QueryVersion, Variable } from '../api/types.ts';
 import { reads } from './commands.ts';
 
 /** A query that is executed without being stored. */
@@ -11,6 +11,7 @@ export interface DraftQuery {
   context: Variable[];
   /** Columns that must not be null in any row. */
   notNull: string[];
+  session?: QueryVersion['session'];
 }
 
 /** A stored query, with the number of the version that is shown: the hub runs no other one. Or a draft. */
@@ -28,13 +29,14 @@ export function toCall(
     const known = `"queryId":${JSON.stringify(queryId)},"context":${context}`;
     return { path: 'v1/queries/execute', body: withOptions(known, { version, ...options }) };
   }
-  const { text, command, sourceId, context: variables, notNull } = target.draft;
+  const { text, command, sourceId, context: variables, notNull, session } = target.draft;
   const draft = JSON.stringify({
     sourceId,
     query: text,
     command: command === '' ? undefined : command,
     context: variables,
     notNull: reads(command) ? notNull : [],
+    session,
   });
   return { path: 'v1/queries/try', body: withOptions(`${draft.slice(1, -1)},"values":${context}`, options) };
 }

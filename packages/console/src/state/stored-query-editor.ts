@@ -42,6 +42,7 @@ const draftOf = ({ config }: Query): Draft => ({
   context: config.context,
   cache: config.cache ?? null,
   notNull: config.notNull ?? [],
+  session: config.session,
 });
 
 /** A query as the hub had it, with the ETag of the document and the number of its version. */
@@ -71,6 +72,7 @@ const partNames: Record<keyof Draft, string> = {
   context: 'the variables',
   cache: 'the cache',
   notNull: 'the columns that are never null',
+  session: 'the session',
 };
 
 export class StoredQueryEditor extends QueryEditor {
@@ -274,7 +276,14 @@ export class StoredQueryEditor extends QueryEditor {
     const saved: StoredQuery = {
       query: {
         meta,
-        config: { ...config, cache: cache ?? undefined, query, source: { sourceId, engine: meta.engine } },
+        config: {
+          // A change leaves what it does not send.
+          ...base.query.config,
+          ...config,
+          cache: cache ?? undefined,
+          query,
+          source: { sourceId, engine: meta.engine },
+        },
       },
       version: undefined,
       etag: response.headers.get('etag'),

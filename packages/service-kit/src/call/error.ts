@@ -13,6 +13,7 @@ export const errorCodes = [
   'KEY_EXPIRED',
   'TOKEN_INVALID',
   'SCOPE_DENIED',
+  'CLAIM_MISSING',
   'QUOTA_EXCEEDED',
   'NOT_FOUND',
   'METHOD_NOT_ALLOWED',

@@ -32,13 +32,14 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       leaseMs,
     }),
 
-    resolveDraft: async ({ sourceId, query, command, context: variables, notNull, errors }, ctx) => {
+    resolveDraft: async ({ sourceId, query, command, context: variables, ...rest }, ctx) => {
       const context = makeContext(catalog, ctx);
       requireMayWriteQueries(context.principal.limits);
       const source = await loadSource(catalog, context.principal, sourceId);
       const { hubId, parentNodeId, engine } = source;
       const place = { hubId, parentNodeId, label: 'draft', sourceId, engine };
-      const definition = { query, command, context: variables?.variables, notNull, errors };
+      const { notNull, errors, sessionJson } = rest;
+      const definition = { query, command, context: variables?.variables, notNull, errors, sessionJson };
       const draft = makeQuery({ ...place, ...definition }, context);
       return { query: toResolvedQuery(draft, undefined), source: toResolvedSource(source), leaseMs: 0 };
     },

@@ -58,13 +58,14 @@ export function createQueryCalls(catalog: Catalog) {
         cache: request.cache,
         notNull: request.notNull,
         errors: request.errors,
+        sessionJson: request.sessionJson,
         path: request.path,
         tool: request.tool,
         presentationJson: request.presentationJson,
       };
       const made = makeQuery(wanted, context);
       const query = stampNew(made, context.principal.keyId);
-      const warnings = catalog.checkStatement(query, source.pooling);
+      const warnings = catalog.checkStatement(query, source);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       const created = await insertInHub(catalog, {
         collection: store.queries,

@@ -131,6 +131,7 @@ async function applyChange(
     cache: cache && (cache.policy ?? null),
     notNull: change.notNull?.names,
     errors: change.errors,
+    sessionJson: change.sessionJson,
     path,
     tool: change.tool && (change.tool.tool ?? null),
     presentationJson,
@@ -143,11 +144,13 @@ async function applyChange(
     next.command !== doc.command ||
     next.engine !== doc.engine ||
     source?.pooling !== undefined ||
+    source?.sessionJson !== undefined ||
     next.context !== doc.context ||
-    next.cache !== doc.cache
+    next.cache !== doc.cache ||
+    next.sessionJson !== doc.sessionJson
   ) {
     const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
-    return { next, warnings: catalog.checkStatement(next, bound?.pooling) };
+    return { next, warnings: catalog.checkStatement(next, bound) };
   }
   return { next, warnings: [] };
 }

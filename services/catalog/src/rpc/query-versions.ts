@@ -53,7 +53,7 @@ function toVersion(query: QueryDoc): Complete<QueryVersion> {
 function toChange(
   was: QueryDoc,
 ): Complete<Omit<QueryChange, 'parentNodeId' | 'path' | 'tool' | 'presentationJson'>> {
-  const { label, command, context, query, sourceId, cache, notNull, errors = '' } = toQuery(was);
+  const { label, command, context, query, sourceId, cache, notNull, ...rest } = toQuery(was);
   return {
     label,
     command,
@@ -62,7 +62,8 @@ function toChange(
     context: { variables: context },
     cache: { policy: cache },
     notNull: { names: notNull },
-    errors,
+    errors: rest.errors ?? '',
+    sessionJson: rest.sessionJson ?? '',
   };
 }
 

@@ -79,6 +79,7 @@ function toOptions(
     statementComments: source.statementComments,
     passwordFrom: source.passwordFrom,
     hosts: source.hosts && { hosts: source.hosts },
+    sessionJson: source.sessionJson,
   };
 }
 
@@ -110,6 +111,7 @@ export function toQuery(
     cache: query.cache,
     notNull: query.notNull ?? [],
     errors: query.errors,
+    sessionJson: query.sessionJson,
     path: query.path,
     tool: query.tool,
     presentationJson: query.presentationJson,
@@ -137,6 +139,7 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): C
     cache: query.cache,
     notNull: query.notNull ?? [],
     errors: query.errors,
+    sessionJson: query.sessionJson,
     path: query.path,
     hubPath,
   };

@@ -30,6 +30,8 @@ export interface SourceDefinition extends PooledSource {
   statementTimeoutMs: number | undefined;
   authSource?: string;
   servers?: ServerSettings;
+  /** See `session-settings.ts` of the contract. */
+  sessionJson?: string | undefined;
 }
 
 export interface CacheRules {
@@ -93,6 +95,7 @@ export function toSourceDefinition(source: ResolvedSource | undefined): Complete
     statementTimeoutMs: source.statementTimeoutMs,
     authSource: source.authSource,
     servers: toServers(source),
+    sessionJson: source.sessionJson,
     settingsVersion: source.settingsVersion,
     version: source.version,
   };

@@ -2,7 +2,11 @@
  * Checks a query that is not stored: describes it at its source, and compares its contract with that of a stored query.
  */
 
-import type { CheckQueryResponse, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import type {
+  CheckQueryResponse,
+  DescribeQueryResponse,
+  QueryProblem,
+} from '@datahub/proto/executor/v1/executor';
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { type Contract, contractChanges } from './contract-changes.ts';
@@ -11,6 +15,8 @@ import type { CompileQuery } from './prepare.ts';
 interface CheckDeps {
   describe(query: QueryDefinition): Promise<DescribeQueryResponse>;
   compile: CompileQuery;
+  /** What the source says of the session of the draft. */
+  sessionProblems(query: QueryDefinition): Promise<QueryProblem[]>;
 }
 
 /** Codes of faults in the statement itself. */
@@ -20,7 +26,7 @@ export const statementFaults = new Set<ErrorCode>(['SQL_REJECTED', 'COMMAND_MISM
 export async function checkQuery(
   draft: QueryDefinition,
   stored: QueryDefinition | undefined,
-  { describe, compile }: CheckDeps,
+  { describe, compile, sessionProblems }: CheckDeps,
 ): Promise<CheckQueryResponse> {
   const [found, compared] = await Promise.all([
     attempt(draft, describe),
@@ -37,9 +43,10 @@ export async function checkQuery(
     ...(found.fault === undefined ? [] : [found.fault]),
     ...brokenContract(draft, found.signature),
   ];
+  const ofSession = found.fault === undefined ? await sessionProblems(draft) : [];
   return {
     signature: found.signature,
-    problems: [...faults.map(toProblem), ...warningsOf(draft, compile)],
+    problems: [...faults.map(toProblem), ...warningsOf(draft, compile), ...ofSession],
     changes: changes && { changes },
   };
 }

@@ -79,10 +79,12 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
       const contextJson =
         form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson });
       const scalarsAsLists = claimedNames(principal);
+      const claimsJson = principal.user?.claimsJson;
       const statement = prepared.bind({
         pinnedJson,
         contextJson,
         scalarsAsLists,
+        claimsJson,
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
@@ -98,7 +100,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
         deps,
       };
       if (isCached) {
-        const values = { pinnedJson, contextJson, scalarsAsLists };
+        const values = { pinnedJson, contextJson, scalarsAsLists, claimsJson };
         return await cached.execute(execution, { ...run, values });
       }
       await (draft === undefined ? runOn(execution, run) : runDraft(execution, run, draft));
@@ -121,7 +123,10 @@ interface Asked {
 function requirePermission(principal: Principal, request: ExecuteRequest, { query, prepared }: Asked): void {
   const { form, draft } = request;
   requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
-  keyLimits.user(principal, query.queryId, prepared.names);
+  keyLimits.user(principal, query.queryId, {
+    names: prepared.names,
+    usesClaim: (path) => prepared.usesClaim(path),
+  });
   if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
 }
 

@@ -7,6 +7,7 @@ import { HubError, type SqlFault, type Stage, toHubError } from '@datahub/servic
 const withoutStage = new Set([
   'KEY_MISSING',
   'SCOPE_DENIED',
+  'CLAIM_MISSING',
   'NOT_FOUND',
   'SOURCE_GONE',
   'CONTEXT_INVALID',

@@ -179,7 +179,10 @@ export class Execution implements ExecutionReply, ErrorMapping {
   }
 
   redactMessage(message: string): string {
-    return withoutValues(this.prepared?.nameVariables(message) ?? message, this.statement?.params ?? []);
+    const { params = [], session = [] } = this.statement ?? {};
+    // The names before the dot are those of the query's author, whose path and role are no values.
+    const settings = session.flatMap(([name, value]) => (name.includes('.') ? [value] : []));
+    return withoutValues(this.prepared?.nameVariables(message) ?? message, [...params, ...settings]);
   }
 
   /** Replaces CANCELLED with the reason for the cancel: the caller left, or the deadline passed. */

@@ -9,6 +9,13 @@ type Limits = Principal['limits'];
 const isAmong = (ids: readonly string[] | undefined, id: string): boolean =>
   ids === undefined || ids.length === 0 || ids.includes(id);
 
+/** What a query does with the claims of a user. */
+interface UsedByQuery {
+  names: readonly string[];
+  /** Whether its source sets the claim for each transaction. */
+  usesClaim(path: string): boolean;
+}
+
 export const keyLimits = {
   /** Throws SCOPE_DENIED. */
   queryIds: (limits: Limits, queryId: string): void => {
@@ -28,12 +35,12 @@ export const keyLimits = {
    * Throws TOKEN_INVALID without a user, and SCOPE_DENIED for a query that could return rows of other users, because it
    * ignores a claim.
    */
-  user: ({ limits, user }: Principal, queryId: string, names: readonly string[]): void => {
+  user: ({ limits, user }: Principal, queryId: string, { names, usesClaim }: UsedByQuery): void => {
     const limit = limits?.user;
     if (limit === undefined) return;
     if (user === undefined)
       throw new HubError('TOKEN_INVALID', 'This key works only with the token of a signed-in user.');
-    const unused = limit.claims.find(({ variable }) => !names.includes(variable));
+    const unused = limit.claims.find(({ variable, path }) => !names.includes(variable) && !usesClaim(path));
     if (unused === undefined || limit.public.includes(queryId)) return;
     throw new HubError(
       'SCOPE_DENIED',

@@ -5,6 +5,7 @@
 
 import { type FormatName, formats } from '@datahub/contract/formats';
 import { isGranted } from '@datahub/contract/scopes';
+import { claimsOf, joinSessions, parseSession } from '@datahub/contract/session-settings';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteOptions, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
@@ -17,6 +18,7 @@ import {
   type StatementWarning,
   unknownVariables,
 } from '@datahub/statement/compile';
+import { type CompiledSession, compileSession, outsideOfTransaction } from '@datahub/statement/session';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../ports/engine.ts';
 import { keyLimits } from './key-limits.ts';
@@ -32,6 +34,8 @@ export interface CallValues {
   strict?: boolean | undefined;
   /** Receives such names if they are allowed. */
   onUnknown?: ((names: string[]) => void) | undefined;
+  /** All claims of the signed-in user. A session that reads claims fails without them. */
+  claimsJson?: string | undefined;
 }
 
 export interface DescribedVariable {
@@ -51,8 +55,10 @@ export interface DescribableForm extends Statement {
 /** A compiled query. */
 export interface PreparedQuery {
   readonly kind: Statement['kind'];
-  /** The names of the variables in the text. */
+  /** The names of the variables in the text and in the session. */
   readonly names: readonly string[];
+  /** Whether the session of the source is set from a claim. */
+  usesClaim(path: string): boolean;
   /** True if the statement changes rows that the database does not count. */
   readonly uncounted: boolean;
   /** Throws CONTEXT_INVALID with all faults at once. */
@@ -90,20 +96,37 @@ export function compileOnce(compile: CompileQuery): CompileQuery {
 }
 
 export const compileQuery: CompileQuery = (definition) => {
-  const { text, command, source, variables, cache } = definition;
+  const { text, command, source, cache } = definition;
+  const session = sessionOf(definition);
+  const variables = withVariables(definition.variables, session?.variables ?? []);
   const options = { dialect: source.engine, variables, pooling: source.servers?.pooling };
   const compiled = compileStatement(text, { ...options, command });
-  const query = new CompiledQuery(compiled, definition);
+  if (session !== undefined && compiled.kind === 'standalone') throw outsideOfTransaction();
+  const query = new CompiledQuery(compiled, definition, session);
   if (cache?.validate === undefined) return query;
   const validate = compileStatement(cache.validate, { ...options, command: 'SELECT' });
   // Saving refuses them now, but older releases stored them.
   if (unknownVariables(validate, compiled).length > 0) return query;
-  query.validation = new CompiledQuery(validate, {
-    ...definition,
-    queryId: `${definition.queryId}.validate`,
-  });
+  const named = { ...definition, queryId: `${definition.queryId}.validate` };
+  query.validation = new CompiledQuery(validate, named, session);
   return query;
 };
+
+/** Throws SQL_REJECTED if the query sets what its source sets: the source got its session later. */
+function sessionOf({ sessionJson, source, variables }: QueryDefinition): CompiledSession | undefined {
+  if (sessionJson === undefined && source.sessionJson === undefined) return undefined;
+  const { session, replaced } = joinSessions(parseSession(source.sessionJson), parseSession(sessionJson));
+  if (replaced.length === 0) return compileSession(session, variables);
+  const names = replaced.map((member) => member.at(-1)).join(', ');
+  const message = `The session of this query sets ${names}, which its source sets. Remove it from the query.`;
+  throw new HubError('SQL_REJECTED', message, { stage: 'prepare', retryable: false });
+}
+
+/** A variable of the session of a source is one of each of its queries. */
+function withVariables(declared: Variable[], names: readonly string[]): Variable[] {
+  const missing = names.filter((name) => !declared.some(({ key }) => key === name));
+  return missing.length === 0 ? declared : [...declared, ...missing.map((key) => ({ key }))];
+}
 
 /** A draft has the id of its source, or none. Ids with other characters do not come from the hub. */
 function commentOf({ queryId, source }: QueryDefinition): string | undefined {
@@ -122,11 +145,22 @@ class CompiledQuery implements PreparedQuery {
   readonly #key: string;
   readonly #comment: string | undefined;
   readonly #errors: string | undefined;
+  readonly #session: CompiledSession | undefined;
+  readonly #claims: ReturnType<typeof claimsOf>;
 
-  constructor(compiled: CompiledStatement, definition: QueryDefinition) {
+  constructor(
+    compiled: CompiledStatement,
+    definition: QueryDefinition,
+    session: CompiledSession | undefined,
+  ) {
     const { queryId, versionNumber, variables, errors } = definition;
     this.kind = compiled.kind;
-    this.names = compiled.variables;
+    this.names =
+      session === undefined || session.variables.length === 0
+        ? compiled.variables
+        : [...new Set([...compiled.variables, ...session.variables])];
+    this.#session = session;
+    this.#claims = claimsOf(parseSession(definition.source.sessionJson));
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
     this.#key = `${queryId}.${versionNumber}`;
@@ -135,9 +169,14 @@ class CompiledQuery implements PreparedQuery {
     this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
   }
 
+  usesClaim(path: string): boolean {
+    return this.#claims.all || this.#claims.paths.includes(path);
+  }
+
   bind(values: CallValues): Statement {
     const { key, text, params, untyped } = this.#compiled.bind(values);
     return {
+      ...(this.#session && { session: this.#session.bind(values) }),
       key: key === '' ? this.#key : `${this.#key}.${key}`,
       text,
       params,
@@ -155,6 +194,7 @@ class CompiledQuery implements PreparedQuery {
       params,
       kind: this.kind,
       comment: this.#comment,
+      ...(this.#session && { session: this.#session.constants }),
       placeholders,
     }));
   }

@@ -3,6 +3,7 @@
  * so all its limits apply.
  */
 
+import { joinSessions, parseSession } from '@datahub/contract/session-settings';
 import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -27,6 +28,7 @@ import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from 
 import { diffQueries } from './row-diff.ts';
 import type { Pause } from './row-key.ts';
 import { type RunDeps, withCancellation } from './run-statement.ts';
+import { policyProblems, variableProblems } from './session-problems.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;
@@ -108,6 +110,7 @@ export function createSourceCalls(
       const described = {
         describe: (one: QueryDefinition) => describer.describe(one, ctx),
         compile: deps.compile,
+        sessionProblems: (one: QueryDefinition) => sessionProblems(one, ctx, deps),
       };
       const checked = await checkQuery(query, stored, described);
       if (diff === undefined || stored === undefined || checked.changes === undefined) return checked;
@@ -115,6 +118,14 @@ export function createSourceCalls(
       return { ...checked, diff: await diffRows([stored, query], diff, { ...deps, ctx }) };
     },
   };
+}
+
+async function sessionProblems(query: QueryDefinition, ctx: CallContext, deps: SourceDeps) {
+  if (query.sessionJson === undefined && query.source.sessionJson === undefined) return [];
+  const { session } = joinSessions(parseSession(query.source.sessionJson), parseSession(query.sessionJson));
+  const prepared = deps.compile(query);
+  const use = (connection: Connection) => policyProblems(connection, prepared, { ...deps, session });
+  return [...variableProblems(session), ...(await withConnection(query.source, ctx, { ...deps, use }))];
 }
 
 /** Checks queries one after another until a moment of `now`. `check` resolves to false for a broken query. */

@@ -129,6 +129,7 @@ export function setupExecute({
     kind,
     names: [],
     uncounted: false,
+    usesClaim: () => false,
     bind: (values) => {
       bound.push(values);
       return { key: 'k', text: 'x', params: [], kind };

@@ -5,6 +5,7 @@
 
 import { hash } from 'node:crypto';
 import { parseExact } from '@datahub/contract/exact-json';
+import { sessionBounds } from '@datahub/contract/session-settings';
 import { pinnedClaims } from '@datahub/contract/user-limit';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -93,7 +94,9 @@ function pinClaims(principal: Principal, token: string, subject: string): Princi
   const { limits } = principal;
   const user = limits?.user;
   if (limits === undefined || user === undefined) return principal;
-  const { values, missing } = pinnedClaims(readPayload(token), user.claims);
+  const payload = readPayload(token);
+  const { values, missing } = pinnedClaims(payload, user.claims);
+  const claimsJson = JSON.stringify(payload);
   if (missing.length > 0)
     throw invalidToken(
       `The token has no claim ${missing.join(', ')}, or it is neither a value nor a list of values.`,
@@ -104,7 +107,11 @@ function pinClaims(principal: Principal, token: string, subject: string): Princi
   return {
     ...principal,
     limits: { ...limits, contextJson, user: { issuer, audience, claims, public: open } },
-    user: { issuer, subject },
+    user: {
+      issuer,
+      subject,
+      claimsJson: Buffer.byteLength(claimsJson) > sessionBounds.claimsBytes.max ? undefined : claimsJson,
+    },
   };
 }
 

@@ -190,9 +190,28 @@ function operationOf({ method, url, context }: FastifyRequest): string {
   const { keyId, user, limits } = context.principal ?? {};
   const ofKey = `${method} ${url.split('?', 1)[0]} ${keyId}`;
   if (user === undefined) return ofKey;
-  const { issuer, subject } = user;
-  return `${ofKey} ${hash('sha256', JSON.stringify([issuer, subject, limits?.contextJson]), 'base64url')}`;
+  const { issuer, subject, claimsJson } = user;
+  const named = [issuer, subject, limits?.contextJson, claimsJson && lastingClaims(claimsJson)];
+  return `${ofKey} ${hash('sha256', JSON.stringify(named), 'base64url')}`;
 }
+
+/** Claims that differ between two tokens of one user although they give the same rights. */
+const claimsOfToken = new Set([
+  'exp',
+  'iat',
+  'nbf',
+  'jti',
+  'auth_time',
+  'amr',
+  'sid',
+  'session_id',
+  'nonce',
+  'at_hash',
+]);
+
+/** Settings of a session can read each claim. A repeat may come with a newer token. */
+const lastingClaims = (json: string) =>
+  Object.entries(JSON.parse(json) as object).filter(([name]) => !claimsOfToken.has(name));
 
 function macOf(request: FastifyRequest): Buffer {
   const text = request.parsed?.exactText ?? JSON.stringify(request.body);

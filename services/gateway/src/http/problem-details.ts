@@ -15,6 +15,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   KEY_EXPIRED: { status: 401, title: 'The key has expired' },
   TOKEN_INVALID: { status: 401, title: 'The token of the user is not valid' },
   SCOPE_DENIED: { status: 403, title: 'The key does not allow this' },
+  CLAIM_MISSING: { status: 403, title: 'A claim of the signed-in user is missing' },
   QUOTA_EXCEEDED: { status: 403, title: 'The quota of the account is used up' },
   NOT_FOUND: { status: 404, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },

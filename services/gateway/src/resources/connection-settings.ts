@@ -17,6 +17,7 @@ import {
 } from '@datahub/contract/source-settings';
 import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { count, type FromSchema, list, object, orNull, record, text } from '../http/json-schema.ts';
+import { readSession, session, sessionOf, toSessionAnswer } from './session-schema.ts';
 
 const host = { type: 'string', minLength: limits.hostLength.min, maxLength: limits.hostLength.max } as const;
 const port = { type: 'integer', minimum: limits.port.min, maximum: limits.port.max } as const;
@@ -94,6 +95,7 @@ const members = {
       ['kind', 'region'],
     ),
   ),
+  session,
 } as const;
 
 const required = object(members, ['host', 'port', 'database', 'user']);
@@ -129,8 +131,9 @@ export const connectionSettings = record(
     statementTimeoutMs: count,
     ...serverAnswers,
     passwordFrom: record({ kind: text, region: text }),
+    session: sessionOf,
   },
-  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom'],
+  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom', 'session'],
 );
 
 type SettingsBody = FromSchema<typeof updateSettings>;
@@ -157,6 +160,7 @@ export function toSettings(body: SettingsBody): Complete<ConnectionSettings> {
     hosts: hosts === undefined ? undefined : { hosts: hosts ?? [] },
     srv: orAbsent(body.srv, false),
     passwordFrom: orAbsent(body.passwordFrom, { kind: '', region: '' }),
+    sessionJson: readSession(body.session),
   };
 }
 
@@ -200,6 +204,7 @@ export function toSettingsJson(settings: ConnectionSettings = {}): Complete<Sett
     hosts: hosts?.hosts,
     srv,
     passwordFrom,
+    session: toSessionAnswer(settings.sessionJson),
     ...toTextSettings(settings),
   };
 }

@@ -53,7 +53,8 @@ describe('the principal of a user', () => {
     const header = `bearer ${await sign(before, 'c1')}`;
     const first = await tokens.verify(principal, header);
     expect(first.limits?.contextJson).toBe('{"tenant":1.10,"customer":"c1"}');
-    expect(first.user).toEqual({ issuer: before?.issuer, subject: 'c1' });
+    expect(first.user).toMatchObject({ issuer: before?.issuer, subject: 'c1' });
+    expect(JSON.parse(first.user?.claimsJson as string)).toMatchObject({ iss: before?.issuer, sub: 'c1' });
     expect(tokens.verify({ ...principal }, header)).toBe(first);
     state.now = 5 * minute;
     expect(await tokens.verify(principal, header)).not.toBe(first);

@@ -10,6 +10,7 @@ import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { SessionFacts } from '../../ui/session-facts.tsx';
 import { SourceChoice } from './source-choice.tsx';
 
 export function ContractView({ editor }: { editor: StoredQueryEditor }) {
@@ -113,6 +114,7 @@ function ResultSettings({ editor, draft }: { editor: StoredQueryEditor; draft: D
         placeholder="total"
         onChange={(names) => editor.edit({ notNull: names })}
       />
+      <SessionFacts session={draft.session} />
     </fieldset>
   );
 }

@@ -14,6 +14,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { SessionFacts } from '../../ui/session-facts.tsx';
 import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { faultsOfProblem } from './form-faults.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
@@ -179,6 +180,7 @@ function SourceSettings({ source, refusal, onSaved }: SourceSettingsProps) {
             Another engine, server, TLS mode or authentication mechanism needs user and password again: they
             are encrypted for one address.
           </p>
+          <SessionFacts session={source.connectionSettings.session} />
           {problem !== undefined && <ProblemBox problem={problem} />}
           <div class="actions">
             <button type="submit" class="primary" {...needs('sources:write', busy || !dirty)}>

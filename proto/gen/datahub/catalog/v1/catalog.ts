@@ -219,7 +219,14 @@ export interface ConnectionSettings {
     | string
     | undefined;
   /** Provides the password; PostgreSQL, MySQL and MariaDB. An empty kind removes the setting. */
-  passwordFrom?: PasswordFrom | undefined;
+  passwordFrom?:
+    | PasswordFrom
+    | undefined;
+  /**
+   * What the hub sets for the transaction of each statement, as JSON; PostgreSQL. See `session-settings.ts` of the
+   * package contract.
+   */
+  sessionJson?: string | undefined;
 }
 
 export interface PasswordFrom {
@@ -405,7 +412,11 @@ export interface Query {
     | string
     | undefined;
   /** `author` if the errors of the query contain the texts of RAISE and SIGNAL. */
-  errors?: string | undefined;
+  errors?:
+    | string
+    | undefined;
+  /** What the query adds to the session of its source, as JSON. */
+  sessionJson?: string | undefined;
 }
 
 export interface ColumnNames {
@@ -433,6 +444,7 @@ export interface CreateQueryRequest {
     | undefined;
   /** `author`, or absent. */
   errors?: string | undefined;
+  sessionJson?: string | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -525,8 +537,12 @@ export interface UpdateQueryRequest {
   presentationJson?:
     | string
     | undefined;
-  /** `author`. An empty text removes it. This member makes a version. */
-  errors?: string | undefined;
+  /** `author`. An empty text removes it. This member makes a version, and the next one, too. */
+  errors?:
+    | string
+    | undefined;
+  /** An empty text removes it. */
+  sessionJson?: string | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -2555,6 +2571,7 @@ function createBaseConnectionSettings(): ConnectionSettings {
     targetSessionAttrs: undefined,
     statementComments: undefined,
     passwordFrom: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -2613,6 +2630,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.passwordFrom !== undefined) {
       PasswordFrom.encode(message.passwordFrom, writer.uint32(138).fork()).join();
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(154).string(message.sessionJson);
     }
     return writer;
   },
@@ -2772,6 +2792,14 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.passwordFrom = PasswordFrom.decode(reader, reader.uint32());
+            continue;
+          }
+          case 19: {
+            if (tag !== 154) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }
@@ -4149,6 +4177,7 @@ function createBaseQuery(): Query {
     problemJson: undefined,
     driftJson: undefined,
     errors: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -4219,6 +4248,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(210).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(218).string(message.sessionJson);
     }
     return writer;
   },
@@ -4412,6 +4444,14 @@ export const Query: MessageFns<Query> = {
             message.errors = reader.string();
             continue;
           }
+          case 27: {
+            if (tag !== 218) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4486,6 +4526,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     tool: undefined,
     presentationJson: undefined,
     errors: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -4529,6 +4570,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(186).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(194).string(message.sessionJson);
     }
     return writer;
   },
@@ -4648,6 +4692,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.errors = reader.string();
+            continue;
+          }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }
@@ -5250,6 +5302,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     tool: undefined,
     presentationJson: undefined,
     errors: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -5303,6 +5356,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(186).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(194).string(message.sessionJson);
     }
     return writer;
   },
@@ -5448,6 +5504,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.errors = reader.string();
+            continue;
+          }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }

@@ -69,6 +69,7 @@ export interface ResolvedSource {
   targetSessionAttrs?: string | undefined;
   passwordFrom?: PasswordFrom | undefined;
   statementComments?: string | undefined;
+  sessionJson?: string | undefined;
 }
 
 export interface ResolvedQuery {
@@ -91,7 +92,11 @@ export interface ResolvedQuery {
     | string
     | undefined;
   /** `author` if the errors of the query contain the texts of RAISE and SIGNAL. */
-  errors?: string | undefined;
+  errors?:
+    | string
+    | undefined;
+  /** What the query adds to the session of its source, as JSON. */
+  sessionJson?: string | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -114,6 +119,7 @@ export interface ResolveDraftRequest {
   context?: VariableList | undefined;
   notNull: string[];
   errors?: string | undefined;
+  sessionJson?: string | undefined;
 }
 
 export interface ResolveDraftResponse {
@@ -400,6 +406,7 @@ function createBaseResolvedSource(): ResolvedSource {
     targetSessionAttrs: undefined,
     passwordFrom: undefined,
     statementComments: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -473,6 +480,9 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.statementComments !== undefined) {
       writer.uint32(186).string(message.statementComments);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(194).string(message.sessionJson);
     }
     return writer;
   },
@@ -674,6 +684,14 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             message.statementComments = reader.string();
             continue;
           }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -702,6 +720,7 @@ function createBaseResolvedQuery(): ResolvedQuery {
     path: undefined,
     hubPath: undefined,
     errors: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -745,6 +764,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(178).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(186).string(message.sessionJson);
     }
     return writer;
   },
@@ -864,6 +886,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.errors = reader.string();
+            continue;
+          }
+          case 23: {
+            if (tag !== 186) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }
@@ -994,7 +1024,15 @@ export const ResolveQueryResponse: MessageFns<ResolveQueryResponse> = {
 };
 
 function createBaseResolveDraftRequest(): ResolveDraftRequest {
-  return { sourceId: "", query: "", command: undefined, context: undefined, notNull: [], errors: undefined };
+  return {
+    sourceId: "",
+    query: "",
+    command: undefined,
+    context: undefined,
+    notNull: [],
+    errors: undefined,
+    sessionJson: undefined,
+  };
 }
 
 export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
@@ -1016,6 +1054,9 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(50).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(58).string(message.sessionJson);
     }
     return writer;
   },
@@ -1079,6 +1120,14 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
             }
 
             message.errors = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }

@@ -38,6 +38,8 @@ export interface User {
   issuer: string;
   /** The claim `sub`. */
   subject: string;
+  /** All claims of the token, as JSON. Absent if they have more than 8 KiB. */
+  claimsJson?: string | undefined;
 }
 
 /** The rate budgets that each request of a key counts against: its own, and those of the keys that it was created with. */
@@ -206,7 +208,7 @@ export const Principal: MessageFns<Principal> = {
 };
 
 function createBaseUser(): User {
-  return { issuer: "", subject: "" };
+  return { issuer: "", subject: "", claimsJson: undefined };
 }
 
 export const User: MessageFns<User> = {
@@ -216,6 +218,9 @@ export const User: MessageFns<User> = {
     }
     if (message.subject !== "") {
       writer.uint32(18).string(message.subject);
+    }
+    if (message.claimsJson !== undefined) {
+      writer.uint32(26).string(message.claimsJson);
     }
     return writer;
   },
@@ -247,6 +252,14 @@ export const User: MessageFns<User> = {
             }
 
             message.subject = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.claimsJson = reader.string();
             continue;
           }
         }

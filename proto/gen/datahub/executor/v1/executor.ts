@@ -173,7 +173,11 @@ export interface Draft {
   /** Also runs the query, so that the plan has measured times and rows. Needs `explain`. */
   analyze: boolean;
   /** See `Query.errors`. */
-  errors?: string | undefined;
+  errors?:
+    | string
+    | undefined;
+  /** See `Query.session_json`. */
+  sessionJson?: string | undefined;
 }
 
 export interface QueryPath {
@@ -496,7 +500,11 @@ export interface CheckQueryRequest {
   compareTo?: string | undefined;
   notNull: string[];
   /** Also compares the rows of both queries, which must read the same source. Needs `compare_to`. */
-  diff?: DiffRequest | undefined;
+  diff?:
+    | DiffRequest
+    | undefined;
+  /** See `Query.session_json`. */
+  sessionJson?: string | undefined;
 }
 
 export interface DiffRequest {
@@ -1134,6 +1142,7 @@ function createBaseDraft(): Draft {
     explain: false,
     analyze: false,
     errors: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -1162,6 +1171,9 @@ export const Draft: MessageFns<Draft> = {
     }
     if (message.errors !== undefined) {
       writer.uint32(66).string(message.errors);
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(74).string(message.sessionJson);
     }
     return writer;
   },
@@ -1241,6 +1253,14 @@ export const Draft: MessageFns<Draft> = {
             }
 
             message.errors = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }
@@ -3175,6 +3195,7 @@ function createBaseCheckQueryRequest(): CheckQueryRequest {
     compareTo: undefined,
     notNull: [],
     diff: undefined,
+    sessionJson: undefined,
   };
 }
 
@@ -3200,6 +3221,9 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
     }
     if (message.diff !== undefined) {
       DiffRequest.encode(message.diff, writer.uint32(58).fork()).join();
+    }
+    if (message.sessionJson !== undefined) {
+      writer.uint32(66).string(message.sessionJson);
     }
     return writer;
   },
@@ -3271,6 +3295,14 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
             }
 
             message.diff = DiffRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.sessionJson = reader.string();
             continue;
           }
         }

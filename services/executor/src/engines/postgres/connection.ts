@@ -19,6 +19,7 @@ import * as protocol from './protocol.ts';
 import { ResultReader, toBinaryResult } from './results.ts';
 import { describeStatement, readSchema } from './schema.ts';
 import {
+  type Block,
   type BlockKind,
   directRead,
   prepareSession,
@@ -144,10 +145,9 @@ export class PostgresConnection implements Connection {
     // If a command before the statement failed, `recovery` would be wrong. So this is only for a statement without
     // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
-    const plain = isDirect ? directRead : (blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind]);
-    // The second read of a snapshot has the settings of the first.
-    const block =
-      statement.session === undefined || place === 'last' ? plain : withSession(plain, statement.session);
+    const block = isDirect
+      ? withSession(directRead, statement.session)
+      : this.#block(statement, { blockKind, timeoutMs });
     const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
       prepared,
@@ -196,6 +196,15 @@ export class PostgresConnection implements Connection {
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun ? reader.failure : unreported(reader.failure);
     return outcome;
+  }
+
+  #block(
+    { session }: Statement,
+    { blockKind, timeoutMs }: { blockKind: BlockKind; timeoutMs: number },
+  ): Block {
+    const block = this.#session.blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
+    // The second read of a snapshot has the settings of the first.
+    return blockKind === 'last' ? block : withSession(block, session);
   }
 
   /** Undefined if the statement must be prepared. */

@@ -120,7 +120,8 @@ export function setLocal(session: NonNullable<Statement['session']>): Buffer[] {
 }
 
 /** The block with settings behind its BEGIN. */
-export function withSession(block: Block, session: NonNullable<Statement['session']>): Block {
+export function withSession(block: Block, session: Statement['session']): Block {
+  if (session === undefined) return block;
   const { bytes, last } = block.tags;
   const shifted = [...bytes].map(([place, tag]) => [place < 0 ? place - 1 : place, tag] as const);
   return {

@@ -9,7 +9,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 /** Everything that an answer depends on, apart from the data. */
 export interface CacheKeyParts {
   query: QueryDefinition;
-  statement: Pick<Statement, 'key' | 'text' | 'params' | 'untyped'>;
+  statement: Pick<Statement, 'key' | 'text' | 'params' | 'untyped' | 'session'>;
   /** The variables that the caller's API key pins, as JSON. */
   pinnedJson: string;
   /** The lowest of the limits of the call, the API key and the hub. */
@@ -40,6 +40,8 @@ export function createCacheKeys(): (parts: CacheKeyParts) => string {
     for (const param of statement.params) text += prefixed(toText(param));
     // A list or an object can have another effect than its JSON as a string.
     for (const { index } of statement.untyped ?? []) text += prefixed(String(index));
+    // Rows can depend on each of them, as those of a signed-in user do.
+    for (const setting of statement.session ?? []) for (const part of setting) text += prefixed(part);
     return hash('sha256', text, 'base64url');
   };
 }

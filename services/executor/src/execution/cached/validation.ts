@@ -10,6 +10,7 @@ import type { Connection, Outcome, RunOptions, Statement } from '../../ports/eng
 import type { RowSink } from '../../ports/row-sink.ts';
 import type { ResponseOptions, ResponseWriter } from '../../result/response.ts';
 import type { CallValues, PreparedQuery } from '../prepare.ts';
+import { readOne } from '../read-one.ts';
 import type { CacheEntry } from './response-store.ts';
 
 export interface Validation {
@@ -34,8 +35,8 @@ export function validationOf(
   if (validation === undefined) return undefined;
   const isRenewable = old?.answer !== undefined && now - old.ranAt <= renewedMsMax;
   try {
-    const { pinnedJson, contextJson, scalarsAsLists } = values;
-    const statement = validation.bind({ pinnedJson, contextJson, scalarsAsLists });
+    const { pinnedJson, contextJson, scalarsAsLists, claimsJson } = values;
+    const statement = validation.bind({ pinnedJson, contextJson, scalarsAsLists, claimsJson });
     return {
       statement,
       known: isRenewable ? old.validation : undefined,
@@ -79,35 +80,14 @@ export async function runValidated(
   return read;
 }
 
-const valueBytesMax = 65_536;
-
 async function readValue(
   connection: Connection,
   { statement, options, validation, createWriter }: ValidatedRun,
 ): Promise<Outcome> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const reply = {
-    chunk: (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= valueBytesMax) chunks.push(chunk);
-      return true;
-    },
-    onDrain: () => {},
-  };
-  const writer = createWriter({ format: 'json', numbers: 'string', meta: false, maxRows: 1, reply });
-  try {
-    const outcome = await connection.run(validation.statement, writer, {
-      ...options,
-      maxRows: 1,
-      snapshot: { next: statement },
-    });
-    writer.finish(outcome, { queueMs: 0, durationMs: 0 });
-    const isOne = writer.rowCount === 1 && !writer.truncated && bytes <= valueBytesMax;
-    if (isOne) validation.value = hash('sha256', Buffer.concat(chunks), 'base64url');
-    return outcome;
-  } catch (err) {
-    writer.abandon();
-    throw err;
-  }
+  const { outcome, json } = await readOne(connection, validation.statement, {
+    options: { ...options, snapshot: { next: statement } },
+    createWriter,
+  });
+  if (json !== undefined) validation.value = hash('sha256', json, 'base64url');
+  return outcome;
 }

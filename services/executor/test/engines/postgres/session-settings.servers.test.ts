@@ -109,6 +109,24 @@ describe.each(forms)('settings of a transaction %s', (_, url, pooling) => {
       if (!connection.broken) await expectNothingLeft(connection);
     });
 
+    it('end with a session that is killed', async () => {
+      const [connection] = connections as [Connection];
+      const running = ask(connection, 'SELECT pg_sleep(1000), 7 AS killed FROM notes', {
+        session: sessionOf(5),
+      });
+      const failed = expect(running).rejects.toThrow();
+      const kill =
+        "SELECT count(pg_terminate_backend(pid)) AS n FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%7 AS killed FROM notes%'";
+      await expect.poll(async () => Number((await ask(operator, kill)).data[0]?.n)).toBe(1);
+      await failed;
+      for (const other of connections) if (!other.broken) await expectNothingLeft(other);
+      const settings: ConnectSettings = { ...settingsOf('postgres', url as string), pooling };
+      const deps = { dial, signal: AbortSignal.timeout(60_000), facts: {} };
+      connection.close();
+      connections[0] = await createPostgresEngine().connect(settings, deps);
+      await expectNothingLeft(connections[0] as Connection);
+    });
+
     it('are values, not SQL', async () => {
       const [connection] = connections as [Connection];
       const value = "1', true), set_config('role', 'none', true); --";

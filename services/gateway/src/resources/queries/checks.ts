@@ -13,6 +13,7 @@ import { type FieldPointers, validationError } from '../../http/request-error.ts
 import { type Handler, type Route, requireGranted } from '../../http/route.ts';
 import { JsonText } from '../../response/json-splices.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { readSession, session } from '../session-schema.ts';
 import { readVariables } from './queries.ts';
 import { command, context, notNull, queryText } from './query-schemas.ts';
 import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
@@ -26,7 +27,7 @@ export function queryCheckRoutes(deps: ResourceDeps): Route[] {
 
 export const checkBody = object(
   {
-    ...{ sourceId: id, query: queryText, command, context, notNull, compareTo: id },
+    ...{ sourceId: id, query: queryText, command, context, notNull, session, compareTo: id },
     diff: { type: 'boolean' },
     values: { type: ['object', 'null'] },
   },
@@ -86,6 +87,7 @@ function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler 
       await executor.checkQuery(
         {
           ...{ sourceId, query, command, compareTo, context, notNull: notNull ?? [] },
+          sessionJson: readSession(body.session),
           diff: diff ? { valuesJson: memberJson(request, 'values', values) } : undefined,
         },
         request.context,

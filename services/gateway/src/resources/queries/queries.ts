@@ -21,6 +21,7 @@ import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { JsonText } from '../../response/json-splices.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { readSession, toSessionAnswer } from '../session-schema.ts';
 import {
   type context,
   createdQuery,
@@ -58,6 +59,7 @@ export const updateQueryPointers = (): FieldPointers => ({
   cache: '/config/cache',
   notNull: '/config/notNull',
   errors: '/config/errors',
+  session: '/config/session',
   query: '/config/query/query',
   sourceId: '/config/source/sourceId',
   path: '/meta/path',
@@ -108,6 +110,7 @@ function toCreation(request: FastifyRequest): Complete<CreateQueryRequest> {
     context: readVariables(request, { context: rest.context, path: ['context'] }),
     notNull: rest.notNull ?? [],
     errors: rest.errors ?? undefined,
+    sessionJson: readSession(rest.session),
     cache: rest.cache ?? undefined,
     path: rest.path ?? undefined,
     tool: rest.tool ?? undefined,
@@ -130,6 +133,7 @@ function toChange(request: FastifyRequest): Complete<QueryChange> {
     context: readVariables(request, { context: config?.context, path: path('context') }),
     notNull: config?.notNull === undefined ? undefined : { names: config.notNull ?? [] },
     errors: config?.errors === null ? '' : config?.errors,
+    sessionJson: readSession(config?.session),
     query: config?.query?.query,
     sourceId: config?.source?.sourceId,
     cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
@@ -230,6 +234,7 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       context,
       notNull: query.notNull.length === 0 ? undefined : query.notNull,
       errors: query.errors === 'author' ? query.errors : undefined,
+      session: toSessionAnswer(query.sessionJson),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
       cache: query.cache,

@@ -14,6 +14,7 @@ import {
   record,
   text,
 } from '../../http/json-schema.ts';
+import { session, sessionOf } from '../session-schema.ts';
 import { signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
 
 const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
@@ -87,6 +88,7 @@ export const createQueryBody = object(
     cache,
     notNull,
     errors,
+    session,
     path: orNull(queryPath),
     tool,
     presentation,
@@ -103,6 +105,7 @@ export const updateQueryBody = object({
     cache,
     notNull,
     errors,
+    session,
     tool,
     presentation,
     query: object({ query: queryText, ...readOnly('queryId') }),
@@ -130,6 +133,7 @@ export const behaviour = {
   context: list(queryVariable),
   notNull: list(text),
   errors: { type: 'string', enum: ['author'] },
+  session: sessionOf,
   cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
 } as const;
 const configWith = <const S>(context: S) =>
@@ -142,7 +146,7 @@ const configWith = <const S>(context: S) =>
       tool: record({ name: text, description: text }, ['name']),
       presentation: { type: 'object' },
     },
-    ['notNull', 'errors', 'cache', 'tool', 'presentation'],
+    ['notNull', 'errors', 'session', 'cache', 'tool', 'presentation'],
   );
 const config = configWith(behaviour.context);
 export const createdQuery = record({ meta, config: configWith({ type: 'null' }), signature, warnings }, [

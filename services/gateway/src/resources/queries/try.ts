@@ -8,6 +8,7 @@ import { chooseFormat } from '../../response/format.ts';
 import { StreamedResponse } from '../../response/streamed-response.ts';
 import { endingOf, execution, runOptions, toOptions, toRetryableIfLost } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { readSession, session } from '../session-schema.ts';
 import { draftPointers } from './checks.ts';
 import { readVariables } from './queries.ts';
 import { command, context, errors, notNull, queryText } from './query-schemas.ts';
@@ -27,6 +28,7 @@ const tryBody = object(
     context,
     notNull,
     errors,
+    session,
     values: { type: ['object', 'null'] },
     options: object({ ...runOptions, explain: { type: 'boolean' }, analyze: { type: 'boolean' } }),
   },
@@ -47,7 +49,7 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
   return async (request, reply) => {
     requireGranted(request, 'queries:execute');
     const body = request.body as TryBody;
-    const { sourceId, query, command, notNull, errors, values, options = {} } = body;
+    const { sourceId, query, command, notNull, errors, values, session: own, options = {} } = body;
     const { explain = false, analyze = false, ...rest } = options;
     if (analyze && !explain)
       throw validationError([{ pointer: '/options/analyze', detail: 'needs explain: true' }]);
@@ -63,6 +65,7 @@ function createTryHandler({ upstreams: { executor }, settings }: ResourceDeps): 
         context: variables,
         notNull: notNull ?? [],
         errors: errors ?? undefined,
+        sessionJson: readSession(own),
         explain,
         analyze,
       },

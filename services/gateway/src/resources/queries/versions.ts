@@ -48,7 +48,7 @@ const version = record(
     engine,
     ...behaviour,
   },
-  ['restoredFrom', 'notNull', 'errors', 'cache'],
+  ['restoredFrom', 'notNull', 'errors', 'session', 'cache'],
 );
 export const versions = list(version);
 

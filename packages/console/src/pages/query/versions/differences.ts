@@ -11,7 +11,7 @@ export interface Difference {
 
 /** What a version and a draft have in common. */
 export interface Settings
-  extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors'> {
+  extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors' | 'session'> {
   context: Variable[];
 }
 
@@ -31,6 +31,7 @@ export function differencesOf(
     ['Cache', cacheWords(version.cache)],
     ['Never null', version.notNull?.join(', ') ?? none],
     ['Texts of errors', version.errors ?? none],
+    ['Session', version.session === undefined ? none : toText(version.session)],
   ];
   const [left, right] = [new Map(read(before)), new Map(read(after))];
   return [...new Set([...left.keys(), ...right.keys()])]
