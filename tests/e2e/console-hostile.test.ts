@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { bothEngines, ended, hostile, useConsole } from '../support/browser/console.ts';
+import { bothEngines, closeDialog, drawn, ended, hostile, useConsole } from '../support/browser/console.ts';
 import { viewsOf } from '../support/browser/views.ts';
 import { api, execute, sourceBody } from '../support/hub.ts';
 
@@ -59,10 +59,10 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       await look('hubs');
       for (const [name, path] of Object.entries(viewsOf(ids))) {
         await goTo(...path);
-        await page.waitForTimeout(200);
+        await drawn(page);
         await shows(page);
         await look(name);
-        if ((await page.locator('dialog[open]').count()) > 0) await page.keyboard.press('Escape');
+        await closeDialog(page);
       }
 
       await goTo('query', ids.queryId);

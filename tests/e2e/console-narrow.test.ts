@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
-import { ended, makeKey, openTab, signIn } from '../support/browser/console.ts';
+import { closeDialog, drawn, ended, makeKey, openTab, signIn } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
 import { api } from '../support/hub.ts';
 
@@ -33,7 +33,7 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await signIn(page, await makeKey(['*'], {}));
     const found: Record<string, unknown> = {};
     const look = async (name: string) => {
-      await page.waitForTimeout(150);
+      await drawn(page);
       // A page that is wider than the screen makes the window of a phone wider, too.
       const width = await page.evaluate('Math.max(innerWidth, document.documentElement.scrollWidth)');
       const missing = (await page.evaluate(outOfReach)) as string[];
@@ -42,7 +42,7 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     for (const [name, path] of Object.entries(viewsOf(ids))) {
       await page.evaluate(`location.hash = '#/hub/${[hubId, ...path].join('/')}'`);
       await look(name);
-      if ((await page.locator('dialog[open]').count()) > 0) await page.keyboard.press('Escape');
+      await closeDialog(page);
     }
     await page.evaluate(`location.hash = '#/hub/${hubId}/query/${ids.queryId}'`);
     await page.getByLabel('region', { exact: true }).fill('south');

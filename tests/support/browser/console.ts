@@ -73,6 +73,19 @@ export const choose = (page: Page, label: string) =>
 export const ended = (page: Page, status: 'done' | 'failed' | 'cancelled') =>
   page.locator(`.figures[data-status=${status}]`).waitFor();
 
+/** Waits until the view that was opened last is drawn, and has nothing left to load. */
+export async function drawn(page: Page): Promise<void> {
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  await page.locator('.loading[role=status]').first().waitFor({ state: 'detached' });
+}
+
+/** Closes the dialog of a view, if it is one. The address changes once it is closed. */
+export async function closeDialog(page: Page): Promise<void> {
+  if ((await page.locator('dialog[open]').count()) === 0) return;
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+}
+
 /** Holds the answers of an address back, until the returned function is called. */
 export async function holdAnswers(page: Page, address: string): Promise<() => void> {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

@@ -1,5 +1,6 @@
 /** Views whose code is loaded after the first page. */
 
+import { signal } from '@preact/signals';
 import type { ComponentChild } from 'preact';
 import { addressOf } from '../api/client.ts';
 import { useLoad } from '../ui/load.tsx';
@@ -8,9 +9,12 @@ import { ProblemBox } from '../ui/problem.tsx';
 
 type LaterViews = typeof import('./lazy-views.ts');
 
+const loaded = signal<LaterViews>();
+
 /** Resolves when the code and its style sheet are there. */
 export async function loadLater(): Promise<LaterViews> {
   const [views] = await Promise.all([import('./lazy-views.ts'), loadStyles()]);
+  loaded.value = views;
   return views;
 }
 
@@ -31,12 +35,14 @@ async function loadStyles(): Promise<void> {
   });
 }
 
+/** Once loaded, the views open at once: keys that follow Ctrl+K go to the search, not to the page behind it. */
 export function Later({ children }: { children(views: LaterViews): ComponentChild }) {
-  const loaded = useLoad(loadLater, []);
-  if (loaded.problem !== undefined) {
-    const detail = 'Its code could not be loaded. Reload the page.';
-    return <ProblemBox problem={{ status: 0, title: 'The page is incomplete', detail }} />;
-  }
-  if (loaded.value === undefined) return <Loading what="the page" />;
-  return <>{children(loaded.value)}</>;
+  return loaded.value === undefined ? <LoadLater /> : children(loaded.value);
+}
+
+function LoadLater() {
+  const { problem } = useLoad(loadLater, []);
+  if (problem === undefined) return <Loading what="the page" />;
+  const detail = 'Its code could not be loaded. Reload the page.';
+  return <ProblemBox problem={{ status: 0, title: 'The page is incomplete', detail }} />;
 }
