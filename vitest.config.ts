@@ -4,7 +4,8 @@ import { SlowestFirst, workers } from './tests/support/schedule.ts';
 
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
-const withTools = ['chart', 'openapi', 'workflows'].map((name) => `tests/architecture/${name}.test.ts`);
+const architecture = (...names: string[]) => names.map((name) => `tests/architecture/${name}.test.ts`);
+const withTools = architecture('chart', 'openapi', 'workflows');
 
 // A start of the hub takes half the time if its code is compiled, as it is for `npm start`.
 process.env.NODE_COMPILE_CACHE ??= compileCache;
@@ -71,6 +72,13 @@ const once = [
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
+/** The chart needs Helm, whose build takes all cores for a minute. */
+const toolFiles =
+  {
+    quick: architecture('openapi', 'workflows'),
+    added: architecture('openapi', 'chart'),
+  }[extent ?? ''] ?? withTools;
+
 const overHttp = ['tests/e2e/**/*.test.ts'];
 const isQuick = extent === 'quick';
 const chaosFiles = ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'];
@@ -112,8 +120,8 @@ export default defineConfig({
           ...limits,
         },
       },
-      // The tests that need tools which `npm test` installs: Helm, kubernetes-validate, schemathesis and actionlint.
-      { test: { name: 'tools', include: withTools, ...limits } },
+      // The tests that need schemathesis and actionlint, which `npm test` installs, or Helm and kubernetes-validate.
+      { test: { name: 'tools', include: toolFiles, ...limits } },
       {
         test: {
           name: 'servers',

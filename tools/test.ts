@@ -141,10 +141,11 @@ function quickProjects(env: Record<string, string>): string[] {
 
 /** The projects that `npm run test:all` adds, in the order in which they run: replicas, which take longest, come last. */
 function addedProjects(env: Record<string, string>): string[] {
-  if (!hasSqlServer(env)) return ['chaos'];
+  if (!hasSqlServer(env)) return ['tools', 'chaos'];
   const withStore = env.MONGODB_URL ? ['e2e-distributed', 'e2e-single-mongodb'] : [];
   const replicas = env.MONGODB_URL ? ['e2e-replicas'] : [];
   return [
+    'tools',
     'chaos',
     'e2e-single',
     ...withStore,
@@ -158,15 +159,17 @@ function addedProjects(env: Record<string, string>): string[] {
 const hasSqlServer = (env: Record<string, string>) =>
   Boolean(env.POSTGRES_URL || env.MARIADB_URL || env.MYSQL_URL);
 
-/** Installs Helm, the manifest validator, schemathesis, readers of Arrow and actionlint for their tests. */
-async function installTools(interrupted: AbortSignal): Promise<void> {
-  say('installing Helm, kubernetes-validate, schemathesis, PyArrow and actionlint if they are missing …');
-  for (const args of [[renderer, '--tools', '--check'], [fuzzer], [readers], [linter]])
+/** Installs what the tests of the project `tools` need. Helm, whose build takes all cores for a minute, is not for all. */
+async function installTools(extent: Extent, interrupted: AbortSignal): Promise<void> {
+  const isQuick = extent === 'quick';
+  const names = isQuick ? 'schemathesis, PyArrow and actionlint' : 'Helm and kubernetes-validate';
+  say(`installing ${names} if they are missing …`);
+  for (const args of isQuick ? [[fuzzer], [readers], [linter]] : [[fuzzer], [renderer, '--tools', '--check']])
     if (!interrupted.aborted) await runTool(args, interrupted);
 }
 
 async function runTool(args: string[], interrupted: AbortSignal): Promise<void> {
-  // The tests go first: building Helm takes all cores.
+  // The tests go first.
   const child = spawn('nice', [process.execPath, ...args], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -205,7 +208,7 @@ interface Options {
 }
 
 async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Options): Promise<Counts[]> {
-  const installing = installTools(interrupted);
+  const installing = installTools('quick', interrupted);
   // It may fail while the first tests still run. The error is reported at the await below.
   installing.catch(() => {});
   let hasTools = false;
@@ -225,12 +228,13 @@ async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Op
   counts.push(await runVitest({ projects, extra, env, interrupted }));
   await installing;
   if (interrupted.aborted || withTools) return counts;
-  counts.push(await runVitest({ projects: ['tools'], extra, env: process.env, interrupted }));
+  counts.push(await runVitest({ projects: ['tools'], extra, env, interrupted }));
   return counts;
 }
 
 /** One form of the hub after the other, so that a run with a limit ends with whole forms. */
 async function runAdded(starting: Promise<Databases>, within: number, options: Options): Promise<Counts[]> {
+  await installTools('added', options.interrupted);
   const databases = await starting;
   const env = envOf(databases, 'added');
   const counts: Counts[] = [];

@@ -31,7 +31,8 @@ const oneName = (characters?: number) => `SELECT 1${repeat(() => ',:v', characte
 const lists = (characters?: number) =>
   `SELECT 1 WHERE true${repeat((i) => ` OR a IN(:v${i % 15})`, characters)}`;
 
-describe.each(['postgres', 'mysql', 'mariadb'] as const)('on %s', (dialect) => {
+// The texts of MariaDB have the syntax of MySQL.
+describe.each(['postgres', 'mysql'] as const)('on %s', (dialect) => {
   it.each([
     ['a variable in every place', manyNames],
     ['one variable everywhere', oneName],
@@ -124,7 +125,8 @@ it('of values that are missing some are told, and how many more there are', () =
   expect(call).toThrow(/^context\.v0 is missing; "errors" lists \d{5} more faults\.$/);
 });
 
-it.each(['mysql', 'mariadb'] as const)('lists that no %s takes are not written out', async (dialect) => {
+it('lists that no MySQL takes are not written out', async () => {
+  const dialect = 'mysql';
   const long = Array.from({ length: 9_000 }, (_, i) => i);
   expect(run(lists(), dialect, long)).toBe('CONTEXT_INVALID');
   await expectLinear((characters) => run(lists(characters), dialect, long), charactersMax);
