@@ -14,19 +14,15 @@ export interface Piece {
   end: number;
 }
 
-/** The languages in which a number with a period is an ordinal, as in "3. Mai". */
-export const ordinalLanguages: ReadonlySet<string> = new Set('de da nb nn no fi cs sk pl hu'.split(' '));
-
 /** Splits the documents. Leaves out a sentence that differs from an earlier one only in case and punctuation. */
 export function readPieces(documents: readonly (readonly string[])[], language: string): Piece[] {
-  const ordinals = ordinalLanguages.has(language);
   const seen = new Set<string>();
   const pieces: Piece[] = [];
   let passageCount = 0;
   documents.forEach((passages, document) => {
     let position = 0;
     for (const passage of passages) {
-      for (const { start, end } of splitSentences(passage, { ordinals })) {
+      for (const { start, end } of splitSentences(passage, language)) {
         const text = passage.slice(start, end);
         const key =
           text

@@ -27,6 +27,9 @@ const none: ReadonlySet<string> = new Set();
 /** Returns the stop words of a language. Empty for a language without a list. */
 export const stopWordsOf = (language: string): ReadonlySet<string> => sets.get(language) ?? none;
 
+/** The stop words of all languages, for a text in a language without a list. */
+export const allStopWords: ReadonlySet<string> = new Set([...sets.values()].flatMap((list) => [...list]));
+
 /** The least share of stop words for a text to count as written in a language. Prose has a third or more. */
 const hitsMin = 0.12;
 const sampleCharactersMax = 10_000;

@@ -1,7 +1,7 @@
 /** Validates the input of a summary, before a worker thread starts with it. */
 
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
-import { ordinalLanguages } from './sentences.ts';
+import { sentenceLanguages } from './full-stop.ts';
 import { primaryOf, stopWordLanguages } from './stop-words.ts';
 
 export interface SummaryOptions {
@@ -25,7 +25,7 @@ export function countCharacters(documents: readonly (readonly string[])[]): numb
 }
 
 /** The languages with stop words or rules for sentences. */
-const knownLanguages = [...new Set([...stopWordLanguages, ...ordinalLanguages])].sort();
+const knownLanguages = [...new Set([...stopWordLanguages, ...sentenceLanguages])].sort();
 const languageTag = /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,4}$/;
 
 /** Returns the number of characters. Throws VALIDATION or TOO_LARGE. */
