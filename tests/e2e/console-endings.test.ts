@@ -50,10 +50,16 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
     });
 
     it('are marked when the text or the values change, and downloads and charts stay with them', async () => {
-      const { page } = await open('SELECT n, n * 2 AS double FROM generate_series(1, :to::int) AS n');
+      const { page, queryId } = await open(
+        'SELECT n, n * 2 AS double FROM generate_series(1, :to::int) AS n',
+      );
+      // Once its type is known, the value is a number. A page that opens sooner than that is not told later.
+      await expect
+        .poll(async () => (await api.get(`/v1/queries/${queryId}?signature=1`)).body.signature)
+        .toBeTruthy();
+      await page.reload();
       const to = page.getByLabel('to', { exact: true });
       await to.fill('3');
-      // Once the type of the value is known, it is a number.
       await page.locator('.variables', { hasText: 'integer' }).waitFor();
       await run(page);
       expect(await otherRows().count()).toBe(0);

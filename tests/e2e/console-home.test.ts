@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { ended, holdAnswers, useConsole } from '../support/browser/console.ts';
+import { ended, holdAnswers, makeKey, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 describe.skipIf(executablePath === undefined)('the home of a hub in the console (needs Chromium)', () => {
@@ -37,6 +37,48 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     expect(await row.locator('td').nth(0).textContent()).toBe('reads');
     await page.getByLabel('Filter queries', { exact: true }).fill('nothing like it');
     await page.getByText('None of 2 queries has that name.').waitFor();
+  });
+
+  it('asks once for all queries and once for each card, also with a key of 60 requests a minute', async () => {
+    const { page } = shared;
+    const label = `cards ${randomBytes(4).toString('hex')}`;
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label }));
+    const sourceId = await createSource(hubId);
+    const create = async (n: number) => {
+      const presentation = { pinned: n < 9 };
+      const body = { hubId, sourceId, label: `q${n}`, query: `SELECT ${n} AS n, 'a' AS a`, presentation };
+      const saved = await api.ok(api.post('/v1/queries?signature=1', body));
+      return saved.config.query.queryId as string;
+    };
+    const ids = await Promise.all(Array.from({ length: 40 }, (_, n) => create(n)));
+    await api.ok(api.post('/v1/queries/execute', { queryId: ids[30] }));
+    const key = await makeKey(['*'], { ratePerMinute: 60 });
+    const used = await Promise.all(Array.from({ length: 58 }, () => api.get('/v1/keys/current', { key })));
+    expect(used.map(({ status }) => status)).toEqual(Array(58).fill(200));
+    await page.evaluate(`sessionStorage.setItem('datahub.key', ${JSON.stringify(key)})`);
+    await page.evaluate(`location.hash = '#/hub/${hubId}'`);
+    await page.reload();
+    await page.getByText(/^This key may send 60 requests a minute. It goes on in \d+ seconds?.$/).waitFor();
+    const cards = page.getByRole('list', { name: 'Pinned queries', exact: true });
+    const drawn = () => cards.locator('.pinned-card[aria-busy=false]:not(:has(.card-problem))').count();
+    await expect.poll(drawn).toBe(9);
+
+    await page.evaluate(`sessionStorage.setItem('datahub.key', ${JSON.stringify(shared.key)})`);
+    await page.evaluate("location.hash = '#/hubs'");
+    await page.reload();
+    await page.getByRole('link', { name: label }).waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.getByRole('link', { name: label }).click();
+    await expect.poll(drawn).toBe(9);
+    const home = asked.filter((url) => !/\/(contents|sources)/.test(url));
+    expect(home.map((url) => /\/v1\/queries(\?|\/)/.exec(url)?.[1]).sort()).toEqual([
+      ...Array(9).fill('/'),
+      '?',
+    ]);
+    const row = page.getByRole('row', { name: /^q30 / }).locator('td');
+    await expect.poll(() => row.nth(1).textContent()).toBe('1');
+    expect(await row.nth(3).textContent()).not.toBe('');
   });
 
   it('shows the tree and the sources of the hub that the address names, and of no other', async () => {

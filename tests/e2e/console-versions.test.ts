@@ -127,7 +127,7 @@ describe.skipIf(executablePath === undefined)(
       const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
       await goTo('query', queryId, 'contract');
       await page.getByLabel('Cache results for, seconds').fill('600');
-      const answer = await holdAnswers(page, '**/versions?limit=1');
+      const answer = await holdAnswers(page, '**/v1/queries/*?latest=1');
       await button('Publish …').click();
       const saved = page.waitForResponse((response) => response.request().method() === 'PUT');
       await button('Publish').click();

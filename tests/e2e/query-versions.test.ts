@@ -51,6 +51,17 @@ describe('the versions of a query', () => {
     ]);
   });
 
+  it('are named with the query and in lists, if asked', async () => {
+    const queryId = await create();
+    await setText(queryId, 'SELECT 2 AS n');
+    const [{ number, at }] = await versionsOf(queryId);
+    const latest = { number, at, keyId };
+    expect(await api.ok(api.get(`${pathOf(queryId)}?latest=1`))).toMatchObject({ latest });
+    expect(await api.ok(api.get(pathOf(queryId)))).not.toHaveProperty('latest');
+    const listed = await api.ok(api.get(`/v1/queries?hubId=${hubId}&latest=1`));
+    expect(listed.find((one: any) => one.config.query.queryId === queryId)).toMatchObject({ latest });
+  });
+
   it('are made by every change, and by nothing else', async () => {
     const queryId = await create();
     const path = pathOf(queryId);

@@ -44,6 +44,10 @@ describe('the statistics of a query', () => {
       bytes: answers.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0),
     });
     expect(missing).toEqual([]);
+    const listed = await api.ok(api.get(`/v1/queries?hubId=${hubId}&stats=1&signature=1`));
+    const { stats: few, signature } = listed.find((one: any) => one.config.query.queryId === queryId);
+    expect(few.sinceStart).toEqual({ count: 64, failed: 4, totalMs: sinceStart.totalMs });
+    expect(signature === null || signature.columns.length > 0).toBe(true);
     expect(executors).toHaveLength(replicas);
     for (const { since } of executors) expect(since).toMatch(timestamp);
     const { queueMs, databaseMs, totalMs } = lastHour;

@@ -805,6 +805,9 @@ export interface Routes {
       offset?: number | undefined;
       limit?: number | undefined;
       state?: "broken" | undefined;
+      signature?: "0" | "1" | "false" | "true" | undefined;
+      latest?: string | undefined;
+      stats?: string | undefined;
     };
     answer: ({
       meta: {
@@ -875,6 +878,56 @@ export interface Routes {
         from?: Record<string, Json> | undefined;
         to?: Record<string, Json> | undefined;
       })[] | undefined;
+      signature?: {
+        columns: ({
+          name: string;
+          type: string;
+          nullable: boolean;
+          jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+        })[];
+        variables: ({
+          key: string;
+          type?: string | undefined;
+          list: boolean;
+          nullable: boolean;
+        })[];
+        problem?: {
+          code: string;
+          detail: string;
+          sql?: {
+            state?: string | undefined;
+            line?: number | undefined;
+            column?: number | undefined;
+          } | undefined;
+        } | undefined;
+        checkedAt: string;
+        version: number;
+      } | null | undefined;
+      latest?: {
+        number: number;
+        at: string;
+        keyId: string | null;
+      } | undefined;
+      stats?: {
+        sinceStart: {
+          count: number;
+          failed: number;
+          totalMs: {
+            p50: number;
+            p95: number;
+            p99: number;
+          } | null;
+        };
+        lastHour: {
+          count: number;
+          failed: number;
+          totalMs: {
+            p50: number;
+            p95: number;
+            p99: number;
+          } | null;
+        };
+      } | undefined;
     })[];
   };
   /** Get a query */
@@ -884,6 +937,7 @@ export interface Routes {
     };
     query?: {
       signature?: "0" | "1" | "false" | "true" | undefined;
+      latest?: string | undefined;
     } | undefined;
     answer: {
       meta: {
@@ -979,6 +1033,11 @@ export interface Routes {
         checkedAt: string;
         version: number;
       } | null | undefined;
+      latest?: {
+        number: number;
+        at: string;
+        keyId: string | null;
+      } | undefined;
     };
   };
   /** Update a query */
@@ -1057,6 +1116,10 @@ export interface Routes {
       problem?: Json | undefined;
       /** Read-only: ignored. */
       drift?: Json | undefined;
+      /** Read-only: ignored. */
+      latest?: Json | undefined;
+      /** Read-only: ignored. */
+      stats?: Json | undefined;
       /** Read-only: ignored. */
       queryId?: Json | undefined;
       /** Read-only: ignored. */

@@ -3,6 +3,7 @@
 import { consoleForm, formHeader } from '@datahub/contract/call-form';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
+import { retryAfterOf, sendInTurn } from './rate.ts';
 import { key, keyRefused } from './session.ts';
 import type { Problem } from './types.ts';
 
@@ -34,26 +35,25 @@ export interface CallOptions {
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
   const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-  const response = await fetch(addressOf(path), {
-    method: options.method ?? (text === undefined ? 'GET' : 'POST'),
-    headers: {
-      accept,
-      [formHeader]: consoleForm,
-      'x-service-api-key': withKey ?? key.value ?? '',
-      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    body: text ?? null,
-    signal: signal ?? null,
-    cache,
-    credentials: 'omit',
-    // Following a redirect would send the key to another address.
-    redirect: 'error',
-  }).catch((err: Error) => {
-    if (err.name === 'AbortError') throw err;
-    connectionLost();
-    throw new Failure({ status: 0, title: 'No answer', detail: 'The hub did not answer. Is it running?' });
-  });
+  const send = () =>
+    fetch(addressOf(path), {
+      method: options.method ?? (text === undefined ? 'GET' : 'POST'),
+      headers: {
+        accept,
+        [formHeader]: consoleForm,
+        'x-service-api-key': withKey ?? key.value ?? '',
+        ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: text ?? null,
+      signal: signal ?? null,
+      cache,
+      credentials: 'omit',
+      // Following a redirect would send the key to another address.
+      redirect: 'error',
+    }).catch(failUnanswered);
+  // What another key may do is shown as it is.
+  const response = await (withKey === undefined ? sendInTurn(send, signal) : send());
   connectionWorks();
   if (response.ok) return response;
   const { status } = response;
@@ -61,7 +61,13 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     .json()
     .catch(() => ({ detail: `The answer was HTTP ${status} without a reason.` }));
   if (status === 401 && withKey === undefined) keyRefused(problem);
-  throw new Failure({ ...problem, status });
+  throw new Failure({ ...problem, status, retryAfterS: retryAfterOf(response) });
+}
+
+function failUnanswered(err: Error): never {
+  if (err.name === 'AbortError') throw err;
+  connectionLost();
+  throw new Failure({ status: 0, title: 'No answer', detail: 'The hub did not answer. Is it running?' });
 }
 
 export const callJson = async <T>(path: string, options?: CallOptions): Promise<T> =>

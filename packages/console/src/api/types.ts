@@ -10,6 +10,7 @@ export interface Problem {
   stage?: string;
   requestId?: string;
   retryable?: boolean;
+  retryAfterS?: number | undefined;
   errors?: { pointer: string; detail: string }[];
   sql?: { state?: string; line?: number; column?: number };
 }
@@ -39,6 +40,9 @@ export interface Presentation {
 }
 
 export type Query = Answer<'GET /v1/queries/{queryId}'>;
+
+/** With its last version and what was counted of its calls. */
+export type ListedQuery = Answer<'GET /v1/queries'>[number];
 
 export type Variable = Query['config']['context'][number];
 

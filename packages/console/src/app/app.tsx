@@ -11,7 +11,7 @@ import { RunById } from '../pages/query/run-by-id.tsx';
 import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, isAtStart, linkTo, route } from '../state/route.ts';
-import { Connection, Notice, RunningDownloads } from '../ui/notice.tsx';
+import { Connection, Notice, RunningDownloads, WaitingForRate } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Bar } from './bar.tsx';
@@ -118,6 +118,7 @@ function Frame() {
         <View />
       </main>
       <Connection />
+      <WaitingForRate />
       <RunningDownloads />
       <Notice />
     </div>

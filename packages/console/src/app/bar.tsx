@@ -3,7 +3,7 @@
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { key, signOut } from '../api/session.ts';
-import { Later } from '../pages/lazy.tsx';
+import { Search } from '../pages/search.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
 import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
@@ -84,7 +84,7 @@ function Find() {
         <span>Search queries and tables</span>
         <kbd>{modifier}K</kbd>
       </button>
-      {searching.value && <Later>{({ Search }) => <Search onClose={set(false)} />}</Later>}
+      {searching.value && <Search onClose={set(false)} />}
     </>
   );
 }

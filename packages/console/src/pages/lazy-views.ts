@@ -23,7 +23,6 @@ export { UseView } from './query/use/use-view.tsx';
 export { VariableDialog } from './query/variable-dialog.tsx';
 export { ConflictView } from './query/versions/conflict-view.tsx';
 export { VersionsView } from './query/versions/versions-view.tsx';
-export { Search } from './search.tsx';
 export { NewSource } from './source/new-source.tsx';
 export { SourcePage } from './source/source-page.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';

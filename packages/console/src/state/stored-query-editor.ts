@@ -1,9 +1,9 @@
 /** The state of an open query: its stored definition, the draft, the values, the current run and earlier runs. */
 
 import { batch, computed, signal } from '@preact/signals';
-import { call, callJson, isAborted, part, problemOf } from '../api/client.ts';
+import { call, callJson, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
-import type { Presentation, Query, QueryVersion, Signature } from '../api/types.ts';
+import type { Presentation, Query, Signature } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
 import { createAnswerOrder } from './answer-order.ts';
 import type { CheckedText } from './check.ts';
@@ -49,7 +49,7 @@ const draftOf = ({ config }: Query): Draft => ({
 interface StoredQuery {
   query: Query;
   etag: string | null;
-  /** The number and the time of the version; undefined if the key may not read versions. */
+  /** Undefined until the hub has named the version. */
   version: { number: number; at: string } | undefined;
 }
 
@@ -165,15 +165,9 @@ export class StoredQueryEditor extends QueryEditor {
   /** Resolves to undefined if the answer was overtaken by that of a later reading. */
   async #read(stop?: AbortSignal): Promise<StoredQuery | undefined> {
     const isLatest = this.#order.query();
-    const path = `v1/queries/${part(this.queryId)}`;
-    // The number first: if the query changes between the requests, the hub refuses to run it instead of running another text.
-    const version = await callJson<QueryVersion[]>(`${path}/versions?limit=1`, { signal: stop }).then(
-      ([latest]) => latest && { number: latest.number, at: latest.at },
-      (err) => (isAborted(err) ? Promise.reject(err) : undefined),
-    );
-    const response = await call(path, { signal: stop });
+    const response = await call(`v1/queries/${part(this.queryId)}?latest=1`, { signal: stop });
     const query = parseExact<Query>(await response.text());
-    return isLatest() ? { query, version, etag: response.headers.get('etag') } : undefined;
+    return isLatest() ? { query, version: query.latest, etag: response.headers.get('etag') } : undefined;
   }
 
   #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {

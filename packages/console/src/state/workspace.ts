@@ -31,13 +31,16 @@ export const sources = computed(() => contents.value?.sources ?? []);
 
 const order = { hubs: createAnswerOrder(), contents: createAnswerOrder(), classifiers: createAnswerOrder() };
 
+/** Reads the archived hubs only for a page that shows one: most pages do not. */
 export async function loadHubs(): Promise<void> {
   const isLatest = order.hubs();
   try {
-    const [active, archived] = await Promise.all([
-      callList<Hub>('v1/hubs', { pageSize: 20 }),
-      callList<Hub>('v1/hubs?archived=1', { pageSize: 20 }),
-    ]);
+    const active = await callList<Hub>('v1/hubs', { pageSize: 1_000 });
+    const [area, chosen] = route.value;
+    const isActive = area === 'hub' && active.some((one) => one.hubId === chosen);
+    const archived = isActive
+      ? (hubs.value ?? []).filter((one) => one.archived)
+      : await callList<Hub>('v1/hubs?archived=1', { pageSize: 1_000 });
     if (!isLatest()) return;
     batch(() => {
       const known = new Map([...active, ...archived].map((one) => [one.hubId, one]));

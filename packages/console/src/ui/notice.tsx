@@ -1,9 +1,11 @@
 /** Notes that stand over every page: what was done, what is downloaded, and that the hub does not answer. */
 
 import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
 import { isLost, retryNow } from '../api/connection.ts';
+import { limit } from '../api/rate.ts';
 import { running } from '../state/downloads.ts';
-import { bytes } from './format.ts';
+import { bytes, counted } from './format.ts';
 
 const notice = signal('');
 let timer: ReturnType<typeof setTimeout> | undefined;
@@ -32,6 +34,29 @@ export const Connection = () =>
       </button>
     </div>
   );
+
+/** Says that the rate of the key is used up, and when it goes on. */
+export function WaitingForRate() {
+  const [, setTick] = useState(0);
+  const waits = limit.value !== undefined;
+  useEffect(() => {
+    if (!waits) return;
+    const ticking = setInterval(() => setTick((n) => n + 1), 1_000);
+    return () => clearInterval(ticking);
+  }, [waits]);
+  if (limit.value === undefined) return null;
+  const { perMinute, until } = limit.value;
+  const seconds = Math.max(1, Math.ceil((until - performance.now()) / 1_000));
+  const reason =
+    perMinute === undefined
+      ? 'The hub takes no more requests now.'
+      : `This key may send ${counted(perMinute, 'request')} a minute.`;
+  return (
+    <div class="offline" role="status">
+      {reason} It goes on in {counted(seconds, 'second')}.
+    </div>
+  );
+}
 
 /** The files that are being downloaded. */
 export const RunningDownloads = () =>

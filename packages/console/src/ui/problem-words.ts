@@ -1,6 +1,7 @@
 /** The words for a failure: each thing once, and names of fields instead of JSON pointers. */
 
 import type { Problem } from '../api/types.ts';
+import { counted } from './format.ts';
 
 const advice: Record<string, string> = {
   KEY_INVALID: 'Check that the whole key was pasted. “npm run datahub -- keys create” creates a new one.',
@@ -18,7 +19,6 @@ const advice: Record<string, string> = {
   NOT_TRAINED: 'Train it with some examples first.',
   NOT_EMPTY: 'Delete or move its contents first.',
   COMMAND_MISMATCH: 'Select the command that the statement begins with.',
-  RATE_LIMITED: 'Wait a moment and try again.',
 };
 
 export interface ProblemWords {
@@ -34,13 +34,18 @@ export function wordsOfProblem({
   detail = '',
   code = '',
   errors = [],
+  retryAfterS,
 }: Problem): ProblemWords {
   const faults = errors.map(({ pointer, detail }) => `${fieldName(pointer)} ${detail}`.trim());
   // The detail of an answer with faults lists them with their pointers.
   const isListed = errors.some(({ pointer }) => pointer !== '' && detail.includes(pointer));
   const [only] = faults;
   const said = !isListed ? detail : only !== undefined && faults.length === 1 ? `${only}.` : '';
-  const text = [said, advice[code]].filter(Boolean).join(' ');
+  const again =
+    code === 'RATE_LIMITED' && retryAfterS !== undefined
+      ? `It goes in ${counted(retryAfterS, 'second')}.`
+      : '';
+  const text = [said, advice[code], again].filter(Boolean).join(' ');
   return {
     title: repeats(title, said) ? '' : title,
     text,

@@ -11,6 +11,7 @@ import type {
   Source,
   Tls,
   Variable,
+  VersionMark,
 } from '@datahub/proto/catalog/v1/catalog';
 import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
@@ -94,6 +95,8 @@ export function toQuery(
   signatureJson = '',
   { state, problemJson, driftJson }: QueryState = {},
 ): Complete<Query> {
+  const { number, at, keyId } = stampOf(query);
+  const latest: Complete<VersionMark> = { number, at: new Date(at), keyId };
   return {
     queryId: query.id,
     hubId: query.hubId,
@@ -118,6 +121,7 @@ export function toQuery(
     state,
     problemJson,
     driftJson,
+    latest,
   };
 }
 

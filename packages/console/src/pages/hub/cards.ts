@@ -28,7 +28,10 @@ export async function readCard(
     query.config.context.some(({ key }) => key === name),
   );
   const search = new URLSearchParams([...used, ['options.maxRows', String(rowsMax)]]);
-  const described = callJson<Query>(`${path}?signature=1`, { signal }).catch(() => undefined);
+  // The list has no signature of a query that its source has not described since its last change.
+  const described = query.signature
+    ? query
+    : callJson<Query>(`${path}?signature=1`, { signal }).catch(() => undefined);
   const response = await call(`${path}/data?${search}`, {
     signal,
     accept: 'application/x-ndjson',

@@ -2,31 +2,24 @@
 
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { callJson, callList, part } from '../../api/client.ts';
+import { callList, part } from '../../api/client.ts';
 import { toText } from '../../api/exact.ts';
-import type { Query, Variable } from '../../api/types.ts';
+import type { ListedQuery, Variable } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import type { StatisticsList } from '../statistics/figures.ts';
 import { Card } from './card.tsx';
 import { cardsMax } from './cards.ts';
 import { commonVariables, defaultOf, isPinned } from './pinned.ts';
 import { QueryList } from './query-list.tsx';
 
-const pageSize = 200;
+/** A page of so many queries with long texts is below the size that the hub sends. */
+const pageSize = 2_500;
 
-async function readHome(hubId: string, signal: AbortSignal) {
-  const [queries, statistics] = await Promise.all([
-    callList<Query>(`v1/queries?hubId=${part(hubId)}`, { signal, pageSize }),
-    callJson<StatisticsList>('v1/stats?sort=p99&window=sinceStart&limit=100', { signal }).catch(
-      () => undefined,
-    ),
-  ]);
-  return { queries, statistics };
-}
+const readHome = (hubId: string, signal: AbortSignal): Promise<ListedQuery[]> =>
+  callList(`v1/queries?hubId=${part(hubId)}&latest=1&stats=1&signature=1`, { signal, pageSize });
 
 interface HomeProps {
   hubId: string;
@@ -41,7 +34,7 @@ export function Home({ hubId, children }: HomeProps) {
   if (!may('queries:read')) return <>{children}</>;
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
   if (loaded.value === undefined) return <Loading what="the queries" />;
-  const { queries, statistics } = loaded.value;
+  const queries = loaded.value;
   const pinned = may('queries:execute') ? queries.filter(isPinned) : [];
   const sent = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   return (
@@ -75,7 +68,7 @@ export function Home({ hubId, children }: HomeProps) {
           )}
         </>
       )}
-      <QueryList queries={queries} statistics={statistics} />
+      <QueryList queries={queries} />
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** All hubs of the account: create, rename, archive, delete. */
 
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { call, callJson, part, problemOf } from '../../api/client.ts';
 import type { Hub } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
@@ -31,6 +31,7 @@ async function archive(hub: Hub): Promise<void> {
 
 export function HubsPage() {
   const [asked, setAsked] = useState<PendingDialog>();
+  useEffect(() => void loadHubs(), []);
   const all = hubs.value;
   if (hubsProblem.value !== undefined) return <ProblemBox problem={hubsProblem.value} />;
   if (all === undefined) return <Loading what="hubs" />;

@@ -1,30 +1,23 @@
 /** All queries of a hub: what they do, how they are used, and which of them are broken. */
 
-import { useEffect, useState } from 'preact/hooks';
-import { callJson, part } from '../../api/client.ts';
-import type { Query, QueryVersion } from '../../api/types.ts';
+import { useState } from 'preact/hooks';
+import type { ListedQuery } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { linkTo } from '../../state/route.ts';
 import { foldersAbove } from '../../state/workspace.ts';
 import { count, counted, moment } from '../../ui/format.ts';
 import { Scrolling } from '../../ui/page.tsx';
-import { type Figures, type StatisticsList, time } from '../statistics/figures.ts';
+import { time } from '../statistics/figures.ts';
 
 const shownMax = 100;
 
-interface QueryListProps {
-  queries: Query[];
-  statistics: StatisticsList | undefined;
-}
-
-export function QueryList({ queries, statistics }: QueryListProps) {
+export function QueryList({ queries }: { queries: ListedQuery[] }) {
   const [filter, setFilter] = useState('');
   const wanted = filter.trim().toLowerCase();
-  const nameOf = (query: Query) =>
+  const nameOf = (query: ListedQuery) =>
     [...foldersAbove(query.config.query.queryId), query.meta.label].join(' / ');
   const found = queries.filter((query) => nameOf(query).toLowerCase().includes(wanted));
   const shown = found.toSorted((one, other) => rankOf(one) - rankOf(other)).slice(0, shownMax);
-  const changes = useLastChanges(shown.map(({ config }) => config.query.queryId));
   if (queries.length === 0) return null;
   return (
     <>
@@ -61,13 +54,9 @@ export function QueryList({ queries, statistics }: QueryListProps) {
             </tr>
           </thead>
           <tbody>
-            {shown.map((query) => {
-              const { queryId } = query.config.query;
-              const figures = statistics?.queries.find((one) => one.queryId === queryId)?.sinceStart;
-              return (
-                <QueryRow key={queryId} query={query} figures={figures} changedAt={changes.get(queryId)} />
-              );
-            })}
+            {shown.map((query) => (
+              <QueryRow key={query.config.query.queryId} query={query} />
+            ))}
           </tbody>
         </table>
       </Scrolling>
@@ -80,13 +69,8 @@ export function QueryList({ queries, statistics }: QueryListProps) {
   );
 }
 
-interface QueryRowProps {
-  query: Query;
-  figures: Figures | undefined;
-  changedAt: string | undefined;
-}
-
-function QueryRow({ query, figures, changedAt }: QueryRowProps) {
+function QueryRow({ query }: { query: ListedQuery }) {
+  const figures = query.stats?.sinceStart;
   const { queryId } = query.config.query;
   const folders = foldersAbove(queryId);
   const isRead = reads(query.config.command);
@@ -99,7 +83,7 @@ function QueryRow({ query, figures, changedAt }: QueryRowProps) {
       <td class={isRead ? 'note' : 'writes'}>{isRead ? 'reads' : 'writes'}</td>
       <td class="right">{figures === undefined ? '–' : count(figures.count)}</td>
       <td class="right">{time(figures?.totalMs?.p95)}</td>
-      <td>{changedAt === undefined ? '' : moment(changedAt)}</td>
+      <td>{query.latest === undefined ? '' : moment(query.latest.at)}</td>
       <td>
         <State query={query} />
       </td>
@@ -107,9 +91,10 @@ function QueryRow({ query, figures, changedAt }: QueryRowProps) {
   );
 }
 
-const rankOf = ({ state, drift }: Query): number => (state === 'broken' ? 0 : drift === undefined ? 2 : 1);
+const rankOf = ({ state, drift }: ListedQuery): number =>
+  state === 'broken' ? 0 : drift === undefined ? 2 : 1;
 
-function State({ query: { state, problem, drift } }: { query: Query }) {
+function State({ query: { state, problem, drift } }: { query: ListedQuery }) {
   if (state === 'broken') {
     return (
       <>
@@ -118,27 +103,4 @@ function State({ query: { state, problem, drift } }: { query: Query }) {
     );
   }
   return drift === undefined ? null : <span class="note">its columns changed</span>;
-}
-
-const atOnce = 4;
-const askedMax = 50;
-
-function useLastChanges(queryIds: string[]): ReadonlyMap<string, string> {
-  const [known, setKnown] = useState<ReadonlyMap<string, string>>(new Map());
-  const asked = queryIds.slice(0, askedMax);
-  useEffect(() => {
-    const stop = new AbortController();
-    const waiting = asked.filter((id) => !known.has(id));
-    const found = new Map(known);
-    const ask = async () => {
-      for (let id = waiting.shift(); id !== undefined && !stop.signal.aborted; id = waiting.shift()) {
-        const path = `v1/queries/${part(id)}/versions?limit=1`;
-        const [latest] = await callJson<QueryVersion[]>(path, { signal: stop.signal }).catch(() => []);
-        if (latest !== undefined) found.set(id, latest.at);
-      }
-    };
-    void Promise.all(Array.from({ length: atOnce }, ask)).then(() => !stop.signal.aborted && setKnown(found));
-    return () => stop.abort();
-  }, [asked.join()]);
-  return known;
 }

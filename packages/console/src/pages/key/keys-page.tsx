@@ -24,8 +24,12 @@ import { NewKey } from './new-key.tsx';
 
 type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'revoke'; key: Key };
 
+/** The newest first: it is the one that a person has just created. */
+const readKeys = async (signal: AbortSignal) =>
+  (await callList<ListedKey>('v1/keys', { signal })).toReversed();
+
 export function KeysPage() {
-  const loaded = useLoad((signal) => callList<ListedKey>('v1/keys', { signal }), []);
+  const loaded = useLoad(readKeys, []);
   const [asked, setAsked] = useState<PendingDialog>();
   const [, , , how, queryId] = route.value;
   const id = hubId.value ?? '';

@@ -416,7 +416,20 @@ export interface Query {
     | string
     | undefined;
   /** What the query adds to the session of its source, as JSON. */
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** The version of the query that this is, as in its versions. */
+  latest?: VersionMark | undefined;
+}
+
+export interface VersionMark {
+  number: number;
+  at?:
+    | Date
+    | undefined;
+  /** The key that made the version; empty if an older hub made it. */
+  keyId: string;
 }
 
 export interface ColumnNames {
@@ -4178,6 +4191,7 @@ function createBaseQuery(): Query {
     driftJson: undefined,
     errors: undefined,
     sessionJson: undefined,
+    latest: undefined,
   };
 }
 
@@ -4251,6 +4265,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(218).string(message.sessionJson);
+    }
+    if (message.latest !== undefined) {
+      VersionMark.encode(message.latest, writer.uint32(226).fork()).join();
     }
     return writer;
   },
@@ -4450,6 +4467,82 @@ export const Query: MessageFns<Query> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 28: {
+            if (tag !== 226) {
+              break;
+            }
+
+            message.latest = VersionMark.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVersionMark(): VersionMark {
+  return { number: 0, at: undefined, keyId: "" };
+}
+
+export const VersionMark: MessageFns<VersionMark> = {
+  encode(message: VersionMark, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.number !== 0) {
+      writer.uint32(8).uint32(message.number);
+    }
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(18).fork()).join();
+    }
+    if (message.keyId !== "") {
+      writer.uint32(26).string(message.keyId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VersionMark {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVersionMark();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.number = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keyId = reader.string();
             continue;
           }
         }

@@ -8,11 +8,13 @@ import type {
   Query,
   UpdateQueryRequest,
   Variable,
+  VersionMark,
 } from '@datahub/proto/catalog/v1/catalog';
+import type { QueryStatistics } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import { exactMember } from '../../http/json-body.ts';
-import { type FromSchema, nothing } from '../../http/json-schema.ts';
+import { type FromSchema, nothing, toTimestamp } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
 import { readChoice, readFlag, requireText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
@@ -22,6 +24,7 @@ import { JsonText } from '../../response/json-splices.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { readSession, toSessionAnswer } from '../session-schema.ts';
+import { toCallSpansJson } from './figures.ts';
 import {
   type context,
   createdQuery,
@@ -41,8 +44,8 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
     { method: 'POST', path: '/v1/queries', reference: true, scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: createQueryBody, settledBy: 'audit', response: createdQuery, handler: handlers.create },
-    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state'], response: queries, handler: handlers.list },
-    { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature'], response: query, handler: handlers.get },
+    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state', 'signature', 'latest', 'stats'], response: queries, handler: handlers.list },
+    { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature', 'latest'], response: query, handler: handlers.get },
     { method: 'PUT', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: updateQueryBody, pointers: updateQueryPointers, versioned: true, response: savedQuery, handler: handlers.update },
     { method: 'DELETE', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
   ];
@@ -70,6 +73,7 @@ export const updateQueryPointers = (): FieldPointers => ({
 type CreateBody = FromSchema<typeof createQueryBody>;
 type UpdateBody = FromSchema<typeof updateQueryBody>;
 type QueryJson = FromSchema<typeof query>;
+type ListedQueryJson = FromSchema<typeof queries>[number];
 
 /** The variables in the member of the body at `path`. Their values stay JSON text, with all digits of their numbers. */
 export function readVariables(
@@ -146,7 +150,8 @@ function toChange(request: FastifyRequest): Complete<QueryChange> {
 
 export const queryIdOf = (request: FastifyRequest) => (request.params as { queryId: string }).queryId;
 
-function createQueryHandlers({ upstreams: { catalog }, signatures, settings }: ResourceDeps) {
+function createQueryHandlers({ upstreams, signatures, settings }: ResourceDeps) {
+  const { catalog, executor } = upstreams;
   return {
     create: async (request, reply) => {
       const isAsked = readFlag(request, 'signature');
@@ -160,11 +165,21 @@ function createQueryHandlers({ upstreams: { catalog }, signatures, settings }: R
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const hubId = requireText(request, 'hubId');
-      const { queries, total } = await catalog.listQueries(
-        { hubId, page, signatures: false, state: readChoice(request, 'state', ['broken']) },
-        request.context,
-      );
-      return sendList(reply, { items: queries, toJson: toQueryJson, page, total }, settings);
+      const state = readChoice(request, 'state', ['broken']);
+      const [signatures, latest, stats] = [
+        readFlag(request, 'signature'),
+        readFlag(request, 'latest'),
+        readFlag(request, 'stats'),
+      ];
+      const listed = await catalog.listQueries({ hubId, page, signatures, state }, request.context);
+      const { queries: items, total } = listed;
+      const counted = stats ? await countedOf(executor, items, request.context) : undefined;
+      const toJson = (query: Query): ListedQueryJson => ({
+        ...toQueryJson(query, { latest }),
+        ...(signatures && query.signatureJson === '' ? { signature: null } : {}),
+        ...counted?.(query.queryId),
+      });
+      return sendList(reply, { items, toJson, page, total }, settings);
     },
 
     get: async (request, reply) => {
@@ -172,7 +187,7 @@ function createQueryHandlers({ upstreams: { catalog }, signatures, settings }: R
       const found = await catalog.getQuery({ queryId: queryIdOf(request), signature }, request.context);
       const query = required(found.query);
       setVersion(reply, query.version);
-      const body = toQueryJson(query);
+      const body = toQueryJson(query, { latest: readFlag(request, 'latest') });
       if (!signature || query.signatureJson !== '') return body;
       return { ...body, signature: await signatures.describe(query, request.context) };
     },
@@ -196,14 +211,42 @@ function createQueryHandlers({ upstreams: { catalog }, signatures, settings }: R
   } satisfies Record<string, Handler>;
 }
 
-function toQueryJson(query: Query): QueryJson {
+/** The ids of one call for statistics: the answer of an executor grows with them. */
+const countedAtOnce = 500;
+
+/** Returns a function that returns what was counted of a query. */
+async function countedOf(
+  executor: ResourceDeps['upstreams']['executor'],
+  queries: readonly Query[],
+  ctx: FastifyRequest['context'],
+): Promise<(queryId: string) => Pick<ListedQueryJson, 'stats'>> {
+  const found = new Map<string, QueryStatistics>();
+  for (let at = 0; at < queries.length; at += countedAtOnce) {
+    const queryIds = queries.slice(at, at + countedAtOnce).map(({ queryId }) => queryId);
+    const fleet = await executor.readStatistics({ queryIds }, ctx);
+    for (const one of fleet.queries) found.set(one.queryId, one);
+  }
+  return (queryId) => {
+    const counted = found.get(queryId);
+    return counted === undefined ? {} : { stats: toCallSpansJson(counted) };
+  };
+}
+
+function toQueryJson(query: Query, { latest }: { latest: boolean }): QueryJson {
   const { signatureJson } = query;
   return {
     ...toDefinitionJson(query, toContextJson(query)),
     ...toStateJson(query),
+    ...(latest ? { latest: toLatestJson(required(query.latest)) } : {}),
     ...(signatureJson === '' ? {} : { signature: JsonText.of<SignatureJson>(signatureJson) }),
   };
 }
+
+const toLatestJson = ({ number, at, keyId }: VersionMark): NonNullable<QueryJson['latest']> => ({
+  number,
+  at: toTimestamp(at) as string,
+  keyId: keyId === '' ? null : keyId,
+});
 
 function toStateJson({ state, problemJson, driftJson }: Query): Pick<QueryJson, keyof typeof described> {
   return {

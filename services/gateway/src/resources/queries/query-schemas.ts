@@ -13,8 +13,11 @@ import {
   readOnly,
   record,
   text,
+  textOrNull,
+  time,
 } from '../../http/json-schema.ts';
 import { session, sessionOf } from '../session-schema.ts';
+import { callSpans } from './figures.ts';
 import { signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
 
 const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
@@ -111,7 +114,17 @@ export const updateQueryBody = object({
     query: object({ query: queryText, ...readOnly('queryId') }),
     source: object({ sourceId: id, ...readOnly('engine') }),
   }),
-  ...readOnly('signature', 'state', 'problem', 'drift', 'queryId', 'createdAt', 'updatedAt'),
+  ...readOnly(
+    'signature',
+    'state',
+    'problem',
+    'drift',
+    'latest',
+    'stats',
+    'queryId',
+    'createdAt',
+    'updatedAt',
+  ),
 });
 
 export const queryVariable = record(
@@ -171,11 +184,13 @@ export const described = {
     ),
   ),
 } as const;
-export const query = record({ meta, config, ...described, signature: signatureOrNull }, [
-  'state',
-  'problem',
-  'drift',
-  'signature',
+/** Which of its versions the query is. */
+const latest = record({ number: count, at: time, keyId: textOrNull });
+const ifAsked = { signature: signatureOrNull, latest } as const;
+const optional = ['state', 'problem', 'drift', 'signature', 'latest'] as const;
+export const query = record({ meta, config, ...described, ...ifAsked }, [...optional]);
+const listedQuery = record({ meta, config, ...described, ...ifAsked, stats: callSpans }, [
+  ...optional,
+  'stats',
 ]);
-const listedQuery = record({ meta, config, ...described }, ['state', 'problem', 'drift']);
 export const queries = list(listedQuery);

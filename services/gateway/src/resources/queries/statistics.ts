@@ -1,11 +1,9 @@
 /** Statistics of executions, from the memory of the executors, and the counts of executions by key and day. */
 
 import { isGranted } from '@datahub/contract/scopes';
-import { percentile } from '@datahub/executor-session/duration-buckets';
-import { type FleetStatistics, sumFigures } from '@datahub/executor-session/fleet-statistics';
+import type { FleetStatistics } from '@datahub/executor-session/fleet-statistics';
 import type { NamedQuery } from '@datahub/proto/catalog/v1/catalog';
 import {
-  type DurationCounts,
   StatisticsRanking_Figure as Figure,
   type QueryFigures,
   type QueryStatistics,
@@ -15,7 +13,6 @@ import {
   day,
   type FromSchema,
   list,
-  orNull,
   record,
   signedIn,
   text,
@@ -26,6 +23,7 @@ import { readPage } from '../../http/pagination.ts';
 import { readChoice } from '../../http/query-params.ts';
 import type { Handler, Route } from '../../http/route.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { failedOf, fewFigures, figures, percentileOf, percentiles, toFiguresJson } from './figures.ts';
 import { queryIdOf } from './queries.ts';
 
 export function statisticsRoutes(deps: ResourceDeps): Route[] {
@@ -39,34 +37,17 @@ export function statisticsRoutes(deps: ResourceDeps): Route[] {
   ];
 }
 
-const milliseconds = { type: 'number', minimum: 0 } as const;
-/** Null if there are no durations. */
-const percentiles = orNull(record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }));
-const figures = record({
-  count,
-  /** The calls of the console, which no other figure contains. */
-  consoleCount: count,
-  failed: count,
-  errors: list(record({ code: text, count })),
-  cacheHits: count,
-  rows: count,
-  bytes: count,
-  queueMs: percentiles,
-  databaseMs: percentiles,
-  totalMs: percentiles,
-});
 const spans = { sinceStart: figures, lastHour: figures };
 const fleet = {
   executors: list(record({ name: text, since: time, dropped: count })),
   missing: list(text),
 };
-const calls = { count, failed: count, totalMs: percentiles };
 export const queryStatistics = record({
   queryId: text,
   ...spans,
   /** The last hour, in windows of five minutes. */
-  windows: list(record({ start: time, ...calls })),
-  versions: list(record({ version: count, cacheHits: count, databaseMs: percentiles, ...calls })),
+  windows: list(record({ start: time, ...fewFigures })),
+  versions: list(record({ version: count, cacheHits: count, databaseMs: percentiles, ...fewFigures })),
   ...fleet,
 });
 /** Of the queries that were tried on the source, which are not stored. */
@@ -105,7 +86,6 @@ export const queryUsage = record({
   ),
 });
 
-type FiguresJson = FromSchema<typeof figures>;
 type StatisticsListJson = FromSchema<typeof statisticsList>;
 
 const figureOf = {
@@ -202,8 +182,6 @@ function rank(
     .map(({ query }) => query);
 }
 
-const failedOf = ({ errors }: QueryFigures): number => errors.reduce((sum, { calls }) => sum + calls, 0);
-
 const toSpansJson = (query: QueryStatistics | undefined) => ({
   sinceStart: toFiguresJson(query?.sinceStart),
   lastHour: toFiguresJson(query?.lastHour),
@@ -219,32 +197,5 @@ const toPartsJson = (query: QueryStatistics | undefined) => ({
     return { version: versionNumber, count, failed, cacheHits, databaseMs, totalMs };
   }),
 });
-
-function toFiguresJson(given: QueryFigures | undefined): FiguresJson {
-  const all = given ?? sumFigures([]);
-  const { calls, consoleCalls, cacheHits, rows, bytes, queue, database, total } = all;
-  const errors = all.errors.map(({ code, calls }) => ({ code, count: calls }));
-  return {
-    count: calls,
-    consoleCount: consoleCalls,
-    failed: failedOf(all),
-    errors: errors.sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1)),
-    cacheHits,
-    rows,
-    bytes,
-    queueMs: toPercentilesJson(queue),
-    databaseMs: toPercentilesJson(database),
-    totalMs: toPercentilesJson(total),
-  };
-}
-
-function toPercentilesJson(durations: DurationCounts | undefined) {
-  const at = (share: number) => percentileOf(durations, share);
-  const [p50, p95, p99] = [at(0.5), at(0.95), at(0.99)];
-  return p50 === undefined || p95 === undefined || p99 === undefined ? null : { p50, p95, p99 };
-}
-
-const percentileOf = (durations: DurationCounts | undefined, share: number): number | undefined =>
-  durations && percentile(durations, share);
 
 const toFleetJson = ({ executors, missing }: FleetStatistics) => ({ executors, missing });
