@@ -137,7 +137,8 @@ export class PostgresConnection implements Connection {
     const prepared =
       this.#prepared(statement, place) ?? (await this.#statements.prepare(statement, { named }));
     const params = this.#statements.paramsOf(statement, prepared);
-    const outcome: Outcome = { hasRows: prepared.fields !== undefined };
+    const { check, fields } = prepared;
+    const outcome: Outcome = { hasRows: fields !== undefined };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const blockKind: BlockKind = held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
@@ -166,11 +167,13 @@ export class PostgresConnection implements Connection {
     const messages = [
       ...before,
       block.before,
+      ...(check === undefined ? [] : [check.before]),
       ...protocol.statementMessages(
         this.#toSend(statement, prepared, params),
         { prepared, formats: binary?.formats },
         options,
       ),
+      ...(check === undefined ? [] : [check.after]),
       block.after,
     ];
     const sent = this.#wire.expect(

@@ -78,6 +78,7 @@ export function toHubError(
   const fields = readFields(body);
   const state = stateOf(fields);
   const rule =
+    changeOfFormat(fields) ??
     (isOwn(fields) ? ruleOf(ownRules, state) : undefined) ??
     (hasWaited(fields) ? logInRules['53300'] : undefined) ??
     ruleOf(statementRules, state) ??
@@ -100,6 +101,18 @@ function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefi
   return /^(?:unnamed portal|portal "[^"]*") (parameter \$\d+)/.exec(fields.get('W') ?? '')?.[1];
 }
 
+/** The check of a session's formats asks for a setting with this name, which no server has, and that of the changed one. */
+export const changedFormat = 'datahub.changed';
+const namesFormat = /"datahub\.changed\.([A-Za-z_]{1,40})"/;
+
+function changeOfFormat(fields: ReadonlyMap<string, string>): Rule | undefined {
+  if (fields.get('C') !== '42704') return undefined;
+  const [, name] = namesFormat.exec(fields.get('M') ?? '') ?? [];
+  if (name === undefined) return undefined;
+  const text = `A function that the statement calls changed the setting ${name}, so the hub cannot read the values of the result. Give the function the clause SET ${name} FROM CURRENT, or convert the values in the statement, for example with AT TIME ZONE or to_char.`;
+  return { ...refused, text };
+}
+
 /** PgBouncer had no connection for the statement. SQL cannot raise an error with this severity. */
 const hasWaited = (fields: ReadonlyMap<string, string>): boolean =>
   fields.get('S') === 'FATAL' && fields.get('M') === 'query_wait_timeout';
@@ -119,12 +132,13 @@ function isOwn(fields: ReadonlyMap<string, string>): boolean {
  * What an error says about a prepared statement: `refused` if the server rejected it before it ran; `doubtful` if user
  * code may have raised the error, so nothing may be repeated.
  */
-export function stalenessOf(body: Buffer, name: string): 'refused' | 'doubtful' | undefined {
+export function stalenessOf(body: Buffer, names: readonly string[]): 'refused' | 'doubtful' | undefined {
   const fields = readFields(body);
   const [state, routine] = [fields.get('C'), fields.get('R')];
   if (state !== '26000' && routine !== 'RevalidateCachedQuery') return undefined;
   if (fields.has('W')) return 'doubtful';
-  const isGone = routine === 'FetchPreparedStatement' && fields.get('M')?.includes(name) === true;
+  const message = fields.get('M') ?? '';
+  const isGone = routine === 'FetchPreparedStatement' && names.some((name) => message.includes(name));
   return isGone || routine === 'RevalidateCachedQuery' ? 'refused' : 'doubtful';
 }
 

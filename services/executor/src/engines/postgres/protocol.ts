@@ -44,6 +44,13 @@ export function execute(rowsMax: number): Buffer {
 
 export const executeAll = execute(0);
 
+/** Binds texts to a portal that has the name of its statement. */
+export function bindPortal(name: string, params: readonly string[]): Buffer {
+  const bound = bind(name, params);
+  return message('B', [cString(name), bound.subarray(6)]);
+}
+export const executePortal = (name: string) => message('E', [cString(name), Buffer.alloc(4)]);
+
 /** Calls a function without arguments by its OID. The server answers the call with its own ReadyForQuery. */
 export function callFunction(id: number): Buffer {
   const call = Buffer.alloc(10);

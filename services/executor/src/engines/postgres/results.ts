@@ -50,6 +50,9 @@ export class ResultReader {
   #prepared: Prepared;
   #offsets: Int32Array;
   #completed: number;
+  /** Of the check's portal, which is bound before the statement's. */
+  #bindsBefore: number;
+  #isChecking: boolean;
   #source: Buffer | undefined;
   #view: DataView = nothing;
 
@@ -59,6 +62,9 @@ export class ResultReader {
     this.tagsMissing = options.tags.bytes.size;
     this.#offsets = new Int32Array((options.prepared.fields?.length ?? 0) * 2);
     this.#completed = -options.commandsBefore;
+    const { check, name } = options.prepared;
+    this.#isChecking = check !== undefined;
+    this.#bindsBefore = this.#isChecking && name !== '' ? 1 : 0;
   }
 
   /** True after the last command with an expected tag completed. */
@@ -76,10 +82,14 @@ export class ResultReader {
         // Only rows pause the socket, and no more rows follow.
         this.#options.resume();
       }
+      if (this.#completed === 1 && this.#isChecking) {
+        this.#isChecking = false;
+        return;
+      }
       if (type === commandComplete) this.#complete(source, start, end - 1);
       this.#completed++;
     } else if (type === bindComplete) {
-      this.bound ||= this.#completed === 0;
+      if (this.#completed === 0) this.bound = this.#bindsBefore-- <= 0;
     } else if (type === rowDescription && this.#completed === 0) {
       this.#describe(source.subarray(start, end));
     }

@@ -154,6 +154,7 @@ const watchClient = "SET client_connection_check_interval = '500ms'";
 
 interface Rows {
   rows(text: string): Promise<(string | null)[][]>;
+  prepareCheck(): Promise<void>;
 }
 
 export interface SessionSetup {
@@ -177,7 +178,10 @@ export async function prepareSession(
   if (!kept) await statements.rows(settings.join(';'));
   // PostgreSQL 14 and later have this setting on some platforms. Without it, the statement of an executor that died
   // runs until its timeout.
-  const { error } = await wire.exchange(protocol.query(watchClient), () => {});
+  const [{ error }] = await Promise.all([
+    wire.exchange(protocol.query(watchClient), () => {}),
+    statements.prepareCheck(),
+  ]);
   const reset = [...resetCommands, ...(kept ? [] : settings), ...(error === undefined ? [watchClient] : [])];
   const isDirect = Number(process) === processId && Number(port) === wire.localPort;
   return { reset: reset.join(';'), isDirect };
@@ -193,7 +197,7 @@ export interface ServerState {
   isReadOnly: boolean;
 }
 
-export async function readServerState(statements: Rows): Promise<ServerState> {
+export async function readServerState(statements: Pick<Rows, 'rows'>): Promise<ServerState> {
   const text =
     "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('default_transaction_read_only')";
   const [[recovery, readOnly] = []] = await statements.rows(text);

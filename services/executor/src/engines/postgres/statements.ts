@@ -9,9 +9,10 @@ import type { SinkColumn } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
+import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
 import { type Block, setLocal, sign } from './session.ts';
-import { expectedOf, isKnownType, type ServerType, typeName } from './values.ts';
+import { expectedOf, formatsOf, isKnownType, type ServerType, typeName } from './values.ts';
 import type { Wire } from './wire.ts';
 
 export interface Prepared {
@@ -20,6 +21,8 @@ export interface Prepared {
   /** Undefined if the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
+  /** Undefined if no setting of the session decides how its values are written. */
+  check: FormatsCheck | undefined;
   /** Set at the first run. */
   columns: readonly SinkColumn[] | undefined;
   /** Set at the first run for a sink that takes binary values. */
@@ -157,6 +160,7 @@ export class Statements {
       name,
       fields: undefined,
       parameterTypes: [],
+      check: undefined,
       columns: undefined,
       binary: undefined,
     };
@@ -179,6 +183,8 @@ export class Statements {
       ...(prepared.fields ?? []).map(({ typeId }) => typeId),
       ...prepared.parameterTypes,
     ]);
+    const settings = (prepared.fields ?? []).flatMap(({ typeId }) => formatsOf(typeId, this.serverTypes));
+    if (settings.length > 0) prepared.check = checkOf([...new Set(settings)], name !== '');
     return prepared;
   }
 
@@ -187,7 +193,7 @@ export class Statements {
    * run.
    */
   async forgetStale(error: Buffer, key: string, { prepared, reader }: Failed): Promise<void> {
-    const staleness = prepared.name === '' ? undefined : stalenessOf(error, prepared.name);
+    const staleness = prepared.name === '' ? undefined : stalenessOf(error, [prepared.name, checkName]);
     if (staleness === undefined) return;
     const refused = staleness === 'refused' && !reader.bound;
     // SQL that dropped this statement may have dropped others.
@@ -209,6 +215,11 @@ export class Statements {
   async clear(): Promise<void> {
     this.#prepared.clear();
     await this.rows('DEALLOCATE ALL');
+    await this.prepareCheck();
+  }
+
+  async prepareCheck(): Promise<void> {
+    await this.#require(prepareCheck, undefined);
   }
 
   /** Runs a statement of the hub's own. Resolves to the rows as texts. */

@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Expected } from '@datahub/statement/sql/untyped';
 import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
+import { type Format, formats } from './formats.ts';
 
 const integer = (bits: 16 | 32 | 64, isUnsigned = false): ColumnKind => ({
   is: 'integer',
@@ -153,6 +154,28 @@ export function kindOf(typeId: number, options: TypeOptions): ColumnKind {
   const element = elementOf.get(typeId) ?? own?.elementId;
   // Composites, ranges, enums and extension types are written as their text format.
   return element === undefined ? text : { is: 'array', element: kindOf(element, options) };
+}
+
+const ownFormats: Record<number, readonly Format[]> = {
+  17: ['bytea_output'],
+  600: ['extra_float_digits'],
+  700: ['extra_float_digits'],
+  701: ['extra_float_digits'],
+  1082: ['DateStyle'],
+  1114: ['DateStyle'],
+  1184: ['TimeZone', 'DateStyle'],
+  1186: ['IntervalStyle'],
+};
+
+/** The settings of the session that decide how values of the type are written. */
+export function formatsOf(typeId: number, serverTypes: ReadonlyMap<number, ServerType>): readonly Format[] {
+  const own = serverTypes.get(typeId);
+  const inner = elementOf.get(typeId) ?? own?.baseId ?? own?.elementId;
+  if (inner !== undefined) return formatsOf(inner, serverTypes);
+  const kind = own?.isText ? text : types[typeId]?.kind;
+  // Ranges, composites and types of extensions can have values of any type in them.
+  if (kind === undefined) return formats;
+  return ownFormats[typeId] ?? (kind.is === 'text' || kind.is === 'json' ? ['client_encoding'] : []);
 }
 
 /** Undefined if the values come as text. Domains are resolved by the server. */
