@@ -2,9 +2,17 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection, Statement } from '../../src/ports/engine.ts';
-import { ask, connect } from '../fixture.ts';
+import { ask, connect, operateMysql } from '../fixture.ts';
 
-const { POSTGRES_URL, POSTGRES18_URL, PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL, PGPOOL_URL } = process.env;
+const {
+  POSTGRES_URL,
+  POSTGRES18_URL,
+  PGBOUNCER_URL,
+  PGBOUNCER_TRANSACTION_URL,
+  PGPOOL_URL,
+  MARIADB_URL,
+  MYSQL_URL,
+} = process.env;
 
 const settings: [name: string, value: string, wrong: string][] = [
   ['TimeZone', 'Asia/Tokyo', "'2026-11-20 13:04:05+00'::timestamptz"],
@@ -31,7 +39,7 @@ describe.each([
   const failure = (setting: string) => ({
     code: 'SQL_REJECTED',
     retryable: false,
-    message: expect.stringContaining(`changed the setting ${setting}`),
+    message: expect.stringContaining(`changed ${setting}`),
   });
 
   beforeAll(async () => {
@@ -105,5 +113,79 @@ describe.each([
     ])
       expect((await run(text)).data).toHaveLength(1);
     expect((await run("SELECT 'last' AS n")).data).toEqual([{ n: 'last' }]);
+  });
+});
+
+describe.each([
+  ['mariadb', MARIADB_URL],
+  ['mysql', MYSQL_URL],
+] as const)('%s', (engine, url) => {
+  const names = ['zone', 'texts', 'restores', 'hints', 'names'];
+  const dropAll = [
+    ...['zone', 'texts'].map((name) => `DROP FUNCTION IF EXISTS hub_formats_${name}`),
+    ...names.slice(2).map((name) => `DROP PROCEDURE IF EXISTS hub_formats_${name}`),
+    'DROP TABLE IF EXISTS hub_formats',
+  ];
+  const shown = 'SELECT at FROM hub_formats';
+  const hinted =
+    engine === 'mysql'
+      ? "SELECT /*+ SET_VAR(time_zone='+09:00') */ at FROM hub_formats"
+      : `SET STATEMENT time_zone='+09:00' FOR ${shown}`;
+  let connection: Connection;
+
+  const run = (text: string, kind: Statement['kind'] = 'read', options = {}) =>
+    ask(connection, text, { kind, ...options });
+  const failure = (setting: string, code = 'SQL_REJECTED') => ({
+    code,
+    retryable: false,
+    message: expect.stringContaining(`changed ${setting}`),
+  });
+  const right = { at: '2026-11-20T13:04:05.000Z', note: 'é' };
+
+  beforeAll(async () => {
+    await operateMysql(url as string, [
+      ...dropAll,
+      'CREATE TABLE hub_formats (at TIMESTAMP NULL, note VARCHAR(9) CHARACTER SET latin1) ENGINE = InnoDB',
+      "INSERT INTO hub_formats VALUES ('2026-11-20 13:04:05', 'é')",
+      `CREATE FUNCTION hub_formats_zone() RETURNS INT NO SQL BEGIN SET time_zone = '+09:00'; RETURN 1; END`,
+      `CREATE FUNCTION hub_formats_texts() RETURNS INT NO SQL BEGIN SET character_set_results = latin1; RETURN 1; END`,
+      `CREATE PROCEDURE hub_formats_restores() BEGIN SET time_zone = '+09:00'; ${shown}; SET time_zone = '+00:00'; END`,
+      `CREATE PROCEDURE hub_formats_hints() BEGIN ${hinted}; END`,
+      `CREATE PROCEDURE hub_formats_names() BEGIN SET NAMES utf8mb4; SELECT * FROM hub_formats; END`,
+    ]);
+    connection = await connect(engine, url as string);
+  });
+  afterAll(async () => {
+    connection.close();
+    await operateMysql(url as string, dropAll);
+  });
+
+  it.each([
+    ['time_zone', 'hub_formats_zone()', 'at'],
+    ['character_set_results', 'hub_formats_texts()', 'note'],
+  ])('fails if a function changed %s', async (setting, change, column) => {
+    await expect(run(`SELECT ${change}, ${column} FROM hub_formats`)).rejects.toMatchObject(failure(setting));
+    expect((await run('SELECT * FROM hub_formats')).data).toEqual([right]);
+    expect((await run(`SELECT ${change} AS n, 1.50 AS d`)).data).toEqual([{ n: 1, d: 1.5 }]);
+    expect((await run('SELECT * FROM hub_formats')).data).toEqual([right]);
+    if (engine === 'mysql') return;
+    const insert = `INSERT INTO hub_formats VALUES ('2020-01-01', ${change}) RETURNING ${column}`;
+    await expect(run(insert, 'write', { dryRun: true })).rejects.toMatchObject(failure(setting));
+    expect((await run('SELECT * FROM hub_formats')).data).toEqual([right]);
+    await expect(run(insert, 'write')).rejects.toMatchObject(failure(setting, 'OUTCOME_UNKNOWN'));
+    await run("DELETE FROM hub_formats WHERE at = '2020-01-01'", 'write');
+  });
+
+  it('fails for a procedure that restores the setting behind its rows', async () => {
+    for (const name of ['restores', 'hints'])
+      await expect(run(`CALL hub_formats_${name}()`, 'standalone')).rejects.toMatchObject(
+        failure('time_zone', 'OUTCOME_UNKNOWN'),
+      );
+    if (engine === 'mysql') await expect(run(hinted)).rejects.toMatchObject(failure('time_zone'));
+    expect((await run(shown)).data).toEqual([{ at: right.at }]);
+  });
+
+  it('answers a procedure that sets the formats of the hub', async () => {
+    expect((await run('CALL hub_formats_names()', 'standalone')).data).toEqual([right]);
   });
 });

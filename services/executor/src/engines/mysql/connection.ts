@@ -19,6 +19,7 @@ import {
   brokenError,
   ConnectionEnds,
   controlError,
+  formatError,
   NotPreparable,
   reported,
   stoppedError,
@@ -37,6 +38,7 @@ import { describePrepared, readSchema } from './schema.ts';
 import {
   begin,
   Controls,
+  changedFormats,
   cleanUp,
   commit,
   type MysqlSession,
@@ -66,13 +68,18 @@ export class MysqlConnection implements Connection {
   #used = false;
   /** True if a statement changed state that lasts as long as the session. */
   #changed = false;
+  /** The formats that statements have set since the session was opened or reset. */
+  readonly #foreign = new Set<string>();
   #broken = false;
   /**
    * Checks the OK of a command after the statement: there MySQL reports that a read changed the session. MariaDB
    * reports it after the rows.
    */
   readonly #followUp: Response = (source, start, end) => {
-    if (ok(source, start, end) && protocol.readOk(source, start, end).sessionChanged) this.#changed = true;
+    if (!ok(source, start, end)) return true;
+    const { sessionChanged, settings } = protocol.readOk(source, start, end);
+    if (sessionChanged) this.#changed = true;
+    this.#noteSettings(settings);
     return true;
   };
   readonly #cancellation = new Cancellation();
@@ -188,6 +195,7 @@ export class MysqlConnection implements Connection {
   async #reset(): Promise<void> {
     this.#used = false;
     this.#changed = false;
+    this.#foreign.clear();
     this.#prepared.clear();
     this.#controls.reset();
     this.#wire.send(this.#resetAll.bytes);
@@ -227,15 +235,34 @@ export class MysqlConnection implements Connection {
       throw brokenError();
     }
     if (begun !== undefined) throw controlError(begun);
-    if (ran === undefined && reader.failure !== undefined)
-      throw isRead || run.inOpenTransaction ? reader.failure : unreported(reader.failure);
-    if (ran === undefined) return outcome;
+    if (ran === undefined) {
+      const failure = reader.failure ?? (await this.#changeOfFormat(reader));
+      if (failure === undefined) return outcome;
+      throw isRead || run.inOpenTransaction ? failure : unreported(failure);
+    }
     // A failed statement does not report whether it changed the session.
     this.#changed = true;
     // Without the warnings it is unknown whether the error undid everything.
     if (!isRead && ended !== undefined) throw brokenError();
     const isIncomplete = warnings?.incomplete() || (await this.#mayLeaveRows(prepared, statement, run));
     throw isIncomplete ? failedIncompleteError(ran) : ran;
+  }
+
+  /** A routine that restores the time zone may have returned rows before. Many begin with SET NAMES utf8mb4. */
+  #noteSettings(settings: readonly protocol.Setting[]): void {
+    for (const [name, value] of settings)
+      if (name !== 'character_set_results' || value !== 'utf8mb4') this.#foreign.add(name);
+  }
+
+  /** The error if the values of the result were written in other formats than the hub reads. */
+  async #changeOfFormat({ answered, sessionChanged, settings }: ResultReader): Promise<HubError | undefined> {
+    this.#noteSettings(settings);
+    const needed = new Set([...answered].flatMap(({ formats }) => formats));
+    // MariaDB reports behind rows that the session changed, but not what.
+    if (sessionChanged && this.#session.isMariadb && needed.size > 0)
+      for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);
+    const changed = [...needed].find((name) => this.#foreign.has(name));
+    return changed && formatError(changed);
   }
 
   /** MariaDB warns of tables without transactions only in an open transaction. */

@@ -306,6 +306,13 @@ const limitError = (cause: HubError): HubError | undefined =>
     ? new HubError('SOURCE_BUSY', cause.message, { cause, retryable: true })
     : undefined;
 
+export const formatError = (setting: string) =>
+  new HubError(
+    'SQL_REJECTED',
+    `The statement, or a routine that it calls, changed ${setting}, so the hub cannot read the values of the result. Convert the values in the statement instead, for example with CONVERT_TZ.`,
+    { retryable: false },
+  );
+
 /** The error if a command of the hub's own failed before the statement could change anything. */
 export function controlError(cause: unknown): HubError {
   if (cause instanceof ConnectionEnds) return cause;

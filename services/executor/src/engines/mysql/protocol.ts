@@ -183,6 +183,8 @@ function readExtended(source: Buffer, start: number, end: number): string {
   return text;
 }
 
+export type Setting = [name: string, value: string];
+
 export interface OkPacket {
   affectedRows: number;
   /** Exact digits; `0` for none. */
@@ -192,6 +194,8 @@ export interface OkPacket {
   areOutParameters: boolean;
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged: boolean;
+  /** The tracked settings that were set, with the last value of each. */
+  settings: readonly Setting[];
   inTransaction: boolean;
   /** True if the transaction is read-only. */
   isReadOnly: boolean;
@@ -209,32 +213,46 @@ export function readOk(source: Buffer, start: number, end: number): OkPacket {
   const insert = readLength(source, affected.next);
   const insertId = first === 0xfe ? String(source.readBigUInt64LE(affected.next + 1)) : String(insert.value);
   const status = readStatus(source.readUInt16LE(insert.next));
-  const sessionChanged = status.sessionChanged && reportsState(source, insert.next + 4, end);
-  return { affectedRows: affected.value, insertId, ...status, sessionChanged };
+  const changes = status.sessionChanged ? readChanges(source, insert.next + 4, end) : noChanges;
+  return { affectedRows: affected.value, insertId, ...status, ...changes };
 }
 
+type Changes = Pick<OkPacket, 'sessionChanged' | 'settings'>;
+const noChanges: Changes = { sessionChanged: false, settings: [] };
+const unknownChanges: Changes = { sessionChanged: true, settings: [] };
+
+const settingType = 0x00;
 /** Entries about transactions. MySQL also sets the flag for them, although they do not outlast the transaction. */
 const transactionTypes = new Set([0x04, 0x05]);
 
 /** `at` is the position of the message in an OK packet. A missing or malformed list counts as a change. */
-function reportsState(source: Buffer, at: number, end: number): boolean {
-  if (at >= end) return true;
+function readChanges(source: Buffer, at: number, end: number): Changes {
+  if (at >= end) return unknownChanges;
   const message = readLength(source, at);
   const list = readLength(source, message.next + message.value);
   const listEnd = list.next + list.value;
-  if (list.value <= 0 || listEnd > end) return true;
+  if (list.value <= 0 || listEnd > end) return unknownChanges;
+  const settings: Setting[] = [];
+  let sessionChanged = false;
   let next = list.next;
   while (next < listEnd) {
-    if (!transactionTypes.has(source[next] as number)) return true;
+    const type = source[next] as number;
+    sessionChanged ||= !transactionTypes.has(type);
     const entry = readLength(source, next + 1);
     next = entry.next + entry.value;
+    if (type !== settingType) continue;
+    const name = readLength(source, entry.next);
+    const value = readLength(source, name.next + name.value);
+    if (value.next + value.value > next) return unknownChanges;
+    const textOf = (text: typeof name) => source.toString('latin1', text.next, text.next + text.value);
+    settings.push([textOf(name), textOf(value)]);
   }
-  return false;
+  return { sessionChanged, settings };
 }
 
 export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));
 
-export type Status = Omit<OkPacket, 'affectedRows' | 'insertId'>;
+export type Status = Omit<OkPacket, 'affectedRows' | 'insertId' | 'settings'>;
 
 const readStatus = (status: number): Status => ({
   moreResults: (status & moreResultsFlag) !== 0,

@@ -5,7 +5,7 @@
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
-import { ColumnReader, readEof, readLength, readOk, type Status } from './protocol.ts';
+import { ColumnReader, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import type { Response } from './wire.ts';
 
@@ -34,6 +34,10 @@ const eofBytesMax = 9;
 export class ResultReader {
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged = false;
+  /** The tracked settings that it set. */
+  readonly settings: Setting[] = [];
+  /** The columns of the results that the sink got. */
+  readonly answered = new Set<ResultColumns>();
   /** True if the session is in a transaction after the statement. */
   inTransaction = false;
   /** The error of a row that could not be written. Later rows were dropped. */
@@ -80,6 +84,7 @@ export class ResultReader {
       const status = readOk(source, start, end);
       const { affectedRows, insertId, moreResults } = status;
       this.#noteStatus(status);
+      this.settings.push(...status.settings);
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
@@ -104,6 +109,7 @@ export class ResultReader {
     }
     outcome.hasRows = true;
     this.#columns = (this.#columnsReader as ResultColumnsReader).columns;
+    this.answered.add(this.#columns);
     sink.begin(this.#columns.forSink(this.#areOut));
     sink.onDrain(this.#host.resume);
     if (sink.full) this.#host.pause();

@@ -4,7 +4,8 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import { kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
+import type { Format } from './session.ts';
+import { formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {
@@ -242,6 +243,11 @@ export class ResultColumns {
       };
     });
     return this.#columns;
+  }
+
+  /** The settings by which the server writes the values. */
+  get formats(): Format[] {
+    return this.#definitions.flatMap((definition) => formatOf(definition) ?? []);
   }
 
   /** True if the packet at `source[start, end)` equals the definition of column `i`. */

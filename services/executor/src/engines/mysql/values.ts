@@ -2,6 +2,7 @@
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { ColumnDefinition } from './protocol.ts';
+import type { Format } from './session.ts';
 
 /** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
@@ -70,6 +71,14 @@ export function kindOf(column: ColumnDefinition): ColumnKind {
     default:
       return toText(column);
   }
+}
+
+const timestamp = 0x07;
+
+export function formatOf(column: ColumnDefinition): Format | undefined {
+  if (column.type === timestamp) return 'time_zone';
+  const { is } = kindOf(column);
+  return is === 'text' || is === 'json' ? 'character_set_results' : undefined;
 }
 
 /** The kind of a column whose values come in the text protocol. */

@@ -109,7 +109,7 @@ function changeOfFormat(fields: ReadonlyMap<string, string>): Rule | undefined {
   if (fields.get('C') !== '42704') return undefined;
   const [, name] = namesFormat.exec(fields.get('M') ?? '') ?? [];
   if (name === undefined) return undefined;
-  const text = `A function that the statement calls changed the setting ${name}, so the hub cannot read the values of the result. Give the function the clause SET ${name} FROM CURRENT, or convert the values in the statement, for example with AT TIME ZONE or to_char.`;
+  const text = `The statement, or a function that it calls, changed ${name}, so the hub cannot read the values of the result. Give the function the clause SET ${name} FROM CURRENT, or convert the values in the statement, for example with AT TIME ZONE or to_char.`;
   return { ...refused, text };
 }
 
