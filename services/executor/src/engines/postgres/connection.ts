@@ -15,6 +15,7 @@ import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { toOutcome } from '../shared/outcomes.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
+import { withCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader, toBinaryResult } from './results.ts';
 import { describeStatement, readSchema } from './schema.ts';
@@ -137,8 +138,7 @@ export class PostgresConnection implements Connection {
     const prepared =
       this.#prepared(statement, place) ?? (await this.#statements.prepare(statement, { named }));
     const params = this.#statements.paramsOf(statement, prepared);
-    const { check, fields } = prepared;
-    const outcome: Outcome = { hasRows: fields !== undefined };
+    const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
     const blockKind: BlockKind = held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
@@ -164,18 +164,9 @@ export class PostgresConnection implements Connection {
       resume: () => this.#wire.resume(),
     });
     // The messages are encoded before the hub expects answers: if this throws, the connection is still in sync.
-    const messages = [
-      ...before,
-      block.before,
-      ...(check === undefined ? [] : [check.before]),
-      ...protocol.statementMessages(
-        this.#toSend(statement, prepared, params),
-        { prepared, formats: binary?.formats },
-        options,
-      ),
-      ...(check === undefined ? [] : [check.after]),
-      block.after,
-    ];
+    const toSend = this.#toSend(statement, prepared, params);
+    const own = protocol.statementMessages(toSend, { prepared, formats: binary?.formats }, options);
+    const messages = [...before, block.before, ...withCheck(prepared.check, own), block.after];
     const sent = this.#wire.expect(
       (type, source, start, end) => reader.read(type, source, start, end),
       before.length + 1,

@@ -135,12 +135,16 @@ function isOwn(fields: ReadonlyMap<string, string>): boolean {
 export function stalenessOf(body: Buffer, names: readonly string[]): 'refused' | 'doubtful' | undefined {
   const fields = readFields(body);
   const [state, routine] = [fields.get('C'), fields.get('R')];
-  if (state !== '26000' && routine !== 'RevalidateCachedQuery') return undefined;
+  if (!goneStates.has(state) && routine !== 'RevalidateCachedQuery') return undefined;
   if (fields.has('W')) return 'doubtful';
   const message = fields.get('M') ?? '';
-  const isGone = routine === 'FetchPreparedStatement' && names.some((name) => message.includes(name));
+  const isGone = goneRoutines.has(routine) && names.some((name) => message.includes(name));
   return isGone || routine === 'RevalidateCachedQuery' ? 'refused' : 'doubtful';
 }
+
+/** There is no such prepared statement, or SQL replaced it by one with another number of parameters. */
+const goneStates = new Set<string | undefined>(['26000', '08P01']);
+const goneRoutines = new Set<string | undefined>(['FetchPreparedStatement', 'exec_bind_message']);
 
 /** True if the server itself is read-only, such as a standby. User code can raise the same state. */
 export function isReadOnlyServer(body: Buffer): boolean {
@@ -149,7 +153,7 @@ export function isReadOnlyServer(body: Buffer): boolean {
 }
 
 /** True if there is no such prepared statement. */
-export const isGone = (body: Buffer): boolean => readFields(body).get('C') === '26000';
+export const isGone = (body: Buffer): boolean => goneStates.has(readFields(body).get('C'));
 
 /** Quoted names come from the statement. A quoted text after a colon is a value. */
 function mask(fields: ReadonlyMap<string, string>): string {

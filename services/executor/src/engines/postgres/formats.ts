@@ -54,3 +54,6 @@ export function checkOf(settings: readonly Format[], isPrepared: boolean): Forma
   const after = [protocol.parse('', text), protocol.bind('', params), protocol.executeAll];
   return { before: Buffer.alloc(0), after: Buffer.concat(after) };
 }
+
+export const withCheck = (check: FormatsCheck | undefined, messages: Buffer[]): Buffer[] =>
+  check === undefined ? messages : [check.before, ...messages, check.after];
