@@ -11,6 +11,12 @@ export interface Bounds {
 /** The largest list, in characters of its documents, and the largest document of a hub, in bytes. */
 export const largestResponse = 32 * 1_048_576;
 
+/** The most items on a page of a list, if the list has no limit of its own. */
+export const pageItemsMax = 10_000;
+
+/** The most elements of a list as a value. */
+export const listElementsMax = 10_000;
+
 /** The length of labels and names after trimming. */
 export const labelCharacters = { min: 1, max: 200 } as const;
 /**

@@ -12,6 +12,7 @@ import type {
   SessionRequest,
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { type CallContext, CallStop, type Deadline, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
@@ -57,10 +58,10 @@ export async function* serveSession(
   const drain = () => replies.wake();
   const { busy } = ctx.options;
   const busyNow = () => (busy.isBusy ? { busy: true } : undefined);
-  ctx.options.draining.addEventListener('abort', drain);
+  using _draining = ctx.options.draining.aborted ? undefined : onAbort(ctx.options.draining, drain);
   busy.onChange(drain);
   const end = () => replies.close();
-  ctx.signal.addEventListener('abort', end);
+  using _ended = onAbort(ctx.signal, end);
   const silence = watchSilence(end);
   readRequests(session, requests, silence.reset).then(end, end);
   let announcedDraining = ctx.options.draining.aborted;
@@ -76,9 +77,7 @@ export async function* serveSession(
     }
   } finally {
     silence.stop();
-    ctx.options.draining.removeEventListener('abort', drain);
     busy.offChange(drain);
-    ctx.signal.removeEventListener('abort', end);
     for (const call of running)
       call.stop.abort(new HubError('CANCELLED', 'The gateway closed the connection.'));
   }

@@ -2,6 +2,7 @@
 
 import { mayLoseDigits, rawJSON } from '@datahub/contract/exact-json';
 import { parseWith } from '@datahub/contract/json-text';
+import { listElementsMax } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -21,9 +22,6 @@ export class ExactNumber {
 }
 
 export type Value = string | number | boolean | null | ExactNumber | Value[] | { [key: string]: Value };
-
-/** The most elements of a list. */
-export const listMax = 10_000;
 
 /** The most faults reported for one call, as many as a query can have variables. */
 export const faultsMax = 200;
@@ -219,7 +217,8 @@ export function faultOfDefault(variable: Variable): string | undefined {
 /** What is wrong with a value. It never contains the value. */
 function faultOf({ elementType, isList, required, allowed }: Declaration, value: Value): string | undefined {
   if (value === null) return required === true ? 'must not be null' : undefined;
-  if (Array.isArray(value) && value.length > listMax) return `must have at most ${listMax} elements`;
+  if (Array.isArray(value) && value.length > listElementsMax)
+    return `must have at most ${listElementsMax} elements`;
   if (elementType !== undefined) {
     const fault = isList ? faultOfList(elementType, value) : faultOfType(elementType, value);
     if (fault !== undefined) return fault;

@@ -1,10 +1,10 @@
+import { listElementsMax } from '@datahub/contract/limits';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { describe, expect, it } from 'vitest';
 import {
   declare,
   ExactNumber,
   faultOfDefault,
-  listMax,
   parseValue,
   resolveValues,
   toJsonText,
@@ -265,7 +265,7 @@ describe('a value', () => {
 
   it('has a bound where it is an array', () => {
     const array = (length: number) => JSON.stringify(Array(length).fill(1));
-    expect(listMax).toBe(10_000);
+    expect(listElementsMax).toBe(10_000);
     expect(take(array(10_000))).toMatchObject({ value: expect.any(Array) });
     expect(take(array(10_001))).toEqual({ fault: 'must have at most 10000 elements' });
   });

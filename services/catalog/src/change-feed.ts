@@ -4,6 +4,7 @@
  */
 
 import type { WatchRequest, WatchResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallSignal } from '@datahub/service-kit/call/call';
 
 export interface ChangeFeed {
@@ -75,7 +76,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
         watcher.closed = true;
         watcher.wake();
       };
-      signal.addEventListener('abort', end, { once: true });
+      using _listening = onAbort(signal, end);
       readAcknowledgements(requests, watcher, settle).then(end, end);
       try {
         yield { sequence: 0, instanceId: options.instanceId, changed: [], deleted: false };
@@ -85,7 +86,6 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
           else await new Promise<void>((wake) => Object.assign(watcher, { wake }));
         }
       } finally {
-        signal.removeEventListener('abort', end);
         watchers.delete(watcher);
         // The executor may still have leases, so every change waits for one lease duration from now.
         lastLossAt = performance.now();

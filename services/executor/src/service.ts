@@ -7,6 +7,7 @@ import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/pro
 import type { Opener } from '@datahub/sealing/opener';
 import { type CallContext, Deadlines, requirePrincipal, toAbortSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { ExecutorConfig } from './config.ts';
@@ -27,7 +28,6 @@ import {
 } from './execution/source-calls.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
-import { createFairSemaphore } from './network/fair-semaphore.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';

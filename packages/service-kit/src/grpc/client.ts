@@ -9,6 +9,7 @@ import {
   credentials,
   type Metadata,
 } from '@grpc/grpc-js';
+import { onAbort } from '../call/abort.ts';
 import type { CallContext, Calls, ServiceDescription } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
 import {
@@ -194,15 +195,12 @@ async function* readAll(
   ctx: CallContext,
   options: GrpcClientOptions,
 ): AsyncIterable<unknown> {
-  const cancel = () => stream.cancel();
-  if (ctx.signal.aborted) cancel();
-  ctx.signal.addEventListener('abort', cancel, { once: true });
+  using _listening = onAbort(ctx.signal, () => stream.cancel());
   try {
     for await (const message of stream) yield message;
   } catch (err) {
     throw toError(err, ctx, options);
   } finally {
-    ctx.signal.removeEventListener('abort', cancel);
     stream.on('error', () => {});
     stream.cancel();
   }

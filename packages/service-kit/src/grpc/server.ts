@@ -18,6 +18,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
+import { onAbort } from '../call/abort.ts';
 import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
 import type { SettingName } from '../settings/settings-table.ts';
@@ -213,16 +214,12 @@ function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapte
   };
 }
 
-function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      call.off('drain', done);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    call.once('drain', done);
-    signal.addEventListener('abort', done, { once: true });
-  });
+async function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using _listening = onAbort(signal, resolve);
+  call.once('drain', resolve);
+  await promise;
+  call.off('drain', resolve);
 }
 
 /** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation as well. */

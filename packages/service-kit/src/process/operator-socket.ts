@@ -7,6 +7,7 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
+import { onAbort } from '../call/abort.ts';
 import { HubError } from '../call/error.ts';
 import type { Closable } from '../closers.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -118,7 +119,7 @@ export async function sendOperatorCommand(
   if (socket === undefined) return undefined;
   socket.setTimeout(timeoutMs, () => socket.destroy(new Error('The hub did not answer in time.')));
   const cancel = () => socket.destroy(new Error('The command was cancelled.'));
-  signal?.addEventListener('abort', cancel);
+  using _listening = signal && onAbort(signal, cancel);
   socket.end(JSON.stringify(command));
   try {
     for await (const text of linesOf(socket)) {
@@ -129,7 +130,6 @@ export async function sendOperatorCommand(
     }
     throw new Error('The hub closed the connection before it answered.');
   } finally {
-    signal?.removeEventListener('abort', cancel);
     socket.destroy();
   }
 }

@@ -1,6 +1,6 @@
 /** Reads the documents of lists, in batches that fit into a turn of the event loop. */
 
-import { largestResponse } from '@datahub/contract/limits';
+import { largestResponse, pageItemsMax } from '@datahub/contract/limits';
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -17,7 +17,6 @@ interface Page {
 }
 
 /** Documents of a list without a limit. */
-const listMax = 10_000;
 const batchMax = 200;
 const batchCharactersMax = 1_048_576;
 /** Documents that are read by their ids at a time. */
@@ -33,7 +32,7 @@ export async function listPage<T extends Doc>(
   filter: ListFilter,
   page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
-  const limit = Math.min(page?.limit ?? listMax, listMax);
+  const limit = Math.min(page?.limit ?? pageItemsMax, pageItemsMax);
   const [docs, total] = await Promise.all([
     collect(findBatches(collection, filter, { offset: page?.offset ?? 0, limit })),
     collection.count({ accountId: filter.accountId, ...(filter.where ? { where: filter.where } : {}) }),
@@ -48,7 +47,7 @@ export async function listSome<T extends Doc>(
   page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
   const offset = page?.offset ?? 0;
-  const end = offset + (page?.limit ?? listMax);
+  const end = offset + (page?.limit ?? pageItemsMax);
   let total = 0;
   async function* read(): AsyncGenerator<T[]> {
     const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
@@ -69,7 +68,7 @@ export async function listNamed<T extends Doc>(
   page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
   const offset = page?.offset ?? 0;
-  const end = offset + (page?.limit ?? listMax);
+  const end = offset + (page?.limit ?? pageItemsMax);
   const sorted = [...new Set(ids)].sort();
   let total = 0;
   async function* read(): AsyncGenerator<T[]> {

@@ -1,6 +1,7 @@
 /** Connects the executors' streams with the ledger, while this replica owns the slots. */
 
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallSignal } from '@datahub/service-kit/call/call';
 import { type LedgerOptions, SlotLedger } from './slot-ledger.ts';
 import type { SlotChange, SlotUse } from './slot-messages.ts';
@@ -130,7 +131,7 @@ class Streams implements SlotStreams {
     this.#streams.add(stream);
     if (this.#closed) stream.outbox.close();
     const end = () => stream.outbox.close();
-    signal.addEventListener('abort', end, { once: true });
+    using _listening = onAbort(signal, end);
     // A stream that breaks is no failure: the executor opens it again.
     this.#read(stream, requests).then(end, end);
     try {
@@ -142,7 +143,6 @@ class Streams implements SlotStreams {
         else return;
       }
     } finally {
-      signal.removeEventListener('abort', end);
       this.#streams.delete(stream);
       const isLast = !this.#executorsOfStreams().includes(stream.executorId);
       if (isLast && this.#isJoined(stream)) {

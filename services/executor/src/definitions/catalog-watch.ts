@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CatalogInternalServiceService, WatchRequest } from '@datahub/proto/catalog/v1/catalog_internal';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { Calls } from '@datahub/service-kit/call/call';
 
 export interface WatchOptions {
@@ -56,8 +57,7 @@ export function watchCatalog(options: WatchOptions): CatalogWatch {
 
 async function watchOnce(options: WatchOptions, signal: AbortSignal, onMessage: () => void): Promise<void> {
   const requests = createRequests(options.instanceId);
-  const end = () => requests.end();
-  signal.addEventListener('abort', end, { once: true });
+  using _listening = onAbort(signal, () => requests.end());
   const ctx = { requestId: options.instanceId, deadlineAt: Number.POSITIVE_INFINITY, signal };
   try {
     for await (const { sequence, changed, deleted } of options.catalog.watch(requests.iterate(), ctx)) {
@@ -67,7 +67,6 @@ async function watchOnce(options: WatchOptions, signal: AbortSignal, onMessage: 
       if (sequence > 0) requests.acknowledge(sequence);
     }
   } finally {
-    signal.removeEventListener('abort', end);
     requests.end();
   }
 }

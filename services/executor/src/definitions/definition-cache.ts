@@ -6,12 +6,8 @@
 
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import {
-  type CallContext,
-  type CallSignal,
-  type Calls,
-  createCallContext,
-} from '@datahub/service-kit/call/call';
+import { orAborted } from '@datahub/service-kit/call/abort';
+import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import {
   type QueryDefinition,
@@ -85,7 +81,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
 
     query: async (queryId, principal, { signal, traceparent }) => {
       try {
-        return await orCallerLeft(requests.send(queryId, principal, traceparent), signal);
+        return await orAborted(requests.send(queryId, principal, traceparent), signal, callerLeft);
       } catch (err) {
         const entry = isDown(err) ? table.get(queryId, principal.accountId) : undefined;
         if (entry === undefined || now() >= entry.staleEndsAt) throw err;
@@ -182,15 +178,7 @@ function isDown(err: unknown): boolean {
   return toHubError(err).code === 'UNAVAILABLE';
 }
 
-function orCallerLeft<T>(work: Promise<T>, signal: CallSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () =>
-      reject(new HubError('CANCELLED', 'The caller stopped waiting.', { cause: signal.reason }));
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
+const callerLeft = (cause: unknown) => new HubError('CANCELLED', 'The caller stopped waiting.', { cause });
 
 interface Entry {
   readonly definition: QueryDefinition;

@@ -8,6 +8,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import {
   type Catalog,
@@ -16,7 +17,6 @@ import {
   toQueryDefinition,
 } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
-import { createFairSemaphore, type FairSemaphore } from '../network/fair-semaphore.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
 import type { Connection } from '../ports/engine.ts';

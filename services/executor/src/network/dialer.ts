@@ -1,11 +1,12 @@
 /** Opens all sockets to users' databases: checks the host, then dials only the addresses that were checked. */
 
 import type { Socket } from 'node:net';
+import { onAbort, orAborted } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type ConnectDeps, sourceUnreachable } from '../ports/engine.ts';
 import { type AddressPolicy, AddressRefused, type CheckedAddress } from './address-policy.ts';
 import type { LoginAttempt } from './login-attempts.ts';
-import { orAborted } from './or-aborted.ts';
+
 import { openSocket } from './shared-read-buffer.ts';
 
 export type Dial = ConnectDeps['dial'];
@@ -113,14 +114,13 @@ function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Reac
     const settle = () => {
       settled = true;
       clearTimeout(timer);
-      signal.removeEventListener('abort', abort);
+      listening[Symbol.dispose]();
       for (const socket of pending) socket.destroy();
     };
     const fail = (cause: unknown) => {
       settle();
       reject(cause);
     };
-    const abort = () => fail(signal.reason);
     const start = () => {
       clearTimeout(timer);
       const target = targets[next++];
@@ -144,8 +144,8 @@ function race({ targets, port, staggerMs, connect, signal }: Race): Promise<Reac
       timer = setTimeout(start, staggerMs);
     };
 
-    if (signal.aborted) return fail(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) return reject(signal.reason);
+    const listening = onAbort(signal, () => fail(signal.reason));
     start();
   });
 }

@@ -8,9 +8,10 @@ import { request } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { isHttpsAddress, isPublicKey, userLimitBounds } from '@datahub/contract/user-limit';
 import type { FetchIssuerKeysRequest, FetchIssuerKeysResponse } from '@datahub/proto/executor/v1/executor';
+import { onAbort, orAborted } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dial } from './dialer.ts';
-import { orAborted } from './or-aborted.ts';
+
 import { startTls } from './tls.ts';
 
 const timeoutMs = 5_000;
@@ -87,13 +88,8 @@ const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 async function secure(url: URL, { dial, signal }: Deps): Promise<TLSSocket> {
   const host = hostOf(url);
   const socket = await dial(host, url.port === '' ? portDefault : Number(url.port), { signal });
-  const abort = () => socket.destroy();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await startTls(socket, { host, tls: { mode: 'verify-full' } });
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+  using _listening = onAbort(signal, () => socket.destroy());
+  return await startTls(socket, { host, tls: { mode: 'verify-full' } });
 }
 
 function read(url: URL, socket: TLSSocket, signal: AbortSignal): Promise<string> {

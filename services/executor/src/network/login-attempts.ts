@@ -11,13 +11,13 @@ import {
   type LoginTarget,
   type TakeLoginResponse,
 } from '@datahub/proto/catalog/v1/catalog_internal';
+import { orAborted } from '@datahub/service-kit/call/abort';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import { SetUpFailed } from '../ports/engine.ts';
 import type { CheckedAddress } from './address-policy.ts';
 import { LocalLogins, type LoginCounter } from './local-logins.ts';
-import { orAborted } from './or-aborted.ts';
 
 type Source = Pick<SourceDefinition, 'accountId' | 'sourceId' | 'settingsVersion'>;
 

@@ -6,9 +6,10 @@
  */
 
 import { lookup, Resolver } from 'node:dns/promises';
+import { onAbort } from '@datahub/service-kit/call/abort';
+import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { Services } from '../ports/engine.ts';
 import type { LookupContext, Resolve } from './address-policy.ts';
-import { createFairSemaphore } from './fair-semaphore.ts';
 import { createLocalNames, type LocalNames } from './host-names.ts';
 
 /** All addresses of a full name, or none. Rejects if the name servers do not respond in time. */
@@ -71,10 +72,8 @@ export function createNameServerQuery(servers?: readonly string[]): QueryNameSer
     // One resolver for each query: it can be cancelled alone, and it uses the current name servers.
     const resolver = new Resolver({ timeout: 1_000, tries: 2 });
     if (servers) resolver.setServers(servers);
-    const cancel = () => resolver.cancel();
-    signal.addEventListener('abort', cancel, { once: true });
+    using _listening = onAbort(signal, () => resolver.cancel());
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    signal.removeEventListener('abort', cancel);
     const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
     const silent = answers.find((answer) => answer.status === 'rejected' && noAnswer.has(answer.reason.code));
     // Do not ask the system: it would query the same servers, and wait longer.
@@ -108,8 +107,7 @@ export function createServiceResolve(options: ServiceResolveOptions = {}): Servi
     const release = await network.acquire(accountId, bound);
     const resolver = new Resolver({ timeout: 1_000, tries: 2 });
     if (servers) resolver.setServers(servers);
-    const cancel = () => resolver.cancel();
-    bound.addEventListener('abort', cancel, { once: true });
+    using _listening = onAbort(bound, () => resolver.cancel());
     try {
       const [records, texts] = await Promise.all([
         resolver.resolveSrv(`_${service}._tcp.${name}`),
@@ -120,7 +118,6 @@ export function createServiceResolve(options: ServiceResolveOptions = {}): Servi
         texts: texts.map((parts) => parts.join('')),
       };
     } finally {
-      bound.removeEventListener('abort', cancel);
       release();
     }
   };

@@ -1,5 +1,6 @@
 /** Time limits for calls of an engine adapter. */
 
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { type Connection, sourceUnreachable } from '../ports/engine.ts';
 
 /** Does not wait for an adapter that ignores its signal. A connection that opens too late is closed. */
@@ -18,12 +19,12 @@ export function openWithin(
       clearTimeout(timer);
       reject(signal.reason);
     };
-    signal.addEventListener('abort', abort, { once: true });
+    const listening = onAbort(signal, abort);
     open(signal).then(
       (connection) => {
         if (signal.aborted) return connection.close();
         clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
+        listening[Symbol.dispose]();
         resolve(connection);
       },
       (err) => {

@@ -4,6 +4,7 @@ import type {
   CatalogInternalServiceService,
   LeaseSlotsRequest,
 } from '@datahub/proto/catalog/v1/catalog_internal';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { isUnimplemented } from '@datahub/service-kit/grpc/error-status';
@@ -95,17 +96,13 @@ export function leaseSlots(options: SlotStreamOptions): SlotStream {
   };
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
+/** Ends early, but does not fail, once the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  using _listening = onAbort(signal, resolve);
+  const timer = setTimeout(resolve, ms);
+  await promise;
+  clearTimeout(timer);
 }
 
 /** Resolves with true if the replica has noted that this executor stops. */

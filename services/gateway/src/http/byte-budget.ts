@@ -1,6 +1,7 @@
 /** A budget of bytes for each key and for the process: of the bodies, or of the responses, that are in progress. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { Usage } from '@datahub/service-kit/usage';
 import type { FastifyRequest } from 'fastify';
 
 export interface ByteBudgetOptions {
@@ -16,8 +17,7 @@ const largeShare = 0.75;
 
 export class ByteBudget {
   readonly #options: ByteBudgetOptions;
-  readonly #bytesByKey = new Map<string, number>();
-  #bytesInUse = 0;
+  readonly #usage = new Usage();
 
   constructor(options: ByteBudgetOptions) {
     this.#options = options;
@@ -27,20 +27,14 @@ export class ByteBudget {
   reserve(request: FastifyRequest, held: number, bytes: number): void {
     const { bytesMax, keyBytesMax, smallBytesMax, exceeded } = this.#options;
     const key = budgetOf(request);
-    const keyBytes = (this.#bytesByKey.get(key) ?? 0) + bytes;
-    if (keyBytes > keyBytesMax) throw busy('RATE_LIMITED', exceeded.key);
+    if (this.#usage.of(key) + bytes > keyBytesMax) throw busy('RATE_LIMITED', exceeded.key);
     const available = held + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
-    if (this.#bytesInUse + bytes > available) throw busy('UNAVAILABLE', exceeded.all);
-    this.#bytesByKey.set(key, keyBytes);
-    this.#bytesInUse += bytes;
+    if (this.#usage.all + bytes > available) throw busy('UNAVAILABLE', exceeded.all);
+    this.#usage.add(key, bytes);
   }
 
   release(request: FastifyRequest, bytes: number): void {
-    const key = budgetOf(request);
-    const left = (this.#bytesByKey.get(key) ?? 0) - bytes;
-    if (left > 0) this.#bytesByKey.set(key, left);
-    else this.#bytesByKey.delete(key);
-    this.#bytesInUse -= bytes;
+    this.#usage.add(budgetOf(request), -bytes);
   }
 }
 

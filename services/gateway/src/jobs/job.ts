@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { TakenJob } from '@datahub/proto/ml/v1/ml';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import {
   type CallContext,
   CallStop,
@@ -77,7 +78,7 @@ class JobRun {
   readonly #learnt: LearntRows;
   /** True if the job was deleted or another gateway has leased it. */
   #isLost = false;
-  readonly #onRelease = () => this.#stop.abort(this.#deps.release.reason);
+  readonly #release: Disposable;
 
   constructor(job: TakenJob, deps: JobDeps) {
     this.#job = job;
@@ -87,13 +88,13 @@ class JobRun {
     this.#principal = { accountId, keyId, scopes: [], limits: undefined };
     this.#heartbeat = setInterval(() => void this.#extendLease(), leaseMs / 3);
     this.#keyCheck = setInterval(() => void this.#checkKey(), keyCheckMs);
-    deps.release.addEventListener('abort', this.#onRelease);
+    this.#release = onAbort(deps.release, () => this.#stop.abort(deps.release.reason));
   }
 
   close(): void {
     clearInterval(this.#heartbeat);
     clearInterval(this.#keyCheck);
-    this.#deps.release.removeEventListener('abort', this.#onRelease);
+    this.#release[Symbol.dispose]();
   }
 
   async run(): Promise<void> {

@@ -3,6 +3,7 @@
  * The official SDK speaks the revisions of the protocol. It is loaded with the first message.
  */
 
+import { toAbortSignal } from '@datahub/service-kit/call/call';
 import type { FastifyRequest } from 'fastify';
 import { publicUrlOf } from '../http/public-url.ts';
 import type { Handler, Route } from '../http/route.ts';
@@ -76,13 +77,10 @@ function refusalOf(body: unknown): object | undefined {
 
 /** The request without its key. The body is passed as parsed. */
 function toWebRequest({ headers, context: { signal } }: FastifyRequest): Request {
-  const stop = new AbortController();
-  if (signal.aborted) stop.abort(signal.reason);
-  else signal.addEventListener('abort', () => stop.abort(signal.reason), { once: true });
   const passed = new Headers({ accept: sdkAccept });
   for (const [name, value] of Object.entries(headers)) {
     const isPassed = name === 'content-type' || name.startsWith('mcp-');
     if (isPassed && typeof value === 'string') passed.set(name, value);
   }
-  return new Request('http://hub/mcp', { method: 'POST', headers: passed, signal: stop.signal });
+  return new Request('http://hub/mcp', { method: 'POST', headers: passed, signal: toAbortSignal(signal) });
 }

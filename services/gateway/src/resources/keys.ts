@@ -10,6 +10,7 @@ import {
   keyLimits,
   toFields,
 } from '@datahub/contract/key-limits';
+import { pageItemsMax } from '@datahub/contract/limits';
 import type { UserLimit } from '@datahub/contract/user-limit';
 import { withheldOf } from '@datahub/contract/withheld';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
@@ -55,7 +56,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
   ];
 }
 
-const paging = { limitMax: 10_000 };
+const paging = { limitMax: pageItemsMax };
 const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 const limits = record(

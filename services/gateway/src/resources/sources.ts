@@ -1,6 +1,7 @@
 /** Sources: connections to the users' databases. */
 
 import type { Complete } from '@datahub/contract/complete';
+import { pageItemsMax } from '@datahub/contract/limits';
 import type { Executor } from '@datahub/executor-session/executor';
 import type { CreateSourceRequest, Source, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyRequest } from 'fastify';
@@ -51,7 +52,7 @@ export function sourceRoutes(deps: ResourceDeps): Route[] {
   ];
 }
 
-const paging = { limitMax: 10_000 };
+const paging = { limitMax: pageItemsMax };
 
 const driver = { type: 'null' } as const;
 

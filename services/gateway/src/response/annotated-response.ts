@@ -9,6 +9,7 @@ import type { Cut, ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import type { Annotation, Format } from '@datahub/proto/executor/v1/executor';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallStop } from '@datahub/service-kit/call/call';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import { validationError } from '../http/request-error.ts';
@@ -66,7 +67,7 @@ export class AnnotatedResponse implements ExecutionReply {
       members: (names) => this.#requireFitting(names, false),
     });
     reply.onDrain(() => this.#wake());
-    options.stop.addEventListener('abort', () => this.#wake());
+    onAbort(options.stop, () => this.#wake());
   }
 
   chunk(bytes: Buffer, last = false): boolean {

@@ -2,6 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { type CallContext, CallStop } from '@datahub/service-kit/call/call';
 import type { Upstreams } from '../upstreams.ts';
 
@@ -9,9 +10,7 @@ import type { Upstreams } from '../upstreams.ts';
 export function stoppable(context: CallContext): { ctx: CallContext; stop: CallStop } {
   const { principal, requestId, traceparent, deadlineAt, signal } = context;
   const stop = new CallStop();
-  const forward = () => stop.abort(signal.reason);
-  if (signal.aborted) forward();
-  else signal.addEventListener('abort', forward, { once: true });
+  onAbort(signal, () => stop.abort(signal.reason));
   return { ctx: { principal, requestId, traceparent, deadlineAt, signal: stop }, stop };
 }
 

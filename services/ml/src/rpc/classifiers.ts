@@ -1,6 +1,8 @@
 /** The RPCs of classifiers. */
 
 import { randomUUID } from 'node:crypto';
+import { pageItemsMax } from '@datahub/contract/limits';
+import { orAborted } from '@datahub/service-kit/call/abort';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
@@ -8,7 +10,7 @@ import { operationIdOf } from '@datahub/service-kit/id';
 import type { Prediction } from '../classifiers/classifier-state.ts';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
-import { orLeave } from '../scheduling/or-leave.ts';
+import { cancelled } from '../scheduling/time-slices.ts';
 import type { MlStore } from '../store.ts';
 import {
   type ClassifierCallDeps,
@@ -25,7 +27,9 @@ import { createExampleCalls } from './examples.ts';
 import { toClassifier, toEvaluation } from './to-proto.ts';
 import { checkExamples, checkName, checkTexts, checkTop, randomName } from './validate.ts';
 
-const listMax = 10_000;
+/** Why a caller no longer waits for work that goes on. */
+const toLeft = (reason: unknown): HubError => (reason instanceof HubError ? reason : cancelled({ reason }));
+
 const renameAttemptsMax = 10;
 
 export function createClassifierCalls(deps: ClassifierCallDeps) {
@@ -52,7 +56,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
 
     listClassifiers: async ({ offset, limit }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      const bounded = Math.min(limit ?? listMax, listMax);
+      const bounded = Math.min(limit ?? pageItemsMax, pageItemsMax);
       const [docs, total] = await Promise.all([
         bounded === 0 ? [] : store.classifiers.find({ accountId, offset, limit: bounded }),
         store.classifiers.count({ accountId }),
@@ -71,7 +75,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
         version: versionOf(doc, state),
         classes: [...state.classes.values()].map((one) => ({ ...one })),
       }));
-      const state = await orLeave(read, ctx.signal);
+      const state = await orAborted(read, ctx.signal, toLeft);
       return { classifier: toClassifier(doc, state) };
     },
 
@@ -136,9 +140,10 @@ function createModelCalls(deps: ClassifierCallDeps) {
         return learnt;
       };
       // Examples that are stored are learnt, because they are part of the log. Repeating the call settles it.
-      const results = await orLeave(learn(), ctx.signal, (reason) =>
-        log.withdraw(id, reason) ? reason : outcomeUnknown(reason),
-      );
+      const results = await orAborted(learn(), ctx.signal, (reason) => {
+        const left = toLeft(reason);
+        return log.withdraw(id, left) ? left : outcomeUnknown(left);
+      });
       const classes = results.map((result, i) => ({ ...result, label: checked[i]?.label ?? '' }));
       return { classes };
     },
@@ -148,13 +153,15 @@ function createModelCalls(deps: ClassifierCallDeps) {
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
       requireMayManage(ctx);
       const { doc, log } = await open(deps, ctx, classifierId);
-      await orLeave(log.deleteClass(classId, ofLog(expected, doc)), ctx.signal, outcomeUnknown);
+      await orAborted(log.deleteClass(classId, ofLog(expected, doc)), ctx.signal, (reason) =>
+        outcomeUnknown(toLeft(reason)),
+      );
       return {};
     },
 
     getEvaluation: async ({ classifierId }, ctx) => {
       const { log } = await open(deps, ctx, classifierId);
-      return orLeave(log.read(toEvaluation), ctx.signal);
+      return orAborted(log.read(toEvaluation), ctx.signal, toLeft);
     },
   } satisfies Partial<MlCalls>;
 }
@@ -171,7 +178,7 @@ export function createPredict<T>(deps: ClassifierCallDeps, convert: (prediction:
       const { log } = await open(deps, ctx, classifierId);
       return log.predictAs(contexts, { top, signal: ctx.signal }, convert);
     };
-    return orLeave(schedule(accountId, contexts, predict), ctx.signal);
+    return orAborted(schedule(accountId, contexts, predict), ctx.signal, toLeft);
   };
 }
 

@@ -3,6 +3,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { Usage } from '@datahub/service-kit/usage';
 
 export interface TextBudget {
   /** Runs the call. Rejects at once if its account, or all accounts together, exceed their limit. */
@@ -25,17 +26,10 @@ const retryAfterMs = 1_000;
 
 export function createTextBudget(options: Partial<TextBudgetOptions> = {}): TextBudget {
   const { accountMax, totalMax, reserve } = { ...defaults, ...options };
-  const usage = new Map<string, number>();
-  let total = 0;
-  const add = (accountId: string, characters: number) => {
-    const own = (usage.get(accountId) ?? 0) + characters;
-    total += characters;
-    if (own === 0) usage.delete(accountId);
-    else usage.set(accountId, own);
-  };
+  const usage = new Usage();
   return {
     run: async (accountId, characters, call) => {
-      const own = (usage.get(accountId) ?? 0) + characters;
+      const own = usage.of(accountId) + characters;
       // Validation bounds the text of a single call, so an account without other calls is never refused here.
       if (own > accountMax && own > characters) {
         throw new HubError(
@@ -44,17 +38,17 @@ export function createTextBudget(options: Partial<TextBudgetOptions> = {}): Text
           { retryable: true, retryAfterMs },
         );
       }
-      if (total + characters > totalMax && own > reserve) {
+      if (usage.all + characters > totalMax && own > reserve) {
         throw new HubError('UNAVAILABLE', 'The service is processing too many long texts. Try again.', {
           retryable: true,
           retryAfterMs,
         });
       }
-      add(accountId, characters);
+      usage.add(accountId, characters);
       try {
         return await call();
       } finally {
-        add(accountId, -characters);
+        usage.add(accountId, -characters);
       }
     },
   };

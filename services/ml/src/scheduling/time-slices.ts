@@ -6,6 +6,7 @@
 
 import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { FairQueue } from '@datahub/service-kit/fair-queue';
 
 /** One call, or background work, in slices. */
 export interface SlicedWork {
@@ -42,19 +43,15 @@ const pauseMsMax = 8;
 const shortMsMax = 100;
 
 export function createTimeSlices(): TimeSlices {
-  const waiting = new Map<string, Waiter[]>();
+  const waiting = new FairQueue<Waiter>();
   const shortCalls = createShortCalls();
   let isScheduled = false;
   let lastEndsAt = 0;
   let turnsToPass = 0;
 
-  /** Returns the first waiter of the next account, and moves the account to the end. */
   const take = (): Waiter | undefined => {
-    for (const [accountId, own] of waiting) {
-      waiting.delete(accountId);
-      const waiter = own.shift();
-      if (own.length > 0) waiting.set(accountId, own);
-      if (waiter?.signal?.aborted !== true) return waiter;
+    for (let waiter = waiting.shift(); waiter !== undefined; waiter = waiting.shift()) {
+      if (waiter.signal?.aborted !== true) return waiter;
       waiter.cancel(cancelled(waiter.signal));
     }
     return undefined;
@@ -86,10 +83,7 @@ export function createTimeSlices(): TimeSlices {
       const wait = (): Promise<number> =>
         new Promise((start, cancel) => {
           if (signal?.aborted === true) return cancel(cancelled(signal));
-          const waiter = { signal, start, cancel };
-          const own = waiting.get(accountId);
-          if (own === undefined) waiting.set(accountId, [waiter]);
-          else own.push(waiter);
+          waiting.push(accountId, { signal, start, cancel });
           schedule();
         });
       const work: SlicedWork = {

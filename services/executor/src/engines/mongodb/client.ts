@@ -5,6 +5,7 @@
 
 import { isIP } from 'node:net';
 import { authMechanisms } from '@datahub/contract/source-settings';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import { MongoClient, type MongoClientOptions, type TopologyDescription } from 'mongodb';
 import { startTls } from '../../network/tls.ts';
@@ -116,9 +117,8 @@ function createReach(settings: ConnectSettings, deps: ConnectDeps) {
     const at = `${host}:${port}`;
     const secure = async () => {
       const socket = await deps.dial(host, port, { signal, resolveAgain: true });
-      const abort = () => void socket.destroy();
-      signal.addEventListener('abort', abort, { once: true });
-      return startTls(socket, { host, tls }).finally(() => signal.removeEventListener('abort', abort));
+      using _listening = onAbort(signal, () => void socket.destroy());
+      return await startTls(socket, { host, tls });
     };
     if (tls.mode !== 'disable' && !plain.has(at)) {
       try {
@@ -200,7 +200,6 @@ async function untilConnected(
 ): Promise<Pick<SourceClient, 'serverVersion' | 'timesDistinct'>> {
   const { promise: hopeless, reject } = Promise.withResolvers<never>();
   hopeless.catch(() => {});
-  const abort = () => reject(signal.reason);
   const look = ({ newDescription }: { newDescription: TopologyDescription }) => {
     const servers = [...newDescription.servers.values()];
     const [first] = servers;
@@ -208,8 +207,7 @@ async function untilConnected(
       reject(first?.error ?? new Error('no server of this set'));
   };
   client.on('topologyDescriptionChanged', look);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort, { once: true });
+  using _listening = onAbort(signal, () => reject(signal.reason));
   const open = async () => {
     await client.connect();
     const { version, ferretdbVersion } = await client.db('admin').command({ buildInfo: 1 });
@@ -220,7 +218,6 @@ async function untilConnected(
     return await Promise.race([open(), hopeless]);
   } finally {
     client.off('topologyDescriptionChanged', look);
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type { Socket } from 'node:net';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
 import { plainBytesError, startTls } from '../../network/tls.ts';
@@ -46,8 +47,7 @@ export async function connectMysql(settings: ConnectSettings, deps: MysqlDeps): 
 
 async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): Promise<MysqlConnection> {
   const driver = await logIn(settings, deps, tls);
-  const abort = () => driver.stream.destroy();
-  deps.signal.addEventListener('abort', abort, { once: true });
+  using _listening = onAbort(deps.signal, () => driver.stream.destroy());
   const connection = new MysqlConnection({
     socket: driver.stream,
     rowBytesMax: deps.rowBytesMax,
@@ -65,16 +65,13 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
   } catch (err) {
     connection.close();
     throw setUpError(deps.signal.aborted ? undefined : err);
-  } finally {
-    deps.signal.removeEventListener('abort', abort);
   }
 }
 
 async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean): Promise<Driver> {
   const { host, port, signal } = { ...settings, ...deps };
   const socket = await deps.dial(host, port, { signal });
-  const abort = () => socket.destroy();
-  signal.addEventListener('abort', abort, { once: true });
+  using _listening = onAbort(signal, () => socket.destroy());
   try {
     return await new Promise<Driver>((resolve, reject) => {
       const fail = (err: unknown) => {
@@ -126,8 +123,6 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
     if (signal.aborted)
       throw new HubError('SOURCE_UNREACHABLE', 'The source cannot be reached.', { cause: err });
     throw err;
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Opens sessions: selects a server, starts TLS, logs in and sets up the session. */
 
 import type { TargetSessionAttrs } from '@datahub/contract/source-settings';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import { endPointOf } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
@@ -48,7 +49,8 @@ async function connectWith(
 ): Promise<PostgresConnection> {
   const opened = await openWire(settings, deps, startUp);
   try {
-    return await untilAborted(opened.wire, deps.signal, () => setUp(opened, settings, deps));
+    using _listening = onAbort(deps.signal, () => opened.wire.close());
+    return await setUp(opened, settings, deps);
   } catch (err) {
     opened.wire.close();
     throw setUpError(deps.signal.aborted ? undefined : err);
@@ -69,25 +71,14 @@ async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: S
     const wire = new Wire(socket, deps.isAwake);
     const { user, password, database, tls } = settings;
     const verified = secure && tls.mode === 'verify-full';
-    const started = await untilAborted(wire, deps.signal, () =>
-      logIn(wire, { user, password, database, verified, endPoint: endPointOf(socket), ...startUp }),
-    );
+    using _listening = onAbort(deps.signal, () => wire.close());
+    const endPoint = endPointOf(socket);
+    const started = await logIn(wire, { user, password, database, verified, endPoint, ...startUp });
     wire.widen(deps.rowBytesMax ?? defaultRowBytesMax);
     return { wire, started, secure };
   } catch (err) {
     socket.destroy();
     throw toConnectError(deps.signal.aborted ? undefined : err);
-  }
-}
-
-async function untilAborted<T>(wire: Wire, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const abort = () => wire.close();
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await work();
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Sockets to the server: TLS before the first message, and the side connection that cancels a statement. */
 
 import type { Socket } from 'node:net';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { isMysqlGreeting, wrongEngineError } from '../shared/wrong-engine.ts';
@@ -22,8 +23,7 @@ export async function openServerSocket(
   { signal, plainAllowed }: { signal: AbortSignal; plainAllowed: boolean },
 ): Promise<ServerSocket> {
   const socket = await deps.dial(host, port, { signal });
-  const abort = () => socket.destroy();
-  signal.addEventListener('abort', abort, { once: true });
+  using _listening = onAbort(signal, () => socket.destroy());
   try {
     if (tls.mode === 'disable') return { socket, secure: false };
     if (await offersTls(socket)) return { socket: await startTls(socket, { host, tls }), secure: true };
@@ -32,8 +32,6 @@ export async function openServerSocket(
   } catch (err) {
     socket.destroy();
     throw signal.aborted ? toConnectError(undefined) : err;
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 
@@ -87,7 +85,7 @@ export async function cancelStatement(
       clearTimeout(linger);
       resolve();
     });
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    onAbort(signal, resolve);
     socket.write(cancelRequest(started.processId, started.secretKey));
     socket.resume();
   });

@@ -12,6 +12,7 @@ import {
   type ExecuteRequest,
   CacheInfo_Outcome as Outcome,
 } from '@datahub/proto/executor/v1/executor';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { CacheRules, QueryDefinition } from '../../definitions/definition.ts';
@@ -143,15 +144,12 @@ export class CachedExecution {
     const { signal } = execution.ctx;
     const left = Promise.withResolvers<never>();
     const deadlineAt = Math.min(execution.deadlineAt, execution.startedAt + execution.timeoutMs);
-    const onAbort = () => left.reject(cancelReason(signal, now() >= deadlineAt));
     const deadline = deadlines.add(deadlineAt - now(), () => left.reject(timedOut()));
-    signal.addEventListener('abort', onAbort, { once: true });
-    if (signal.aborted) onAbort();
+    using _listening = onAbort(signal, () => left.reject(cancelReason(signal, now() >= deadlineAt)));
     try {
       return await flight.wait(left.promise);
     } finally {
       deadlines.remove(deadline);
-      signal.removeEventListener('abort', onAbort);
     }
   }
 

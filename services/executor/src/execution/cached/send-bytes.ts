@@ -1,6 +1,7 @@
 /** Sends a whole answer. */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { cancelReason } from '../execution-error.ts';
 
@@ -24,19 +25,14 @@ async function sendChunks({ reply, ctx }: To, bytes: Buffer): Promise<void> {
   let drained: (() => void) | undefined;
   reply.onDrain(() => drained?.());
   const { signal } = ctx;
-  const onAbort = () => drained?.();
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    for (let at = 0; at < bytes.length; at += chunkBytesMax) {
-      if (signal.aborted) throw cancelReason(signal, false);
-      const isLast = at + chunkBytesMax >= bytes.length;
-      const isReady = reply.chunk(bytes.subarray(at, at + chunkBytesMax), isLast);
-      if (isReady || isLast) continue;
-      await new Promise<void>((resolve) => {
-        drained = resolve;
-      });
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort);
+  using _listening = onAbort(signal, () => drained?.());
+  for (let at = 0; at < bytes.length; at += chunkBytesMax) {
+    if (signal.aborted) throw cancelReason(signal, false);
+    const isLast = at + chunkBytesMax >= bytes.length;
+    const isReady = reply.chunk(bytes.subarray(at, at + chunkBytesMax), isLast);
+    if (isReady || isLast) continue;
+    await new Promise<void>((resolve) => {
+      drained = resolve;
+    });
   }
 }

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import type { Complete } from '@datahub/contract/complete';
-import { classifierLimits, untrimmedLabelCharacters } from '@datahub/contract/limits';
+import { classifierLimits, pageItemsMax, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyRequest } from 'fastify';
@@ -51,7 +51,7 @@ export function classifierRoutes(deps: ResourceDeps): Route[] {
   ];
 }
 
-const paging = { limitMax: 10_000 };
+const paging = { limitMax: pageItemsMax };
 const { batch: batchCount, top } = classifierLimits;
 const labelCharactersMax = untrimmedLabelCharacters.max;
 

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { classifierLimits } from '@datahub/contract/limits';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { ListExamplesResponse, TrainedExample } from '@datahub/proto/ml/v1/ml';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { toHubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -117,7 +118,7 @@ interface Export {
 function exportAll(request: FastifyRequest, options: Export): Readable {
   const { context } = request;
   const stream = Readable.from(writePages(request, options), { objectMode: false, highWaterMark: 65_536 });
-  context.signal.addEventListener('abort', () => stream.destroy(), { once: true });
+  onAbort(context.signal, () => stream.destroy());
   return stream;
 }
 

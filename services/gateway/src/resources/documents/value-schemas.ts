@@ -1,6 +1,7 @@
 /** JSON Schemas of the values of variables and of columns. */
 
 import { elementsOf } from '@datahub/contract/json-text';
+import { listElementsMax } from '@datahub/contract/limits';
 import type { VariableType } from '@datahub/contract/variable-types';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { JsonText } from '../../response/json-splices.ts';
@@ -70,9 +71,6 @@ const declarable: Record<string, VariableType> = Object.fromEntries(
   }).flatMap(([type, names]) => names.map((name) => [name, type as VariableType])),
 );
 
-/** The most elements of a list. */
-const listMax = 10_000;
-
 /** Returns the variables that a caller can set, which are those not in `pinned`. */
 export function toValueShapes(
   declared: readonly Variable[],
@@ -110,7 +108,7 @@ function toShape({ key, type, list, nullable, isUnused, declared }: Known): Valu
   const takesNull = nullable ?? declared?.required !== true;
   const fallback = declared?.valueJson;
   const withDefault = fallback === undefined ? {} : { default: JsonText.of(fallback) };
-  const body = isList ? { type: 'array', maxItems: listMax, items: itemsOf(single) } : single;
+  const body = isList ? { type: 'array', maxItems: listElementsMax, items: itemsOf(single) } : single;
   return {
     key,
     schema: { ...(takesNull ? orNull(body) : body), ...withDefault },

@@ -3,6 +3,7 @@
 import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { elementsOf, membersOf } from '@datahub/contract/json-text';
+import { pageItemsMax } from '@datahub/contract/limits';
 import type {
   CreateQueryRequest,
   Query,
@@ -51,7 +52,7 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
   ];
 }
 
-const paging = { limitMax: 10_000 };
+const paging = { limitMax: pageItemsMax };
 
 /** Maps the fields of the call to pointers into the body of an update. */
 export const updateQueryPointers = (): FieldPointers => ({

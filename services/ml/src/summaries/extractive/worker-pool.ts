@@ -4,6 +4,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createJobQueue, type JobQueue, type QueuedJob } from '../../scheduling/job-queue.ts';
 import { cancelled } from '../../scheduling/time-slices.ts';
@@ -96,19 +97,18 @@ class WorkerPool {
         job.settle(error);
         this.#abandon(job);
       };
-      const onAbort = () => abort(cancelled(signal));
       const timer = setTimeout(() => abort(timedOut(timeoutMs)), timeoutMs);
       const job: Job = {
         ...queued,
         settle: (outcome) => {
           clearTimeout(timer);
-          signal.removeEventListener('abort', onAbort);
+          listening[Symbol.dispose]();
           if (outcome instanceof HubError) reject(outcome);
           else if ('generated' in outcome) resolve(outcome.generated);
           else reject(new HubError(outcome.code, outcome.message, failureOptions(outcome)));
         },
       };
-      signal.addEventListener('abort', onAbort);
+      const listening = onAbort(signal, () => abort(cancelled(signal)));
       if (this.#queue.add(job)) this.#startNext();
       else job.settle(queueFull());
     });

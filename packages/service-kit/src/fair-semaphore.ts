@@ -1,6 +1,7 @@
 /** A semaphore that is fair to accounts: it grants its permits round-robin by account. */
 
-import type { CallSignal } from '@datahub/service-kit/call/call';
+import { onAbort } from './call/abort.ts';
+import type { CallSignal } from './call/call.ts';
 
 export interface SemaphoreSettings {
   /** Permits of all accounts together. */
@@ -61,11 +62,11 @@ export function createFairSemaphore(settings: SemaphoreSettings): FairSemaphore 
         const account = accounts.get(accountId) ?? { lastGrant: 0, acquired: 0, waiting: [] };
         if (account.waiting.length >= waitingMax) return reject(new Error('Too many calls are waiting.'));
         accounts.set(accountId, account);
-        const leave = () => {
+        const listening = onAbort(signal, () => {
           account.waiting.splice(account.waiting.indexOf(enter), 1);
           dropUnused(accountId, account);
           reject(signal.reason);
-        };
+        });
         const release = () => {
           account.acquired--;
           acquired--;
@@ -73,10 +74,9 @@ export function createFairSemaphore(settings: SemaphoreSettings): FairSemaphore 
           grant();
         };
         const enter = () => {
-          signal.removeEventListener('abort', leave);
+          listening[Symbol.dispose]();
           resolve(release);
         };
-        signal.addEventListener('abort', leave, { once: true });
         account.waiting.push(enter);
         grant();
       }),

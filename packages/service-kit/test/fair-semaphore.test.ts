@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFairSemaphore } from '../../src/network/fair-semaphore.ts';
+import { createFairSemaphore } from '../src/fair-semaphore.ts';
 
 const staying = new AbortController().signal;
 

@@ -1,0 +1,17 @@
+/** How much of something bounded each owner uses, and all together. */
+export class Usage {
+  all = 0;
+  readonly #byOwner = new Map<string, number>();
+
+  of(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
+  /** `amount` is negative for what is given back. */
+  add(owner: string, amount: number): void {
+    const own = this.of(owner) + amount;
+    if (own === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, own);
+    this.all += amount;
+  }
+}
