@@ -173,7 +173,7 @@ export class ClassifierState {
   }
 
   classIdOf(label: string): string | undefined {
-    return this.#byLabel.get(label);
+    return this.#byLabel.get(label.normalize('NFC'));
   }
 
   /** The results of the call with this event id; undefined if it is not a recent call. */
@@ -276,18 +276,29 @@ export class ClassifierState {
     if (this.#rebuilds !== undefined && !this.#rebuilds.classes.has(added.classId)) return;
     if (this.classes.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
-    this.#byLabel.set(added.label, added.classId);
+    const label = added.label.normalize('NFC');
+    if (!this.#byLabel.has(label)) this.#byLabel.set(label, added.classId);
   }
 
   #deleteClass(classId: string): void {
     const known = this.classes.get(classId);
     if (known === undefined) return;
     this.classes.delete(classId);
-    this.#byLabel.delete(known.label);
+    this.#releaseLabel(known);
     this.#learner.forget(classId);
     this.evaluation.forget(classId);
     this.#known.forget(classId);
     this.needsRebuild = true;
+  }
+
+  /** The log of an earlier version can have another class whose label is the same after NFC. */
+  #releaseLabel({ classId, label }: ClassState): void {
+    const composed = label.normalize('NFC');
+    if (this.#byLabel.get(composed) !== classId) return;
+    this.#byLabel.delete(composed);
+    for (const other of this.classes.values()) {
+      if (other.label.normalize('NFC') === composed) this.#byLabel.set(composed, other.classId);
+    }
   }
 
   /** Does nothing if this state applied the event in its new form. */

@@ -28,7 +28,9 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
       const wanted = label === undefined ? undefined : checkLabel(label);
       const { accountId, log } = await openToTrain(deps, ctx, classifierId);
       const { state, labels, total } = await log.read((state) => {
-        const classes = [...state.classes].filter(([, one]) => wanted === undefined || one.label === wanted);
+        const classes = [...state.classes].filter(
+          ([, { label }]) => wanted === undefined || label.normalize('NFC') === wanted,
+        );
         const total = classes.reduce((sum, [, { observations }]) => sum + observations, 0);
         return { state, labels: new Map(classes), total };
       });

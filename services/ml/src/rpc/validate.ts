@@ -21,22 +21,25 @@ export function checkName(text: string): string {
   return name;
 }
 
-/** Throws VALIDATION, or returns the trimmed label. */
+/** Labels that look the same are one class, however their accents are encoded. */
+const composed = (label: string) => label.trim().normalize('NFC');
+
+/** Throws VALIDATION, or returns the trimmed and composed label. */
 export function checkLabel(text: string): string {
-  const label = text.trim();
+  const label = composed(text);
   const detail = faultOfLabel(label);
   if (detail !== undefined) throw invalid([{ path: ['label'], detail }]);
   return label;
 }
 
-/** Throws VALIDATION, or returns the examples with trimmed labels. Texts stay unchanged. */
+/** Throws VALIDATION, or returns the examples with trimmed and composed labels. Texts stay unchanged. */
 export function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
   const faults: FieldFault[] = [];
   if (examples.length < batch.min || examples.length > batch.max) {
     throw invalid([{ path: ['examples'], detail: `must have ${batch.min} to ${batch.max} entries` }]);
   }
   const checked = examples.map(({ label, context }, i) => {
-    const trimmed = label.trim();
+    const trimmed = composed(label);
     const labelFault = faultOfLabel(trimmed);
     if (labelFault !== undefined) faults.push({ path: ['examples', i, 'label'], detail: labelFault });
     const textFault = faultOfExampleText(context);
@@ -47,7 +50,7 @@ export function checkExamples(examples: { label: string; context: string }[]): T
   return checked;
 }
 
-/** Throws VALIDATION, or returns the correction with a trimmed label. Undefined members stay undefined. */
+/** Throws VALIDATION, or returns the correction with a trimmed and composed label. Undefined members stay undefined. */
 export function checkCorrection({
   label,
   context,
@@ -55,7 +58,7 @@ export function checkCorrection({
   label: string | undefined;
   context: string | undefined;
 }): { label: string | undefined; text: string | undefined } {
-  const trimmed = label?.trim();
+  const trimmed = label === undefined ? undefined : composed(label);
   const labelFault = trimmed === undefined ? undefined : faultOfLabel(trimmed);
   const textFault = context === undefined ? undefined : faultOfExampleText(context);
   const faults: FieldFault[] = [];

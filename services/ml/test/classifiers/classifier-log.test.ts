@@ -66,6 +66,15 @@ describe('the processes of one classifier', () => {
     expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
   });
 
+  it('count a label of an earlier version that is not composed as the same class', async () => {
+    const log = create();
+    const [first] = await log.train([{ label: 'cafe\u0301', text: 'espresso' }]);
+    const [second] = await log.train([{ label: 'caf\u00e9', text: 'latte' }]);
+    expect(second).toEqual({ classId: first?.classId, observations: 2 });
+    const [third] = await create().train([{ label: 'caf\u00e9', text: 'mocha' }]);
+    expect(third).toEqual({ classId: first?.classId, observations: 3 });
+  });
+
   it('recognize recent calls up to a number of results, and always the last one', {
     timeout: 60_000,
   }, async () => {

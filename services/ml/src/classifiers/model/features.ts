@@ -4,6 +4,7 @@
  */
 
 import { readCharactersMax } from '@datahub/contract/limits';
+import { foldMarks, simplifyHan } from './fold.ts';
 
 export interface Features {
   /** 32-bit hashes: the first `words` of words and pairs, the others of character n-grams. */
@@ -103,8 +104,8 @@ const tokenCharactersMax = 64;
 
 function tokenize(text: string): string[] {
   const bounded = text.length > readCharactersMax ? text.slice(0, readCharactersMax).toWellFormed() : text;
-  const tokens = bounded.normalize('NFKC').toLowerCase().match(tokenShape) ?? [];
-  return tokens.map((token) =>
+  const tokens = foldMarks(bounded.normalize('NFKC').toLowerCase()).match(tokenShape) ?? [];
+  return simplifyHan(tokens).map((token) =>
     token.length > tokenCharactersMax ? token.slice(0, tokenCharactersMax) : token,
   );
 }
