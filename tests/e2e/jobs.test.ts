@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource, database, engines, sourceBody } from '../support/hub.ts';
+import { apiOf, createSource, database, engines, sourceBody } from '../support/hub.ts';
 
+const api = apiOf(inject('hub').jobsKey);
 const engine = engines.find((one) => one === 'postgres');
 
 describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL)', () => {
@@ -22,7 +23,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
       `INSERT INTO ${table} SELECT n, 'topic ' || n % 3, 'word' || n % 3 || ' and word' || n FROM generate_series(1, 600) n`,
     );
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'jobs' })));
-    sourceId = await createSource(hubId, 'postgres');
+    sourceId = await createSource(hubId, 'postgres', api);
     queryId = await store(`SELECT id, topic, body FROM ${table} ORDER BY length(id), id`);
   });
   afterAll(async () => {

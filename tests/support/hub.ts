@@ -14,6 +14,8 @@ declare module 'vitest' {
       otherKey: string;
       /** Of a third account, for failed log-ins: they limit the log-ins of their whole account. */
       refusedKey: string;
+      /** Of a fourth account, for training jobs: an account has ten at a time. */
+      jobsKey: string;
       metricsUrl: string;
       replicas: number;
       losesUpdates: boolean;
@@ -33,6 +35,9 @@ function check(method: string, path: string, answer: Answer): void {
 
 /** Each response is checked against the hub's own description of it. */
 export const api = createApi(inject('hub'), check);
+
+/** The same for the account of the key. Its hubs stay until the hub ends. */
+export const apiOf = (key: string) => createApi({ url: inject('hub').url, key }, described);
 
 export async function removeHubs(): Promise<void> {
   for (const hubId of hubIds.splice(0)) await api.delete(`/v1/hubs/${hubId}?recursive=true`);
@@ -61,8 +66,8 @@ export function sourceBody(hubId: string, engine = engines[0] as string) {
   };
 }
 
-export async function createSource(hubId: string, engine?: string): Promise<string> {
-  return (await api.ok(api.post('/v1/sources', sourceBody(hubId, engine)))).sourceId;
+export async function createSource(hubId: string, engine?: string, as = api): Promise<string> {
+  return (await as.ok(as.post('/v1/sources', sourceBody(hubId, engine)))).sourceId;
 }
 
 export interface Execution {

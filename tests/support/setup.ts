@@ -33,7 +33,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
   };
-  const { otherKey, refusedKey } = await createOtherAccounts(settings);
+  const { otherKey, refusedKey, jobsKey } = await createOtherAccounts(settings);
   const hub = await startForm(env.HUB_FORM, settings);
   const hasReplicas = env.HUB_FORM === 'replicas' || env.HUB_FORM === 'workers';
   project.provide('databases', databases.all);
@@ -42,6 +42,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     key,
     otherKey,
     refusedKey,
+    jobsKey,
     metricsUrl: `http://127.0.0.1:${hub.metricsPort}`,
     replicas: hasReplicas ? 2 : 1,
     losesUpdates: env.HUB_FORM === 'replicas' && (await losesUpdates(env.MONGODB_URL)),
@@ -82,7 +83,7 @@ function mongoUrl(server: string | undefined, name: string): string {
   return url.href;
 }
 
-/** Two further accounts, made as an operator makes them: from the command line, before the hub runs. */
+/** Three further accounts, made as an operator makes them: from the command line, before the hub runs. */
 async function createOtherAccounts(settings: Record<string, string>) {
   const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
   const create = async (...args: string[]): Promise<string> => {
@@ -93,5 +94,6 @@ async function createOtherAccounts(settings: Record<string, string>) {
   };
   await create('--name', 'first');
   const otherKey = await create('--name', 'other', '--new-account');
-  return { otherKey, refusedKey: await create('--name', 'refused', '--new-account') };
+  const refusedKey = await create('--name', 'refused', '--new-account');
+  return { otherKey, refusedKey, jobsKey: await create('--name', 'jobs', '--new-account') };
 }
