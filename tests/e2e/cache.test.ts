@@ -25,15 +25,16 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
   const ordinary = { 'cache-control': 'max-age=0' };
   const read = (queryId: string, headers: Record<string, string> = {}, search = '') =>
     api.get(`/v1/queries/${queryId}/data${search}`, { headers: { ...ordinary, ...headers } });
+  const hit = /^data-hub; hit; ttl=5\d\d$/;
   const status = ({ headers }: { headers: Headers }) => headers.get('cache-status');
 
   it('answers GET, HEAD and POST from the cache', async () => {
     const queryId = await store();
     const first = await read(queryId);
-    expect(status(first)).toBe('data-hub; fwd=miss; stored; ttl=600');
+    expect([first.status, status(first)], first.text).toEqual([200, 'data-hub; fwd=miss; stored; ttl=600']);
     const second = await read(queryId);
     expect([second.status, second.text]).toEqual([200, first.text]);
-    expect(status(second)).toMatch(/^data-hub; hit; ttl=59\d$/);
+    expect(status(second)).toMatch(hit);
     expect(second.headers.get('cache-control')).toBe('private, max-age=600');
     expect(Number(second.headers.get('age'))).toBeGreaterThanOrEqual(1);
     const vary = second.headers.get('vary')?.toLowerCase().split(', ');
@@ -42,7 +43,7 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     );
     const posted = await api.post('/v1/queries/execute', { queryId });
     expect([posted.text, posted.headers.get('cache-control')]).toEqual([first.text, 'no-store']);
-    expect([status(posted), posted.headers.get('etag')]).toEqual([status(second), null]);
+    expect([status(posted), posted.headers.get('etag')]).toEqual([expect.stringMatching(hit), null]);
     const path = `/v1/queries/${queryId}/data`;
     const head = await api.call('HEAD', path, { headers: { 'accept-encoding': 'identity' } });
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
