@@ -47,7 +47,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button(`Actions for ${name}`).click();
     await page.getByRole('menuitem', { name: 'Rotate' }).click();
     await button('Create the new key').click();
-    await page.getByText('The new key, shown only now').waitFor();
+    await page.getByText('It has the same permissions as the old key, which ends in 60 minutes.').waitFor();
     await button('I have copied it').click();
     await button(`Actions for ${name}`).first().click();
     await page.getByRole('menuitem', { name: 'Revoke' }).click();

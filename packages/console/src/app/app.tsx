@@ -11,7 +11,8 @@ import { RunById } from '../pages/query/run-by-id.tsx';
 import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, isAtStart, linkTo, route } from '../state/route.ts';
-import { Connection, Notice, RunningDownloads, WaitingForRate } from '../ui/notice.tsx';
+import { openKey } from '../state/shown-keys.ts';
+import { Connection, Notice, RunningDownloads, UnconfirmedKeys, WaitingForRate } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Bar } from './bar.tsx';
@@ -117,8 +118,14 @@ function Frame() {
       <main id="main" class="main" tabIndex={-1}>
         <View />
       </main>
-      <Connection />
-      <WaitingForRate />
+      <div class="bars">
+        <UnconfirmedKeys />
+        <WaitingForRate />
+        <Connection />
+      </div>
+      {openKey.value !== undefined && (
+        <Later>{({ ShownKeyDialog }) => openKey.value && <ShownKeyDialog shown={openKey.value} />}</Later>
+      )}
       <RunningDownloads />
       <Notice />
     </div>

@@ -1,22 +1,19 @@
 /** The side bar: the hub, its tree, classifiers and access. */
 
 import type { Scope } from '@datahub/contract/scopes';
-import { useSignal } from '@preact/signals';
 import type { TreeNode } from '../api/types.ts';
+import { Later } from '../pages/lazy.tsx';
 import { may } from '../state/permissions.ts';
 import { go, linkTo, route } from '../state/route.ts';
+import { askChange, askedChange } from '../state/tree-actions.ts';
 import { category, classifiers, findNode, hub, hubId, hubs, tree, treeProblem } from '../state/workspace.ts';
 import { Icon, type IconName } from '../ui/icons.tsx';
 import { Menu, type MenuItem } from '../ui/menu.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Tree } from '../ui/tree/tree.tsx';
-import { type PendingDialog, TreeDialog } from '../ui/tree/tree-dialogs.tsx';
 
 export function Side() {
-  const asked = useSignal<PendingDialog | undefined>(undefined);
-  const ask = (action: PendingDialog['action'], node: TreeNode) => {
-    asked.value = { action, node };
-  };
+  const asked = askedChange.value;
   return (
     <nav class="side" id="side" aria-label="Contents of the hub">
       <HubSwitcher />
@@ -30,7 +27,6 @@ export function Side() {
             to="new-query"
             needs="queries:write"
             empty="No queries yet."
-            ask={ask}
           />
           <Branch
             kind="sources"
@@ -39,7 +35,6 @@ export function Side() {
             to="new-source"
             needs="sources:write"
             empty="No sources yet."
-            ask={ask}
           />
         </>
       )}
@@ -48,7 +43,7 @@ export function Side() {
           <OtherLinks hub={hubId.value} />
         </div>
       )}
-      <TreeDialog asked={asked} />
+      {asked !== undefined && <Later>{({ TreeDialog }) => <TreeDialog change={asked} />}</Later>}
     </nav>
   );
 }
@@ -105,10 +100,9 @@ interface BranchProps {
   to: string;
   needs: Scope;
   empty: string;
-  ask(action: PendingDialog['action'], node: TreeNode): void;
 }
 
-function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
+function Branch({ kind, label, action, to, needs, empty }: BranchProps) {
   const root = category(kind);
   if (root === undefined) return null;
   const chosen = findNode(route.value[3])?.node;
@@ -118,7 +112,7 @@ function Branch({ kind, label, action, to, needs, empty, ask }: BranchProps) {
     {
       label: 'New folder',
       needs: 'hubs:write',
-      run: () => ask('folder', folderOf(chosen, inBranch) ?? root),
+      run: () => askChange('folder', folderOf(chosen, inBranch) ?? root),
     },
   ];
   return (

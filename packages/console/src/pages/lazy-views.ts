@@ -1,5 +1,6 @@
 /** The views that the console loads after its first page. */
 
+export { TreeDialog } from '../ui/tree/tree-dialogs.tsx';
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { CorrectDialog } from './classifier/correct-label.tsx';
@@ -7,6 +8,7 @@ export { AuditPage } from './hub/audit-page.tsx';
 export { HubPage } from './hub/hub-page.tsx';
 export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
+export { ShownKeyDialog } from './key/shown-key.tsx';
 export { ChartView } from './query/chart-view.tsx';
 export { AnnotationNote } from './query/classify/annotation-note.tsx';
 export { ClassifyDialog } from './query/classify/classify-dialog.tsx';

@@ -46,11 +46,17 @@ const draftOf = ({ config }: Query): Draft => ({
 });
 
 /** A query as the hub had it, with the ETag of the document and the number of its version. */
-interface StoredQuery {
+export interface StoredQuery {
   query: Query;
   etag: string | null;
   /** Undefined until the hub has named the version. */
   version: { number: number; at: string } | undefined;
+}
+
+/** A draft with what it began with. */
+export interface EditedQuery {
+  draft: Draft;
+  base: StoredQuery;
 }
 
 interface LoadOptions {
@@ -83,6 +89,8 @@ export class StoredQueryEditor extends QueryEditor {
   readonly #newer = signal<StoredQuery | undefined>(undefined);
   /** Of the stored query. */
   override readonly signature = signal<Signature | null | undefined>(undefined);
+  /** What was discarded last, until something else is edited. */
+  readonly #discarded = signal<EditedQuery | undefined>(undefined);
   readonly #annotation = signal<Annotation | undefined>(undefined);
   #describing: Promise<void> | undefined;
   readonly #order = { query: createAnswerOrder(), signature: createAnswerOrder() };
@@ -209,10 +217,38 @@ export class StoredQueryEditor extends QueryEditor {
       this.runner.setTypes(described?.signature?.columns ?? []);
   }
 
+  /** What is edited; undefined if nothing is. */
+  readonly edited = computed((): EditedQuery | undefined => {
+    const [base, draft] = [this.#base.value, this.draft.value];
+    return base === undefined || draft === undefined || !this.dirty.value ? undefined : { draft, base };
+  });
+  readonly canUndoDiscard = computed(() => this.#discarded.value !== undefined && !this.dirty.value);
+
   /** Shows what the hub has. */
   revert(): void {
     const present = this.#newer.value ?? this.#base.value;
-    if (present !== undefined) this.#take(present, 'always');
+    if (present === undefined) return;
+    batch(() => {
+      this.#discarded.value = this.edited.value;
+      this.#take(present, 'always');
+    });
+  }
+
+  undoDiscard(): void {
+    if (this.#discarded.value !== undefined) this.resume(this.#discarded.value);
+  }
+
+  /** Goes on with a draft. What others changed since it began shows as a conflict; what this page edits stays. */
+  resume({ draft, base }: EditedQuery): void {
+    if (this.dirty.value) return;
+    const present = this.#newer.value ?? this.#base.value;
+    batch(() => {
+      this.#discarded.value = undefined;
+      this.#newer.value = undefined;
+      this.#base.value = base;
+      this.draft.value = draft;
+      if (present !== undefined) this.#take(present, 'unless edited');
+    });
   }
 
   /** Keeps the draft as a change of the version that another key or tab saved. */

@@ -1,9 +1,26 @@
 /** Changes the tree: creates folders, renames, moves and deletes nodes. */
 
 import type { Scope } from '@datahub/contract/scopes';
+import { signal } from '@preact/signals';
 import { call, callJson, part } from '../api/client.ts';
 import type { TreeNode } from '../api/types.ts';
+import { linkTo } from './route.ts';
 import { hubId, loadTree } from './workspace.ts';
+
+export interface TreeChange {
+  action: 'rename' | 'move' | 'delete' | 'folder';
+  node: TreeNode;
+}
+
+/** The change whose dialog is open. */
+export const askedChange = signal<TreeChange | undefined>(undefined);
+
+export const askChange = (action: TreeChange['action'], node: TreeNode): void => {
+  askedChange.value = { action, node };
+};
+
+export const nodeLink = ({ nodeType, nodeId }: TreeNode): string =>
+  linkTo('hub', hubId.value ?? '', nodeType, nodeId);
 
 export async function createFolder(label: string, parentNodeId: string): Promise<void> {
   await callJson(`v1/hubs/${part(hubId.value as string)}/folders`, { body: { label, parentNodeId } });

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isLost, retryNow } from '../api/connection.ts';
 import { limit } from '../api/rate.ts';
 import { running } from '../state/downloads.ts';
+import { openKey, shownKeys } from '../state/shown-keys.ts';
 import { bytes, counted } from './format.ts';
 
 const notice = signal('');
@@ -23,6 +24,35 @@ export const Notice = () => (
     {notice.value}
   </div>
 );
+
+/** Keys that nobody has confirmed as copied. The browser asks before it leaves them. */
+export function UnconfirmedKeys() {
+  const [key, ...more] = shownKeys.value;
+  const isKept = key !== undefined;
+  useEffect(() => {
+    if (!isKept) return;
+    const warn = (event: Event) => event.preventDefault();
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, [isKept]);
+  if (key === undefined || openKey.value !== undefined) return null;
+  return (
+    <div class="offline" role="status">
+      <span>
+        The key “{key.name}”{more.length > 0 && ` and ${more.length} more`} will not be shown again after you
+        leave this tab.
+      </span>
+      <button
+        type="button"
+        onClick={() => {
+          openKey.value = key;
+        }}
+      >
+        Show the key
+      </button>
+    </div>
+  );
+}
 
 /** Says that the hub does not answer, until it does. */
 export const Connection = () =>

@@ -12,6 +12,7 @@ import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { Card } from './card.tsx';
 import { cardsMax } from './cards.ts';
+import { Drafts } from './drafts.tsx';
 import { commonVariables, defaultOf, isPinned } from './pinned.ts';
 import { QueryList } from './query-list.tsx';
 
@@ -39,6 +40,7 @@ export function Home({ hubId, children }: HomeProps) {
   const sent = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   return (
     <>
+      <Drafts hubId={hubId} />
       {pinned.length === 0 && children}
       {pinned.length > 0 && (
         <>

@@ -4,12 +4,13 @@ import type { ComponentChildren } from 'preact';
 import { may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
 import { hasRun } from '../../state/stored-query-editor.ts';
+import { nodeLink } from '../../state/tree-actions.ts';
 import { category, hub, hubId, hubs, queriesIn, sources, tree, treeProblem } from '../../state/workspace.ts';
 import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { nodeLink } from '../../ui/tree/tree.tsx';
+import { Drafts } from './drafts.tsx';
 import { Home } from './home.tsx';
 
 export function HubPage() {
@@ -36,7 +37,14 @@ export function HubPage() {
           </a>
         )}
       </PageHead>
-      {queries.length === 0 ? steps : <Home hubId={id}>{!ran && steps}</Home>}
+      {queries.length === 0 ? (
+        <>
+          <Drafts hubId={id} />
+          {steps}
+        </>
+      ) : (
+        <Home hubId={id}>{!ran && steps}</Home>
+      )}
     </div>
   );
 }

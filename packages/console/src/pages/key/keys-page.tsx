@@ -8,9 +8,9 @@ import type { Key, ListedKey } from '../../api/types.ts';
 import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { currentKey } from '../../state/permissions.ts';
 import { goInstead, route } from '../../state/route.ts';
+import { keepKey } from '../../state/shown-keys.ts';
 import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.ts';
-import { CopyBlock } from '../../ui/copy.tsx';
-import { Dialog, FormDialog } from '../../ui/dialog.tsx';
+import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { count, moment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
@@ -22,7 +22,7 @@ import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
 
-type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'revoke'; key: Key };
+type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'replace' | 'revoke'; key: Key };
 
 /** The newest first: it is the one that a person has just created. */
 const readKeys = async (signal: AbortSignal) =>
@@ -65,8 +65,13 @@ export function KeysPage() {
       {asked?.action === 'revoke' && (
         <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
       )}
-      {asked?.action === 'rotate' && (
-        <Rotate of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      {(asked?.action === 'rotate' || asked?.action === 'replace') && (
+        <Rotate
+          of={asked.key}
+          isLost={asked.action === 'replace'}
+          onClose={() => setAsked(undefined)}
+          onDone={loaded.refresh}
+        />
       )}
     </div>
   );
@@ -131,7 +136,23 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
           </div>
         ))}
       </td>
-      <td>{moment(key.lastUsedAt)}</td>
+      <td>
+        {key.lastUsedAt === null ? (
+          <>
+            never
+            <button
+              type="button"
+              class="quiet"
+              title="If nobody has copied its secret, a new one replaces it"
+              onClick={() => onAsk({ action: 'replace', key })}
+            >
+              Replace the secret …
+            </button>
+          </>
+        ) : (
+          moment(key.lastUsedAt)
+        )}
+      </td>
       <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
       <td class="right">
         <Menu
@@ -192,35 +213,35 @@ function Revoke({ of, onClose, onDone }: OneKeyProps) {
   );
 }
 
-function Rotate({ of, onClose, onDone }: OneKeyProps) {
-  const [minutes, setMinutes] = useState('60');
-  const [secret, setSecret] = useState<string>();
-  if (secret !== undefined) {
-    return (
-      <Dialog title="The new key, shown only now" onClose={onClose} wide>
-        <p>It has the same permissions as the old key, which expires in {minutes} minutes.</p>
-        <CopyBlock text={secret} label="The key" />
-        <div class="actions">
-          <button type="button" class="primary" onClick={onClose}>
-            I have copied it
-          </button>
-        </div>
-      </Dialog>
-    );
-  }
+interface RotateProps extends OneKeyProps {
+  /** True for a key whose secret was lost. */
+  isLost: boolean;
+}
+
+function Rotate({ of, isLost, onClose, onDone }: RotateProps) {
+  const [minutes, setMinutes] = useState(isLost ? '0' : '60');
   const submit = async () => {
     const overlapSeconds = Math.round(Number(minutes) * 60);
     const made = await callJson<{ key: string }>(`v1/keys/${part(of.keyId)}/rotate`, {
       body: { overlapSeconds },
     });
     onDone();
-    setSecret(made.key);
-    // The dialog stays, to show the key.
-    await new Promise(() => undefined);
+    const end = overlapSeconds === 0 ? 'which has ended' : `which ends in ${minutes} minutes`;
+    const note = `It has the same permissions as the old key, ${end}.`;
+    keepKey({ name: of.name, secret: made.key, note }, { isOpen: true });
   };
   return (
-    <FormDialog title={`Rotate “${of.name}”`} action="Create the new key" onClose={onClose} onSubmit={submit}>
-      <p>A new key replaces it. The old key stays valid for a while, so that programs can change over.</p>
+    <FormDialog
+      title={isLost ? `Replace the secret of “${of.name}”` : `Rotate “${of.name}”`}
+      action="Create the new key"
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <p>
+        {isLost
+          ? 'A new key with the same permissions replaces it. Nobody has used the old one yet.'
+          : 'A new key replaces it. The old key stays valid for a while, so that programs can change over.'}
+      </p>
       <Field label="Minutes until the old key expires" value={minutes} onInput={setMinutes} />
     </FormDialog>
   );

@@ -1,4 +1,4 @@
-/** Creates a key and shows it once. */
+/** Creates a key, which is then shown once. */
 
 import { useState } from 'preact/hooks';
 import { addressOf, callJson } from '../../api/client.ts';
@@ -10,10 +10,10 @@ import {
   type PartProps,
   scopeGroups,
 } from '../../state/key-form.ts';
+import { keepKey, type ShownKey } from '../../state/shown-keys.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
 import { findNode, hub, hubId } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
-import { CopyBlock } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Tick } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
@@ -39,7 +39,6 @@ function startOf(queryId: string | undefined): KeyForm {
 
 export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
   const [form, setForm] = useState(() => startOf(queryId));
-  const [made, setMade] = useState<string>();
   const { busy, problem, run } = useAction();
   const set = (change: Partial<KeyForm>) => setForm({ ...form, ...change });
   const submit = async (event: Event) => {
@@ -48,11 +47,11 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
       const { key } = await callJson<{ key: string }>('v1/keys', {
         body: bodyOf(form, Date.now(), endsBy),
       });
-      setMade(key);
       onMade();
+      onClose();
+      keepKey(toShown(key, form), { isOpen: true });
     });
   };
-  if (made !== undefined) return <MadeKey secret={made} form={form} onClose={onClose} />;
   return (
     <Dialog title={queryId === undefined ? 'New key' : 'New browser key'} onClose={onClose} wide>
       <form class="form" onSubmit={submit}>
@@ -127,46 +126,23 @@ function Scopes({ form, set }: PartProps) {
   );
 }
 
-function MadeKey({ secret, form, onClose }: { secret: string; form: KeyForm; onClose(): void }) {
+/** The key with its page, if it is a browser key of one query. */
+function toShown(secret: string, form: KeyForm): ShownKey {
+  const note = `Valid for ${hub.value?.label ?? 'its hub'}, within its limits.`;
+  const key = { name: form.name.trim(), secret, note };
   const [queryId] = form.queryIds;
+  if (queryId === undefined || form.origins.length === 0) return key;
   const pinned = new Set(form.pinned.map(([name]) => name));
-  const editor = queryId === undefined ? undefined : editorOf(queryId);
-  const members = editor?.sent.value.members.filter(([name]) => !pinned.has(name)) ?? [];
-  const secrets = editor?.fields.value.filter(({ secret }) => secret).map(({ key }) => key) ?? [];
-  return (
-    <Dialog title="The key, shown only now" onClose={onClose} wide>
-      <p>
-        Copy it to where it is used. The hub does not store it, so it cannot show it again. If you lose it,
-        revoke it and create another.
-      </p>
-      <CopyBlock text={secret} label="The key" />
-      {queryId !== undefined && form.origins.length > 0 && (
-        <>
-          <h3>In a page of {form.origins.join(', ')}</h3>
-          <CopyBlock
-            text={webPage(
-              withoutSecrets(
-                {
-                  url: addressOf(''),
-                  queryId,
-                  label: findNode(queryId)?.node.label ?? '',
-                  members,
-                  columns: [],
-                  key: secret,
-                },
-                secrets,
-              ),
-            )}
-            label="Web page"
-          />
-        </>
-      )}
-      <p class="hint">Valid for {hub.value?.label ?? 'its hub'}, within its limits.</p>
-      <div class="actions">
-        <button type="button" class="primary" onClick={onClose}>
-          I have copied it
-        </button>
-      </div>
-    </Dialog>
-  );
+  const editor = editorOf(queryId);
+  const members = editor.sent.value.members.filter(([name]) => !pinned.has(name));
+  const secrets = editor.fields.value.filter(({ secret }) => secret).map(({ key }) => key);
+  const label = findNode(queryId)?.node.label ?? '';
+  const call = { url: addressOf(''), queryId, label, members, columns: [], key: secret };
+  return {
+    ...key,
+    page: {
+      title: `In a page of ${form.origins.join(', ')}`,
+      text: webPage(withoutSecrets(call, secrets)),
+    },
+  };
 }

@@ -1,9 +1,11 @@
 /** A new query: a name, a source, a text, which can be run before it is stored. The query opens when it is stored. */
 
+import { useSignal } from '@preact/signals';
 import { useMemo, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Query, Variable } from '../../api/types.ts';
 import { type Checked, type CheckedText, errorsIn } from '../../state/check.ts';
+import { useKeptDraft } from '../../state/drafts/use-kept-draft.ts';
 import { NewQueryEditor } from '../../state/new-query-editor.ts';
 import { needs } from '../../state/permissions.ts';
 import type { Draft } from '../../state/query-editor.ts';
@@ -85,7 +87,7 @@ interface Place {
 }
 
 /** `create` stores the query and opens it. A statement with errors is stored only if the user confirms. */
-function useCreate(editor: NewQueryEditor, place: Place) {
+function useCreate(editor: NewQueryEditor, place: Place, onDone: () => void) {
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
   const broken = useBrokenCheck();
@@ -93,6 +95,7 @@ function useCreate(editor: NewQueryEditor, place: Place) {
     setBusy(true);
     try {
       const queryId = await storeQuery(draft, place, editor.engine.value);
+      onDone();
       await loadTree();
       const created = editorOf(queryId);
       created.values.value = editor.values.value;
@@ -122,10 +125,28 @@ function useCreate(editor: NewQueryEditor, place: Place) {
 
 function NewQueryForm({ start }: { start: Start }) {
   const editor = useMemo(() => new NewQueryEditor(start), []);
-  const [label, setLabel] = useState(start.label);
+  const label = useSignal(start.label);
   const root = category('queries');
   const [parent, setParent] = useState(start.parentNodeId || root?.nodeId || '');
-  const { busy, problem, create, dialog } = useCreate(editor, { label, parentNodeId: parent });
+  const isDone = useSignal(false);
+  useKeptDraft({
+    hubId: hubId.value ?? '',
+    page: route.value.slice(2).join('/'),
+    content: () => {
+      const draft = editor.draft.value;
+      if (draft === undefined || draft.text === start.text || isDone.value) return undefined;
+      return { label: label.value.trim() || 'New query', draft, base: { label: label.value } };
+    },
+    resume: (kept) => {
+      editor.draft.value = kept.draft;
+      label.value = (kept.base as { label: string }).label;
+    },
+  });
+  const onDone = () => {
+    isDone.value = true;
+  };
+  const place = { label: label.value, parentNodeId: parent };
+  const { busy, problem, create, dialog } = useCreate(editor, place, onDone);
   const run = useRun(editor);
   useShortcuts(run.ask, create);
   const draft = editor.draft.value;
@@ -142,7 +163,15 @@ function NewQueryForm({ start }: { start: Start }) {
         <RunButton editor={editor} run={run} isNext />
       </PageHead>
       <div class="new-place columns-3">
-        <Field label="Name" value={label} onInput={setLabel} placeholder="Untitled query" autofocus />
+        <Field
+          label="Name"
+          value={label.value}
+          onInput={(text) => {
+            label.value = text;
+          }}
+          placeholder="Untitled query"
+          autofocus
+        />
         <SourceChoice value={draft?.sourceId ?? ''} onChange={(sourceId) => editor.edit({ sourceId })} />
         <FolderChoice value={parent} onChange={setParent} />
       </div>

@@ -1,20 +1,20 @@
 /** One stored query: its text, its variables, its rows. */
 
-import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { isAborted, problemOf } from '../../api/client.ts';
 import { restored } from '../../api/connection.ts';
 import type { Problem, TreeNode } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
+import { useKeptDraft } from '../../state/drafts/use-kept-draft.ts';
 import { may, needs } from '../../state/permissions.ts';
 import { go, route } from '../../state/route.ts';
-import { editorOf, type StoredQueryEditor } from '../../state/stored-query-editor.ts';
+import { editorOf, type StoredQuery, type StoredQueryEditor } from '../../state/stored-query-editor.ts';
+import { askChange } from '../../state/tree-actions.ts';
 import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
 import { engineName } from '../../ui/format.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { Later } from '../lazy.tsx';
 import { useClassify } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
@@ -27,6 +27,15 @@ import { copyLink, useAddress } from './use-address.ts';
 export function QueryPage({ queryId }: { queryId: string }) {
   const editor = editorOf(queryId);
   const [problem, setProblem] = useState<Problem>();
+  useKeptDraft({
+    hubId: hubId.value ?? '',
+    page: `query/${queryId}`,
+    content: () => {
+      const edited = editor.edited.value;
+      return edited && { ...edited, label: edited.base.query.meta.label };
+    },
+    resume: ({ draft, base }) => editor.resume({ draft, base: base as StoredQuery }),
+  });
   useEffect(() => {
     const stop = new AbortController();
     editor.load({ stop: stop.signal }).then(
@@ -55,17 +64,7 @@ const tabs = [
   ['use', 'Use it'],
 ] as const;
 
-/** Makes the browser ask before it closes a tab with unsaved changes. Within the console, changes are kept. */
-function useUnsavedWarning(editor: StoredQueryEditor): void {
-  useEffect(() => {
-    const warn = (event: Event) => editor.dirty.value && event.preventDefault();
-    addEventListener('beforeunload', warn);
-    return () => removeEventListener('beforeunload', warn);
-  }, [editor]);
-}
-
 function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
-  const asked = useSignal<PendingDialog | undefined>(undefined);
   const [naming, setNaming] = useState(false);
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'query';
   const show = (name: string) =>
@@ -75,16 +74,10 @@ function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
   const publishing = usePublishing(editor);
   useReread(editor, run.asking);
   useShortcuts(run.ask, publishing.open);
-  useUnsavedWarning(editor);
   useAddress(editor);
   const node = findNode(editor.queryId)?.node;
   const command = editor.draft.value?.command ?? '';
-  const menu = menuOf(editor, node, {
-    ask: (next) => {
-      asked.value = next;
-    },
-    onPath: () => setNaming(true),
-  });
+  const menu = menuOf(editor, node, () => setNaming(true));
   return (
     <div class="query-page" data-tab={tab} data-publishing={publishing.isOpen}>
       <PageHead
@@ -112,7 +105,6 @@ function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
       {naming && (
         <Later>{({ PathDialog }) => <PathDialog editor={editor} onClose={() => setNaming(false)} />}</Later>
       )}
-      <TreeDialog asked={asked} />
     </div>
   );
 }
@@ -182,11 +174,7 @@ function StoredWorkbench({ editor, run, onSave }: Pick<TabContentProps, 'editor'
   );
 }
 
-function menuOf(
-  editor: StoredQueryEditor,
-  node: TreeNode | undefined,
-  { ask, onPath }: { ask(asked: PendingDialog): void; onPath(): void },
-): MenuItem[] {
+function menuOf(editor: StoredQueryEditor, node: TreeNode | undefined, onPath: () => void): MenuItem[] {
   const { queryId } = editor;
   const hub = hubId.value ?? '';
   const actions = node === undefined ? [] : (['rename', 'move', 'delete'] as const);
@@ -198,7 +186,7 @@ function menuOf(
       label: `${action[0]?.toUpperCase()}${action.slice(1)}`,
       danger: action === 'delete',
       needs: 'queries:write' as const,
-      run: () => node !== undefined && ask({ action, node }),
+      run: () => node !== undefined && askChange(action, node),
     })),
   ];
 }
@@ -248,6 +236,16 @@ function PublishAndRun({ editor, run, publishing, isNext }: PublishAndRunProps) 
       {dirty && (
         <button type="button" class="quiet" onClick={() => editor.revert()}>
           Discard changes
+        </button>
+      )}
+      {editor.canUndoDiscard.value && (
+        <button
+          type="button"
+          class="quiet"
+          title="Brings the discarded changes back, until this tab is closed"
+          onClick={() => editor.undoDiscard()}
+        >
+          Undo discard
         </button>
       )}
       <button

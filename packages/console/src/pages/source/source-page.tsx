@@ -1,11 +1,11 @@
 /** The page of a source: the test of its connection, its tables, its settings. */
 
-import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Problem, Source } from '../../api/types.ts';
 import { may, needs } from '../../state/permissions.ts';
 import { go, linkTo, route } from '../../state/route.ts';
+import { askChange } from '../../state/tree-actions.ts';
 import { findNode, hubId, loadTree } from '../../state/workspace.ts';
 import { duration, engineName } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
@@ -15,7 +15,6 @@ import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
-import { type PendingDialog, TreeDialog } from '../../ui/tree/tree-dialogs.tsx';
 import { faultsOfProblem } from './form-faults.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
 import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
@@ -32,7 +31,6 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
     (signal) => callJson<Source>(`v1/sources/${part(sourceId)}`, { signal }),
     [sourceId],
   );
-  const asked = useSignal<PendingDialog | undefined>(undefined);
   const [refusal, setRefusal] = useState<Problem>();
   const source = loaded.value;
   if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
@@ -45,7 +43,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
     danger: action === 'delete',
     needs: 'sources:write' as const,
     run: () => {
-      if (node !== undefined) asked.value = { action, node };
+      if (node !== undefined) askChange(action, node);
     },
   }));
   return (
@@ -79,7 +77,6 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
         )}
         {tab === 'settings' && <SourceSettings source={source} refusal={refusal} onSaved={loaded.refresh} />}
       </div>
-      <TreeDialog asked={asked} />
     </div>
   );
 }

@@ -1,11 +1,18 @@
 /** Dialogs that change the tree: rename, move, delete, new folder. */
 
-import type { Signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 import type { TreeNode } from '../../api/types.ts';
 import { affectedBy } from '../../state/affected.ts';
 import { go, route } from '../../state/route.ts';
-import { canMove, createFolder, move, remove, rename } from '../../state/tree-actions.ts';
+import {
+  askedChange,
+  canMove,
+  createFolder,
+  move,
+  remove,
+  rename,
+  type TreeChange,
+} from '../../state/tree-actions.ts';
 import { category, findNode, hubId, walk } from '../../state/workspace.ts';
 import { FormDialog } from '../dialog.tsx';
 import { Choice, Field } from '../field.tsx';
@@ -15,17 +22,10 @@ import { notify } from '../notice.tsx';
 
 const namesMax = 8;
 
-export interface PendingDialog {
-  action: 'rename' | 'move' | 'delete' | 'folder';
-  node: TreeNode;
-}
-
-/** Shows the dialog that `asked` names, until it is closed. */
-export function TreeDialog({ asked }: { asked: Signal<PendingDialog | undefined> }) {
-  if (asked.value === undefined) return null;
-  const { action, node } = asked.value;
+/** Shows the dialog of a change, until it is closed. */
+export function TreeDialog({ change: { action, node } }: { change: TreeChange }) {
   const onClose = () => {
-    asked.value = undefined;
+    askedChange.value = undefined;
   };
   if (action === 'rename') return <RenameDialog node={node} onClose={onClose} />;
   if (action === 'move') return <MoveDialog node={node} onClose={onClose} />;

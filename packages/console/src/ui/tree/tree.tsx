@@ -6,14 +6,13 @@ import { problemOf } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
 import { isOpen, setOpen } from '../../state/open-folders.ts';
 import { may } from '../../state/permissions.ts';
-import { linkTo, route } from '../../state/route.ts';
-import { canMove, move, scopeOf } from '../../state/tree-actions.ts';
-import { findNode, hubId, sources } from '../../state/workspace.ts';
+import { route } from '../../state/route.ts';
+import { askChange, canMove, move, nodeLink, scopeOf } from '../../state/tree-actions.ts';
+import { findNode, sources } from '../../state/workspace.ts';
 import { engineName } from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
 import { Menu, type MenuItem } from '../menu.tsx';
 import { notify } from '../notice.tsx';
-import { type PendingDialog, TreeDialog } from './tree-dialogs.tsx';
 
 const dragged = signal<TreeNode | undefined>(undefined);
 
@@ -35,9 +34,6 @@ const foldersFirst = (a: TreeNode, b: TreeNode) =>
   Number(b.nodeType === 'folder') - Number(a.nodeType === 'folder');
 
 const toggle = (node: TreeNode, open = !isOpen(node)): void => setOpen([node], open);
-
-export const nodeLink = ({ nodeType, nodeId }: TreeNode): string =>
-  linkTo('hub', hubId.value ?? '', nodeType, nodeId);
 
 /** Moves a dragged node to the folder on which it is dropped. */
 function useDrop() {
@@ -78,54 +74,46 @@ export function Tree({ root, label, empty }: { root: TreeNode; label: string; em
   const lines = linesOf(root, 1);
   const chosen = route.value[3];
   const focused = useSignal(chosen);
-  const asked = useSignal<PendingDialog | undefined>(undefined);
   const current = lines.some(({ node }) => node.nodeId === focused.value)
     ? focused.value
     : lines[0]?.node.nodeId;
-  const ask = (what: PendingDialog) => {
-    asked.value = what;
-  };
   useReveal(root, chosen);
   const { over, dropOn } = useDrop();
   const keydown = (event: KeyboardEvent) => {
     const list = event.currentTarget as HTMLElement;
-    if (treeKey(event, { lines, current, list, ask })) event.preventDefault();
+    if (treeKey(event, { lines, current, list })) event.preventDefault();
   };
   return (
-    <>
-      <div
-        class="tree"
-        role="tree"
-        aria-label={label}
-        data-over={over.value === root.nodeId}
-        onKeyDown={keydown}
-        {...dropOn(root)}
-      >
-        {lines.length === 0 && (
-          <div class="hint tree-empty" role="treeitem" aria-level={1} aria-selected={false} tabIndex={-1}>
-            {empty}
-          </div>
-        )}
-        {lines.map((line) => (
-          <TreeItem
-            key={line.node.nodeId}
-            line={line}
-            tabIndex={line.node.nodeId === current ? 0 : -1}
-            over={over.value === line.node.nodeId}
-            drop={dropOn(
-              line.node.nodeType === 'folder'
-                ? line.node
-                : (findNode(line.node.parentNodeId ?? '')?.node ?? root),
-            )}
-            ask={ask}
-            onFocus={() => {
-              focused.value = line.node.nodeId;
-            }}
-          />
-        ))}
-      </div>
-      <TreeDialog asked={asked} />
-    </>
+    <div
+      class="tree"
+      role="tree"
+      aria-label={label}
+      data-over={over.value === root.nodeId}
+      onKeyDown={keydown}
+      {...dropOn(root)}
+    >
+      {lines.length === 0 && (
+        <div class="hint tree-empty" role="treeitem" aria-level={1} aria-selected={false} tabIndex={-1}>
+          {empty}
+        </div>
+      )}
+      {lines.map((line) => (
+        <TreeItem
+          key={line.node.nodeId}
+          line={line}
+          tabIndex={line.node.nodeId === current ? 0 : -1}
+          over={over.value === line.node.nodeId}
+          drop={dropOn(
+            line.node.nodeType === 'folder'
+              ? line.node
+              : (findNode(line.node.parentNodeId ?? '')?.node ?? root),
+          )}
+          onFocus={() => {
+            focused.value = line.node.nodeId;
+          }}
+        />
+      ))}
+    </div>
   );
 }
 
@@ -148,13 +136,12 @@ interface TreeItemProps {
   tabIndex: number;
   over: boolean;
   drop: object;
-  ask(what: PendingDialog): void;
   onFocus(): void;
 }
 
 const icons: Partial<Record<string, IconName>> = { folder: 'folder', query: 'query', source: 'source' };
 
-function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }: TreeItemProps) {
+function TreeItem({ line: { node, level }, tabIndex, over, drop, onFocus }: TreeItemProps) {
   const isFolder = node.nodeType === 'folder';
   const open = isFolder && isOpen(node);
   const isChosen = route.value[3] === node.nodeId;
@@ -209,21 +196,19 @@ function TreeItem({ line: { node, level }, tabIndex, over, drop, ask, onFocus }:
           {inside}
         </a>
       )}
-      <Menu label={`Actions for ${node.label}`} tabIndex={-1} items={actionsOf(node, ask)} />
+      <Menu label={`Actions for ${node.label}`} tabIndex={-1} items={actionsOf(node)} />
     </div>
   );
 }
 
-function actionsOf(node: TreeNode, ask: (what: PendingDialog) => void): MenuItem[] {
+function actionsOf(node: TreeNode): MenuItem[] {
   const needs = scopeOf(node);
-  const inside: MenuItem[] = [
-    { label: 'New folder inside', needs, run: () => ask({ action: 'folder', node }) },
-  ];
+  const inside: MenuItem[] = [{ label: 'New folder inside', needs, run: () => askChange('folder', node) }];
   return [
     ...(node.nodeType === 'folder' ? inside : []),
-    { label: 'Rename', keys: 'F2', needs, run: () => ask({ action: 'rename', node }) },
-    { label: 'Move', keys: 'M', needs, run: () => ask({ action: 'move', node }) },
-    { label: 'Delete', keys: 'Del', danger: true, needs, run: () => ask({ action: 'delete', node }) },
+    { label: 'Rename', keys: 'F2', needs, run: () => askChange('rename', node) },
+    { label: 'Move', keys: 'M', needs, run: () => askChange('move', node) },
+    { label: 'Delete', keys: 'Del', danger: true, needs, run: () => askChange('delete', node) },
   ];
 }
 
@@ -231,11 +216,10 @@ interface TreeKeyContext {
   lines: Line[];
   current: string | undefined;
   list: HTMLElement;
-  ask(what: PendingDialog): void;
 }
 
 /** Handles a key. Returns true if it had an effect. */
-function treeKey(event: KeyboardEvent, { lines, current, list, ask }: TreeKeyContext): boolean {
+function treeKey(event: KeyboardEvent, { lines, current, list }: TreeKeyContext): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false;
   const at = lines.findIndex(({ node }) => node.nodeId === current);
   const line = lines[at];
@@ -260,9 +244,9 @@ function treeKey(event: KeyboardEvent, { lines, current, list, ask }: TreeKeyCon
         : focus(lines.findIndex(({ node }) => node.nodeId === line.node.parentNodeId)),
   };
   if (may(scopeOf(line.node))) {
-    keys.F2 = () => ask({ action: 'rename', node: line.node });
-    keys.Delete = () => ask({ action: 'delete', node: line.node });
-    keys.m = () => ask({ action: 'move', node: line.node });
+    keys.F2 = () => askChange('rename', line.node);
+    keys.Delete = () => askChange('delete', line.node);
+    keys.m = () => askChange('move', line.node);
   }
   keys.Enter = () => (isFolder ? toggle(line.node) : open());
   keys[' '] = keys.Enter;

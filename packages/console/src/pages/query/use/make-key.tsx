@@ -6,6 +6,7 @@ import type { ListedKey } from '../../../api/types.ts';
 import { bodyOf, emptyKey } from '../../../state/key-form.ts';
 import { currentKey, may } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
+import { keepKey } from '../../../state/shown-keys.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { Chips } from '../../../ui/chips.tsx';
 import { FormDialog } from '../../../ui/dialog.tsx';
@@ -42,6 +43,8 @@ export function MakeKey({ query, isForPages, onMade, onClose }: MakeKeyProps) {
     const made = await callJson<{ key: string; expiresAt?: string | null }>('v1/keys', {
       body: bodyOf(form, Date.now(), endsBy),
     });
+    const note = `It may run “${label}” and nothing else.`;
+    keepKey({ name: form.name, secret: made.key, note }, { isOpen: false });
     onMade({ secret: made.key, origins: form.origins, endsAt: made.expiresAt ?? undefined });
   };
   return (
@@ -102,8 +105,8 @@ export function KeyLine({ made, isForPages, onMake }: KeyLineProps) {
         ) : (
           <>
             Key: <b>…{made.secret.slice(-4)}</b>, created just now
-            {made.endsAt !== undefined && `, ends ${moment(made.endsAt)}`}. The calls contain it, and it is
-            shown only until you leave this page.
+            {made.endsAt !== undefined && `, ends ${moment(made.endsAt)}`}. The calls contain it, and the hub
+            does not show it again.
           </>
         )}
       </span>

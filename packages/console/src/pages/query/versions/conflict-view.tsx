@@ -55,7 +55,9 @@ export function ConflictView({ editor, onPublish }: ConflictViewProps) {
           </div>
           <Text after={text} {...shown} />
           <p class="hint">
-            {isEdited ? 'Your draft is lost. Callers notice nothing.' : 'The page shows it, ready to run.'}
+            {isEdited
+              ? 'Your draft is discarded, which can be undone. Callers notice nothing.'
+              : 'The page shows it, ready to run.'}
           </p>
         </section>
         {isEdited && (
