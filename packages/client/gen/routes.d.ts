@@ -665,8 +665,9 @@ export interface Routes {
       label: string;
       sourceId: string;
       query: string;
-      command?: string | undefined;
       parentNodeId?: string | undefined;
+      path?: string | null | undefined;
+      command?: string | undefined;
       context?: ({
         key: string;
         value?: Json | undefined;
@@ -696,7 +697,6 @@ export interface Routes {
           among: string[];
         } | undefined;
       } | null | undefined;
-      path?: string | null | undefined;
       tool?: {
         name?: string | undefined;
         description: string;

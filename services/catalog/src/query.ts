@@ -91,13 +91,19 @@ export interface QueryPatch extends Omit<QueryChange, 'context' | 'notNull' | 'c
   tool?: Tool | null | undefined;
 }
 
-type Changeable = { [M in keyof QueryDoc]-?: (typeof parts)[M] extends 'record' ? never : M }[keyof QueryDoc];
+type Part = (typeof parts)[keyof QueryDoc];
+type MemberOf<P extends Part> = {
+  [M in keyof QueryDoc]-?: (typeof parts)[M] extends P ? M : never;
+}[keyof QueryDoc];
+
+/** The members of a change that versions hold. */
+export type VersionedChange = Pick<QueryChange, keyof QueryChange & MemberOf<'state'>>;
 
 /** Returns the same document if the patch changes nothing. */
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
   const { cache, notNull, path, tool, presentationJson } = query;
-  const changed: Complete<Pick<QueryDoc, Changeable>> = {
+  const changed: Complete<Pick<QueryDoc, MemberOf<Exclude<Part, 'record'>>>> = {
     notNull: checkNotNull(check, patch.notNull ?? notNull ?? []),
     errors: checkErrors(check, patch.errors ?? query.errors, patch.source?.engine ?? query.engine),
     sessionJson: checkSession(check, patch.sessionJson ?? query.sessionJson, {
@@ -127,13 +133,11 @@ export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   return isSameState(next, query) && isSameIn(otherMembers, next, query) ? query : next;
 }
 
-type Names = Pick<QueryDoc, 'path' | 'tool' | 'toolName' | 'isTool' | 'presentationJson'>;
-
 /** How clients find and show a query. */
 function checkNames(
   check: Checker,
   { path, tool, presentationJson }: Complete<Pick<QueryPatch, 'path' | 'tool' | 'presentationJson'>>,
-): Complete<Names> {
+): Complete<Pick<QueryDoc, MemberOf<'name'>>> {
   if (presentationJson) checkPresentation(check, presentationJson);
   if (tool) checkTool(check, tool);
   return {

@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import type { Directory } from '../files/directory.ts';
-import { type Fault, toLine } from '../files/model.ts';
+import { type Fault, toLine } from '../files/fault.ts';
 import { hubOption, openDirectory } from '../files/open-plan.ts';
 import { inParallel } from '../files/parallel.ts';
 import type { QueryFile } from '../files/query-file.ts';

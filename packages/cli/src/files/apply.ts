@@ -7,9 +7,10 @@ import { ProblemError, type Routes } from '@datahub/client';
 import { CommandError, exitCodes } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
 import { changedMembers } from './compare.ts';
+import { type Fault, toLine } from './fault.ts';
 import { hubFileName } from './hub-file.ts';
 import { keepFirst } from './keep-first.ts';
-import { type Fault, folderKey, type QueryModel, type Settable, toLine } from './model.ts';
+import { folderKey, type QueryModel, type Settable, settingsOf } from './model.ts';
 import type { Plan, QueryUpdate, Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
@@ -201,12 +202,12 @@ async function createQuery(
   hub: Hub,
   { file, remote }: { file: QueryFile; remote: RemoteHub },
 ): Promise<void> {
-  const { label, path, text, command, context, notNull, ...rest } = file.model;
-  const { errors, session, cache, tool, presentation } = rest;
+  const { label, path, text, command, context, notNull } = file.model;
   const body: Settable<Routes['POST /v1/queries']['body']> = {
     hubId: remote.hubId,
     ...toReferences(file, remote),
-    ...{ label, path, query: text, command, context, notNull, errors, session, cache, tool, presentation },
+    ...{ label, path, query: text, command, context, notNull },
+    ...settingsOf(file.model),
   };
   await hub.call('POST /v1/queries', { body });
 }
@@ -218,26 +219,16 @@ async function updateQuery(
   { step, remote }: { step: QueryUpdate; remote: RemoteHub },
 ): Promise<void> {
   const { file } = step;
-  const {
-    label,
-    path,
-    text,
-    command,
-    context,
-    notNull,
-    errors = null,
-    session = null,
-    cache = null,
-    tool = null,
-    presentation = null,
-  } = file.model;
+  const { label, path, text, command, context, notNull } = file.model;
   const { sourceId, parentNodeId } = toReferences(file, remote);
   const ifMatch = await requireUnchanged(hub, { step, remote });
   const meta: Settable<NonNullable<QueryChange['meta']>> = { label, path, parentNodeId, hubId: undefined };
   const config: Settable<NonNullable<QueryChange['config']>> = {
     query: { query: text },
     source: { sourceId },
-    ...{ command, context, notNull, errors, session, cache, tool, presentation },
+    ...{ command, context, notNull },
+    // A setting that the file does not have is removed.
+    ...settingsOf(file.model, null),
   };
   const body = { meta, config };
   const { queryId } = step.remote;

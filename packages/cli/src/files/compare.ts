@@ -2,7 +2,7 @@
 
 import { writeExact } from '../exact-numbers.ts';
 import { isObject } from './hub-file.ts';
-import type { QueryModel } from './model.ts';
+import { bySetting, type Concern, type QueryModel, querySettings } from './model.ts';
 
 /** The same for objects whose members are in another order. */
 export const writeCanonical = (value: unknown): string => writeExact(sorted(value) ?? null);
@@ -17,7 +17,6 @@ const sorted = (value: unknown): unknown => {
   );
 };
 
-/** What a change of each member concerns: the contract with callers, or only how the query is found and shown. */
 const members = {
   label: 'name',
   source: 'contract',
@@ -25,13 +24,9 @@ const members = {
   command: 'contract',
   context: 'contract',
   notNull: 'contract',
-  errors: 'name',
-  session: 'contract',
-  cache: 'name',
-  tool: 'name',
-  presentation: 'name',
+  ...bySetting((name): Concern => querySettings[name].concern),
   text: 'contract',
-} as const satisfies Record<Exclude<keyof QueryModel, 'path'>, 'contract' | 'name'>;
+} as const satisfies Record<Exclude<keyof QueryModel, 'path'>, Concern>;
 type Member = keyof typeof members;
 
 const comparedMembers = Object.keys(members) as Member[];

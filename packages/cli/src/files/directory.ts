@@ -4,8 +4,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
+import { type Fault, toLine } from './fault.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { type Fault, folderKey, type HubModel, type QueryModel, toLine } from './model.ts';
+import { folderKey, type HubModel, type QueryModel } from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
 
 /** By the ending: whether the text is SQL. */

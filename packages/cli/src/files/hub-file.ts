@@ -3,7 +3,8 @@
 import { engines } from '@datahub/contract/engines';
 import { passwordProviders } from '@datahub/contract/password-from';
 import { serverSettingNames, serverSettings, tlsModes } from '@datahub/contract/source-settings';
-import { type Fault, folderKey, type HubModel, type SourceModel, toPath } from './model.ts';
+import type { Fault } from './fault.ts';
+import { folderKey, type HubModel, type SourceModel, toPath } from './model.ts';
 import { envName, type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 export const hubFileName = 'hub.yaml';

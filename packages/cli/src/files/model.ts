@@ -2,7 +2,8 @@
 
 import type { Json, Routes } from '@datahub/client';
 import type { Complete } from '@datahub/contract/complete';
-import { visible } from '../screen.ts';
+import { toolNamePattern } from '@datahub/contract/limits';
+import type { Shape } from './yaml.ts';
 
 export interface HubModel {
   path: string;
@@ -34,7 +35,13 @@ export interface ClassifierModel {
   formerly?: string;
 }
 
-export interface QueryModel {
+/** Members that say where a query is, or that files write in another way than bodies. */
+type Written = 'path' | 'label' | 'command' | 'context' | 'notNull';
+type References = 'hubId' | 'sourceId' | 'parentNodeId' | 'query';
+type SettingName = Exclude<keyof QueryBody, Written | References>;
+export type QuerySettings = { [Name in SettingName]?: NonNullable<QueryBody[Name]> };
+
+export interface QueryModel extends QuerySettings {
   path: string;
   label: string;
   /** The label of the source. */
@@ -44,23 +51,53 @@ export interface QueryModel {
   command?: string;
   context: NonNullable<QueryBody['context']>;
   notNull: string[];
-  errors?: 'author';
-  session?: NonNullable<QueryBody['session']>;
-  cache?: NonNullable<QueryBody['cache']>;
-  tool?: NonNullable<QueryBody['tool']>;
-  presentation?: NonNullable<QueryBody['presentation']>;
   text: string;
 }
 
-export interface Fault {
-  file: string;
-  line: number;
-  column: number;
-  detail: string;
-}
+/** What a change of a member concerns: the contract with callers, or only how the query is found and shown. */
+export type Concern = 'contract' | 'name';
 
-export const toLine = ({ file, line, column, detail }: Fault): string =>
-  `${visible(file)}:${line}:${column}: ${visible(detail)}`;
+/** The settings that a query may lack. Files, answers and bodies spell them alike. */
+export const querySettings = {
+  errors: { concern: 'name', shape: { oneOf: ['author'] } },
+  session: { concern: 'contract', shape: 'object' },
+  cache: {
+    concern: 'name',
+    shape: {
+      members: {
+        maxAgeS: 'whole number',
+        staleS: 'whole number',
+        validate: 'text',
+      } satisfies ShapesOf<'cache'>,
+      required: ['maxAgeS'],
+    },
+  },
+  tool: {
+    concern: 'name',
+    shape: {
+      members: {
+        name: { pattern: toolNamePattern, what: 'of 1 to 64 letters, digits, - and _' },
+        description: 'text',
+      } satisfies ShapesOf<'tool'>,
+      required: ['description'],
+    },
+  },
+  presentation: { concern: 'name', shape: 'object' },
+} as const satisfies Record<SettingName, { concern: Concern; shape: Shape }>;
+
+type ShapesOf<Name extends SettingName> = Record<keyof NonNullable<QueryBody[Name]>, Shape>;
+
+/** Makes something of each setting. */
+export const bySetting = <T>(make: (name: SettingName) => T): Record<SettingName, T> =>
+  Object.fromEntries(
+    (Object.keys(querySettings) as SettingName[]).map((name) => [name, make(name)]),
+  ) as Record<SettingName, T>;
+
+/** The settings of a query, and `absent` for each that it lacks. */
+export const settingsOf = <const Absent = undefined>(query: QuerySettings, absent?: Absent) =>
+  bySetting((name) => query[name] ?? absent) as {
+    [Name in SettingName]: NonNullable<QueryBody[Name]> | Absent;
+  };
 
 /** Folder labels as a key of maps. */
 export const folderKey = (labels: readonly string[]): string => JSON.stringify(labels);

@@ -1,14 +1,12 @@
 /** The file of a query: its settings in comments, then its text. */
 
 import type { Complete } from '@datahub/contract/complete';
-import { toolNamePattern } from '@datahub/contract/limits';
 import { declarableTypes } from '@datahub/contract/variable-types';
-import type { Fault, QueryModel } from './model.ts';
+import type { Fault } from './fault.ts';
+import { bySetting, type QueryModel, querySettings, settingsOf } from './model.ts';
 import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 const fence = '-- ---';
-
-const toolName: Shape = { pattern: toolNamePattern, what: 'of 1 to 64 letters, digits, - and _' };
 
 const members: Record<keyof Front, Shape> = {
   label: 'text',
@@ -30,23 +28,7 @@ const members: Record<keyof Front, Shape> = {
     },
   },
   notNull: { list: 'text' },
-  errors: { oneOf: ['author'] },
-  session: 'object',
-  cache: {
-    members: { maxAgeS: 'whole number', staleS: 'whole number', validate: 'text' } satisfies Record<
-      keyof NonNullable<QueryModel['cache']>,
-      Shape
-    >,
-    required: ['maxAgeS'],
-  },
-  tool: {
-    members: { name: toolName, description: 'text' } satisfies Record<
-      keyof NonNullable<QueryModel['tool']>,
-      Shape
-    >,
-    required: ['description'],
-  },
-  presentation: 'object',
+  ...bySetting((name): Shape => querySettings[name].shape),
 };
 const shape: Shape = { members, required: ['label', 'source'] };
 
@@ -75,11 +57,7 @@ export function writeQueryFile(query: QueryModel): string {
     command: query.command === 'SELECT' ? undefined : query.command,
     context: context.length === 0 ? undefined : context,
     notNull: notNull.length === 0 ? undefined : notNull,
-    errors: query.errors,
-    session: query.session,
-    cache: query.cache,
-    tool: query.tool,
-    presentation: query.presentation,
+    ...settingsOf(query),
   };
   const known = Object.fromEntries(Object.entries(front).filter(([, value]) => value !== undefined));
   const comments = writeYaml(known)

@@ -1,7 +1,7 @@
 /** Points the members of a query that the hub rejected to their places in its file. */
 
 import { ProblemError } from '@datahub/client';
-import type { Fault } from './model.ts';
+import type { Fault } from './fault.ts';
 import type { QueryFile } from './query-file.ts';
 
 /** Names of members in bodies that files call otherwise. */

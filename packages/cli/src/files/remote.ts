@@ -10,6 +10,7 @@ import {
   type HubModel,
   type QueryModel,
   type SourceModel,
+  settingsOf,
   toPath,
 } from './model.ts';
 
@@ -75,23 +76,11 @@ export function toModel(
   { meta, config }: Routes['GET /v1/queries/{queryId}']['answer'],
   { source, folder, path }: Pick<QueryModel, 'source' | 'folder' | 'path'>,
 ): QueryModel {
-  const { command, context, notNull = [], errors, session, cache, tool, presentation } = config;
+  const { command, context, notNull = [], query } = config;
   const model: Complete<QueryModel> = {
-    ...{
-      path,
-      label: meta.label,
-      source,
-      folder,
-      command,
-      context,
-      notNull,
-      errors,
-      session,
-      cache,
-      tool,
-      presentation,
-    },
-    text: config.query.query,
+    ...{ path, label: meta.label, source, folder, command, context, notNull },
+    ...settingsOf(config),
+    text: query.query,
   };
   return withoutUndefined<QueryModel>(model);
 }

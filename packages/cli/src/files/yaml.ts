@@ -12,7 +12,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { ExactNumber } from '../exact-numbers.ts';
-import type { Fault } from './model.ts';
+import type { Fault } from './fault.ts';
 
 const exactNumber: ScalarTag = {
   identify: (value) => value instanceof ExactNumber,

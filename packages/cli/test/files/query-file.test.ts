@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Fault } from '../../src/files/model.ts';
+import type { Fault } from '../../src/files/fault.ts';
 import { readQueryFile, writeQueryFile } from '../../src/files/query-file.ts';
 
 const read = (text: string) => {

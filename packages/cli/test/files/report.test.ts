@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toLine } from '../../src/files/model.ts';
+import { toLine } from '../../src/files/fault.ts';
 import type { Plan } from '../../src/files/plan.ts';
 import { toLines, toMarkdown } from '../../src/files/report.ts';
 

@@ -1,6 +1,5 @@
 /** Stored queries. */
 
-import type { Complete } from '@datahub/contract/complete';
 import type {
   CatalogServiceService,
   FindQueryRequest,
@@ -46,22 +45,13 @@ export function createQueryCalls(catalog: Catalog) {
         nodeId: request.parentNodeId,
         nodeSubType: 'queries',
       });
-      const wanted: Complete<NewQuery> = {
+      const wanted: NewQuery = {
+        ...request,
         hubId: hub.id,
         parentNodeId: parent.nodeId,
-        label: request.label,
         sourceId: source.id,
         engine: source.engine,
-        query: request.query,
-        command: request.command,
         context: request.context?.variables,
-        cache: request.cache,
-        notNull: request.notNull,
-        errors: request.errors,
-        sessionJson: request.sessionJson,
-        path: request.path,
-        tool: request.tool,
-        presentationJson: request.presentationJson,
       };
       const made = makeQuery(wanted, context);
       const query = stampNew(made, context.principal.keyId);

@@ -1,6 +1,5 @@
 /** Changes of a stored query. Each one makes a version, unless the query only moves. */
 
-import type { Complete } from '@datahub/contract/complete';
 import type { Query, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -106,7 +105,7 @@ async function applyChange(
   principal: Principal,
   { doc, change, isRestored }: { doc: QueryDoc; change: QueryChange; isRestored: boolean },
 ): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
-  const { label, parentNodeId, command, query, cache, sourceId, path, presentationJson } = change;
+  const { parentNodeId, sourceId, cache, context, notNull, tool, ...alike } = change;
   const source =
     sourceId === undefined || sourceId === doc.sourceId
       ? undefined
@@ -121,20 +120,14 @@ async function applyChange(
       nodeSubType: 'queries',
     });
   }
-  const patch: Complete<QueryPatch> = {
-    label,
+  const patch: QueryPatch = {
+    ...alike,
     parentNodeId,
-    command,
-    query,
-    context: change.context?.variables,
+    context: context?.variables,
     isRestored,
     cache: cache && (cache.policy ?? null),
-    notNull: change.notNull?.names,
-    errors: change.errors,
-    sessionJson: change.sessionJson,
-    path,
-    tool: change.tool && (change.tool.tool ?? null),
-    presentationJson,
+    notNull: notNull?.names,
+    tool: tool && (tool.tool ?? null),
     source: source && { id: source.id, engine: source.engine },
   };
   const next = patchQuery(doc, patch);

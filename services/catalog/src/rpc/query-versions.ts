@@ -6,7 +6,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, notFound } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
-import { type QueryChange, withoutNames } from '../query.ts';
+import { type VersionedChange, withoutNames } from '../query.ts';
 import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts';
 import { changeQuery } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
@@ -50,9 +50,7 @@ function toVersion(query: QueryDoc): Complete<QueryVersion> {
 }
 
 /** Every member of a version. */
-function toChange(
-  was: QueryDoc,
-): Complete<Omit<QueryChange, 'parentNodeId' | 'path' | 'tool' | 'presentationJson'>> {
+function toChange(was: QueryDoc): Complete<VersionedChange> {
   const { label, command, context, query, sourceId, cache, notNull, ...rest } = toQuery(was);
   return {
     label,

@@ -10,7 +10,7 @@ import {
   trainPointers,
 } from '../../src/resources/classifiers/classifiers.ts';
 import { contextRule } from '../../src/resources/classifiers/examples.ts';
-import { updateQueryPointers } from '../../src/resources/queries/queries.ts';
+import { updateQueryPointers } from '../../src/resources/queries/query-schemas.ts';
 import { createSummarizeHandler } from '../../src/resources/summarize.ts';
 
 const many = 2_000_000;

@@ -19,7 +19,6 @@ import { type FromSchema, nothing, toTimestamp } from '../../http/json-schema.ts
 import { readPage } from '../../http/pagination.ts';
 import { readChoice, readFlag, requireText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
-import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { JsonText } from '../../response/json-splices.ts';
 import { sendList } from '../../response/list-response.ts';
@@ -36,6 +35,7 @@ import {
   type queryVariable,
   savedQuery,
   updateQueryBody,
+  updateQueryPointers,
 } from './query-schemas.ts';
 import { requireSameHub } from './same-hub.ts';
 import type { SignatureJson } from './signatures.ts';
@@ -53,23 +53,6 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
 }
 
 const paging = { limitMax: pageItemsMax };
-
-/** Maps the fields of the call to pointers into the body of an update. */
-export const updateQueryPointers = (): FieldPointers => ({
-  label: '/meta/label',
-  parentNodeId: '/meta/parentNodeId',
-  command: '/config/command',
-  context: '/config/context',
-  cache: '/config/cache',
-  notNull: '/config/notNull',
-  errors: '/config/errors',
-  session: '/config/session',
-  query: '/config/query/query',
-  sourceId: '/config/source/sourceId',
-  path: '/meta/path',
-  tool: '/config/tool',
-  presentation: '/config/presentation',
-});
 
 type CreateBody = FromSchema<typeof createQueryBody>;
 type UpdateBody = FromSchema<typeof updateQueryBody>;

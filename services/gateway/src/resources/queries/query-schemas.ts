@@ -16,6 +16,7 @@ import {
   textOrNull,
   time,
 } from '../../http/json-schema.ts';
+import type { FieldPointers } from '../../http/request-error.ts';
 import { session, sessionOf } from '../session-schema.ts';
 import { callSpans } from './figures.ts';
 import { signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
@@ -79,22 +80,18 @@ const presentation = orNull(
   }),
 );
 
+/** The members of a query apart from its names, its place, its text and its source. */
+const settings = { command, context, cache, notNull, errors, session, tool, presentation } as const;
+
 export const createQueryBody = object(
   {
     hubId: id,
     label,
     sourceId: id,
     query: queryText,
-    command,
     parentNodeId: id,
-    context,
-    cache,
-    notNull,
-    errors,
-    session,
     path: orNull(queryPath),
-    tool,
-    presentation,
+    ...settings,
     ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
   },
   ['hubId', 'label', 'sourceId', 'query'],
@@ -103,14 +100,7 @@ export const createQueryBody = object(
 export const updateQueryBody = object({
   meta: object({ label, parentNodeId: id, hubId: id, path: orNull(queryPath), ...readOnly('engine') }),
   config: object({
-    command,
-    context,
-    cache,
-    notNull,
-    errors,
-    session,
-    tool,
-    presentation,
+    ...settings,
     query: object({ query: queryText, ...readOnly('queryId') }),
     source: object({ sourceId: id, ...readOnly('engine') }),
   }),
@@ -125,6 +115,18 @@ export const updateQueryBody = object({
     'createdAt',
     'updatedAt',
   ),
+});
+
+const { meta: metaBody, config: configBody } = updateQueryBody.properties;
+const placesIn = (at: string, { properties }: { properties: object }): FieldPointers =>
+  Object.fromEntries(Object.keys(properties).map((name) => [name, `${at}/${name}`]));
+
+/** Maps the fields of the call to pointers into the body of an update. */
+export const updateQueryPointers = (): FieldPointers => ({
+  ...placesIn('/meta', metaBody),
+  ...placesIn('/config', configBody),
+  query: '/config/query/query',
+  sourceId: '/config/source/sourceId',
 });
 
 export const queryVariable = record(

@@ -22,8 +22,8 @@ import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
-import { queryIdOf, toContextJson, toDefinitionJson, updateQueryPointers } from './queries.ts';
-import { behaviour, savedQuery } from './query-schemas.ts';
+import { queryIdOf, toContextJson, toDefinitionJson } from './queries.ts';
+import { behaviour, savedQuery, updateQueryPointers } from './query-schemas.ts';
 
 export function queryVersionRoutes(deps: ResourceDeps): Route[] {
   const handlers = createVersionHandlers(deps);
