@@ -83,4 +83,6 @@ export interface CompileOptions {
    * another one.
    */
   pooling?: string | undefined;
+  /** True for a text that is not stored yet. It must not be too long to be read in one turn. */
+  isNew?: boolean;
 }

@@ -6,10 +6,10 @@ import { type CompiledStatement, compileStatement, unknownVariables } from '@dat
 import { outsideOfTransaction } from '@datahub/statement/session';
 import type { CheckStatement } from './query.ts';
 
-export const checkStatement: CheckStatement = (checked, source) => {
+export const checkStatement: CheckStatement = (checked, source, isNew) => {
   const { engine, command, query, context, cache } = checked;
   requireOwnSettings(checked.sessionJson, source?.sessionJson);
-  const options = { dialect: engine, command, variables: context, pooling: source?.pooling };
+  const options = { dialect: engine, command, variables: context, pooling: source?.pooling, isNew };
   const compiled = compileStatement(query, options);
   if (compiled.kind === 'standalone' && (checked.sessionJson ?? source?.sessionJson) !== undefined)
     throw outsideOfTransaction();

@@ -29,12 +29,13 @@ const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
 /**
- * Returns warnings. Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION if text, command and cache do not fit the
- * engine.
+ * Returns warnings. `isNew` is false for a text that is stored already. Throws SQL_REJECTED, COMMAND_MISMATCH or
+ * VALIDATION if text, command and cache do not fit the engine.
  */
 export type CheckStatement = (
   query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache' | 'sessionJson'>,
   source: Pick<SourceDoc, 'pooling' | 'sessionJson'> | null,
+  isNew: boolean,
 ) => QueryWarning[];
 
 export interface NewQuery extends Omit<CreateQueryRequest, 'context' | 'notNull'> {

@@ -84,6 +84,14 @@ async function createQuery(
   return config.query.queryId;
 }
 
+/** Statements of the most tokens, and of more. */
+const texts = {
+  'most tokens': `SELECT 1 WHERE 1 IN (${'1,'.repeat(14_900)}1)`,
+  'refused tokens': `SELECT 1 WHERE 1 IN (${'1,'.repeat(131_000)}1)`,
+};
+const eachText = (toCall: (query: string) => Call) =>
+  Object.fromEntries(Object.entries(texts).map(([name, query]) => [name, toCall(query)]));
+
 const accepted = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
@@ -154,6 +162,11 @@ export const fixtures: Record<string, Fixtures> = {
   },
   'POST /v1/queries': {
     base: ({ ids: { hubId, sourceId } }) => ({ hubId, sourceId, label: 'q', query: any, context }),
+    stored: ({ ids: { hubId, sourceId } }) =>
+      eachText((query) => ({
+        path: '/v1/queries',
+        body: JSON.stringify({ hubId, sourceId, label: 'q', query }),
+      })),
   },
   'GET /v1/queries': { stored: eachHub((hubId) => `/v1/queries?hubId=${hubId}`) },
   'GET /v1/queries/:queryId': { stored: eachQuery('?signature=true') },
@@ -206,14 +219,19 @@ export const fixtures: Record<string, Fixtures> = {
   'POST /v1/queries/check': {
     base: ({ ids: { sourceId } }) => ({ sourceId, query: any, context, values: { a: 1 } }),
     spots: [['values', 'a']],
-    stored: ({ stored }) =>
-      eachDefinition((name) => {
+    stored: ({ stored, ids }) => ({
+      'most tokens': {
+        path: '/v1/queries/check',
+        body: JSON.stringify({ sourceId: ids.sourceId, query: texts['most tokens'] }),
+      },
+      ...eachDefinition((name) => {
         const { sourceId, queryIds } = stored[name];
         return {
           path: '/v1/queries/check',
           body: JSON.stringify({ sourceId, query: any, context, compareTo: queryIds[0] }),
         };
       }),
+    }),
   },
   'POST /v1/queries/try': {
     base: ({ ids: { sourceId } }) => ({ sourceId, query: any, context, values: { a: 1 } }),

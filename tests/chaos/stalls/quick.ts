@@ -16,6 +16,7 @@ export const quick: Record<string, Quick> = {
   'GET /v1/queries/:queryId': { spots: [], shapes: [], stored: ['most', 'objects'] },
   'GET /v1/hubs/:hubId/openapi.json': { spots: [], shapes: [], stored: ['most', 'objects'] },
   'POST /v1/queries': { spots: [['unknown'], ['context', 0, 'value']], shapes: costly },
+  'POST /v1/queries/check': { spots: [], shapes: [], stored: ['most tokens'] },
   'POST /v1/queries/execute': {
     spots: [['context', 'a']],
     shapes: costly,

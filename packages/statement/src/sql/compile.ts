@@ -14,6 +14,8 @@ import { bySyntax, type Syntax } from './syntax.ts';
 import type { UntypedValue } from './untyped.ts';
 import { findWarnings } from './warnings.ts';
 
+/** Of a new text. It is read several times in one turn, which takes 30 ms. Older releases stored longer ones. */
+const tokensMax = 30_000;
 /** The most cached texts of one statement. Beyond it, the text is written again for each call. */
 const textsMax = 64;
 const textsCharactersMax = 1_048_576;
@@ -69,7 +71,10 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const parse = () =>
     checkShape(
       text,
-      tokenize(text, options.dialect, (name) => declared.has(name)),
+      tokenize(text, options.dialect, {
+        isDeclared: (name) => declared.has(name),
+        tokensMax: options.isNew ? tokensMax : undefined,
+      }),
       options,
     );
   const { verb, kind, uncounted, tokens } = parse();

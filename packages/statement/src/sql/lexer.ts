@@ -41,12 +41,28 @@ export function lineAndColumn(text: string, offset: number): { line: number; col
   return { line: before.split('\n').length, column: [...before.slice(lineStart)].length + 1 };
 }
 
-/** Throws SQL_REJECTED for unterminated quotes and comments, and for comments that the database executes. */
-export function tokenize(text: string, dialect: Dialect, isDeclared: (name: string) => boolean): Token[] {
+interface TokenizeOptions {
+  isDeclared(name: string): boolean;
+  tokensMax?: number | undefined;
+}
+
+/**
+ * Throws SQL_REJECTED for unterminated quotes and comments, for comments that the database executes, and for more than
+ * `tokensMax` tokens.
+ */
+export function tokenize(
+  text: string,
+  dialect: Dialect,
+  { isDeclared, tokensMax = Infinity }: TokenizeOptions,
+): Token[] {
   const lexer = new Lexer(text, dialect, isDeclared);
-  while (lexer.next());
+  while (lexer.next())
+    if (lexer.tokens.length > tokensMax) throw rejectAt(text, lexer.at, tooManyTokens(tokensMax));
   return lexer.tokens;
 }
+
+const tooManyTokens = (max: number) =>
+  `The statement has more than ${max} words, numbers and symbols. Pass long lists as values of variables.`;
 
 /** Returns the tokens up to the first fault, for a text that may be unfinished. */
 export function readTokens(text: string, dialect: Dialect, isDeclared: (name: string) => boolean): Token[] {
@@ -75,6 +91,10 @@ class Lexer {
     this.#postgres = bySyntax(dialect, { postgres: true, mysql: false });
     this.#mayDollarQuote = dialect === 'mysql';
     this.#isDeclared = isDeclared;
+  }
+
+  get at(): number {
+    return this.#at;
   }
 
   next(): boolean {

@@ -341,3 +341,12 @@ describe.each(dialects)('any %s text', (dialect) => {
     );
   });
 });
+
+it('refuses a new text of too many tokens, and compiles a stored one', () => {
+  const text = (count: number) => `SELECT 1 IN (${'1,'.repeat(count)}1)`;
+  const compile = (count: number, isNew: boolean) =>
+    compileStatement(text(count), { dialect: 'postgres', command: 'SELECT', variables: [], isNew }).kind;
+  expect(compile(14_990, true)).toBe('read');
+  expect(() => compile(15_010, true)).toThrow(/more than 30000 words, numbers and symbols/);
+  expect(compile(15_010, false)).toBe('read');
+});

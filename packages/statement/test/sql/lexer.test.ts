@@ -5,7 +5,7 @@ import type { Dialect } from '../../src/types.ts';
 /** Tokens as `kind text` each, or the refusal's words. */
 function read(text: string, dialect: Dialect = 'postgres', declared: string[] = []): string[] | string {
   try {
-    return tokenize(text, dialect, (name) => declared.includes(name)).map((token) =>
+    return tokenize(text, dialect, { isDeclared: (name) => declared.includes(name) }).map((token) =>
       token.kind === 'quoted'
         ? `quoted ${text.slice(token.start, token.end)}`
         : `${token.kind} ${token.text}`,
@@ -20,7 +20,7 @@ const both: Dialect[] = ['postgres', 'mysql'];
 
 it('tokens know where they stand', () => {
   const text = "sélect :a, {{ b }} E'x' 1.5 ::";
-  const tokens = tokenize(text, 'postgres', () => false);
+  const tokens = tokenize(text, 'postgres', { isDeclared: () => false });
   expect(tokens.map(({ start, end }) => text.slice(start, end))).toEqual([
     ...['sélect', ':a', ',', '{{ b }}', "E'x'", '1.5', '::'],
   ]);
@@ -277,7 +277,7 @@ describe('brackets', () => {
     ['a[1] :n', ['n']],
     ['a(b) [:n]', []],
   ])('%j has %j', (text, names, declared = []) => {
-    const variables = tokenize(text, 'postgres', (name) => declared.includes(name))
+    const variables = tokenize(text, 'postgres', { isDeclared: (name) => declared.includes(name) })
       .filter(({ kind }) => kind === 'variable')
       .map(({ text: name }) => name);
     expect(variables).toEqual(names);

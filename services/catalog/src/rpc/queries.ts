@@ -55,7 +55,7 @@ export function createQueryCalls(catalog: Catalog) {
       };
       const made = makeQuery(wanted, context);
       const query = stampNew(made, context.principal.keyId);
-      const warnings = catalog.checkStatement(query, source);
+      const warnings = catalog.checkStatement(query, source, true);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       const created = await insertInHub(catalog, {
         collection: store.queries,

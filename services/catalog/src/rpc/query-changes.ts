@@ -143,7 +143,8 @@ async function applyChange(
     next.sessionJson !== doc.sessionJson
   ) {
     const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
-    return { next, warnings: catalog.checkStatement(next, bound) };
+    const isNew = !isRestored && next.query !== doc.query;
+    return { next, warnings: catalog.checkStatement(next, bound, isNew) };
   }
   return { next, warnings: [] };
 }

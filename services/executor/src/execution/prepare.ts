@@ -99,7 +99,8 @@ export const compileQuery: CompileQuery = (definition) => {
   const { text, command, source, cache } = definition;
   const session = sessionOf(definition);
   const variables = withVariables(definition.variables, session?.variables ?? []);
-  const options = { dialect: source.engine, variables, pooling: source.servers?.pooling };
+  const isNew = isDraft(definition);
+  const options = { dialect: source.engine, variables, pooling: source.servers?.pooling, isNew };
   const compiled = compileStatement(text, { ...options, command });
   if (session !== undefined && compiled.kind === 'standalone') throw outsideOfTransaction();
   const query = new CompiledQuery(compiled, definition, session);
@@ -128,9 +129,14 @@ function withVariables(declared: Variable[], names: readonly string[]): Variable
   return missing.length === 0 ? declared : [...declared, ...missing.map((key) => ({ key }))];
 }
 
-/** A draft has the id of its source, or none. Ids with other characters do not come from the hub. */
-function commentOf({ queryId, source }: QueryDefinition): string | undefined {
-  if (queryId === '' || queryId === source.sourceId) return 'datahub draft';
+/** A draft has the id of its source, or none. */
+const isDraft = ({ queryId, source }: QueryDefinition): boolean =>
+  queryId === '' || queryId === source.sourceId;
+
+/** Ids with other characters do not come from the hub. */
+function commentOf(definition: QueryDefinition): string | undefined {
+  const { queryId } = definition;
+  if (isDraft(definition)) return 'datahub draft';
   return /^[\w.-]+$/.test(queryId) ? `datahub query=${queryId}` : undefined;
 }
 
