@@ -306,6 +306,12 @@ describe('a position that the database reports', () => {
     ['SELECT {{name}} , :name, :other here', { name: 1, other: 2 }, 'mysql'],
     ['SELECT 1 WHERE a IN (:list) AND here', { list: [1, 2, 3] }, 'mysql'],
     ['SELECT 1 WHERE a IN (:list) AND here', { list: [] }, 'postgres'],
+    [
+      'SELECT 1 WHERE a IN (:l) AND b = :j AND here',
+      { l: [1, 2, 3], j: 1 },
+      'mysql',
+      { l: 'json[]', j: 'json' },
+    ],
     ['SELECT 1 WHERE a  NOT  IN ( :list ) AND here', { list: [1] }, 'postgres', { list: 'integer[]' }],
     ['SELECT 1 WHERE a IN(:list) AND here', { list: [1] }, 'postgres', { list: 'number[]' }],
     ["SELECT '😀', :é\n, :name /* :x */, 'ü' here".replace(':é', ':e'), { e: 1, name: 1 }, 'postgres'],

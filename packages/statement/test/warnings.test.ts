@@ -71,6 +71,21 @@ it.each([
   expect(found('postgres')).toEqual([]);
 });
 
+it('says where MariaDB compares JSON as text', () => {
+  const found = (dialect: Dialect) =>
+    compileStatement('SELECT a FROM t WHERE a = :j AND JSON_EQUALS(a, :j) AND a IN (:j)', {
+      dialect,
+      command: 'SELECT',
+      variables: [{ key: 'j', type: 'json' }],
+    })
+      .warnings()
+      .map(({ code, column }) => `${code} ${column}`)
+      .filter((one) => one.startsWith('JSON'));
+  expect(found('mariadb')).toEqual(['JSON_COMPARED 27', 'JSON_COMPARED 63']);
+  expect(found('mysql')).toEqual([]);
+  expect(found('postgres')).toEqual([]);
+});
+
 it('lists a bounded number of warnings', () => {
   expect(warnings(`SELECT ${"':x',".repeat(10_000)} 1`)).toHaveLength(20);
 });

@@ -3,7 +3,7 @@
 import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
 import { type BoundValue, type Declaration, declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
-import { mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
+import { comparesJson, mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
 import { columnFacts } from './nullability.ts';
 import { isCast, postgresParams, postgresUntyped, writePostgres } from './postgres.ts';
 import { refuseFormats, refuseSessionUse } from './session-use.ts';
@@ -87,7 +87,8 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const placeholders = findPlaceholders(tokens, names);
   const isListPlace = ({ list }: Placeholder) =>
     list !== undefined && (writer.expandsLists || list.size === 1);
-  const source: Source = { text: text.slice(0, end), placeholders, declarations };
+  const castsJson = options.dialect === 'mysql';
+  const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson };
   const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
@@ -118,6 +119,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
         declared: new Set(declared.keys()),
         writer,
         lists: writer.expandsLists ? listUses(source) : [],
+        jsonTexts: options.dialect === 'mariadb' ? placeholders.filter(comparesJson(source)) : [],
         reads: kind === 'read' ? verb : undefined,
       }),
     columnFacts: () => columnFacts(text, parse().tokens, { dialect: options.dialect, verb }),

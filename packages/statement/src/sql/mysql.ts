@@ -15,23 +15,32 @@ import {
   toScalar,
   type Value,
 } from '../values.ts';
-import { placeholdersMax, type Source } from './source.ts';
+import { type Placeholder, placeholdersMax, type Source } from './source.ts';
 
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
 const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';
 
+/** Tells the places where a value that is declared as JSON is compared. */
+export const comparesJson =
+  ({ declarations }: Source) =>
+  ({ variable, list, isCompared }: Placeholder): boolean =>
+    declarations[variable]?.elementType === 'json' && (list !== undefined || isCompared);
+
 export function writeMysql(source: Source, values: Value[]): string {
-  const { text, placeholders } = source;
+  const { text, placeholders, castsJson } = source;
+  const isJson = comparesJson(source);
+  const markOf = (placeholder: Placeholder) => (castsJson && isJson(placeholder) ? 'CAST(? AS JSON)' : '?');
   const emptyIn = countEmpty(source, values);
   /** The empty lists so far, by their parentheses. */
   const seenIn = new Map<number, number>();
   let written = '';
   let at = 0;
-  for (const { variable, start, end, list } of placeholders) {
+  for (const placeholder of placeholders) {
+    const { variable, start, end, list } = placeholder;
     const value = values[variable];
     if (list === undefined || !Array.isArray(value) || value.length > 0) {
       const marks = list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
-      written += `${text.slice(at, start)}${new Array(marks).fill('?').join(',')}`;
+      written += `${text.slice(at, start)}${new Array(marks).fill(markOf(placeholder)).join(',')}`;
       at = end;
       continue;
     }

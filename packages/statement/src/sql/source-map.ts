@@ -23,7 +23,8 @@ function offsetOf(text: string, line: number, column: number): number {
   return start + [...text.slice(start)].slice(0, column - 1).join('').length;
 }
 
-const placeholderAt = / ?\(?\$(\d+)|= ANY \(|<> ALL \(|SELECT NULL FROM DUAL WHERE FALSE|\?(?:,\?)*/y;
+const placeholderAt =
+  / ?\(?\$(\d+)|= ANY \(|<> ALL \(|SELECT NULL FROM DUAL WHERE FALSE|\?(?:,\?)*|CAST\(\? AS JSON\)(?:,CAST\(\? AS JSON\))*/y;
 const castAt = /::(?:double precision|[a-z]+)(?:\[\])?/y;
 const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
 

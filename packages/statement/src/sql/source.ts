@@ -8,6 +8,8 @@ export interface Source {
   text: string;
   placeholders: Placeholder[];
   declarations: Declaration[];
+  /** True if the server compares JSON with text by other rules than with JSON, and has a cast: MySQL itself. */
+  castsJson: boolean;
 }
 
 /** One use of a variable. */

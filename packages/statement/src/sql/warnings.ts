@@ -16,6 +16,8 @@ interface Circumstances {
   writer: { refusesLocks: boolean; writesInWith: boolean };
   /** Uses of lists that the database gets as JSON text, or that it would compare. */
   lists: readonly { start: number; end: number; isCompared: boolean }[];
+  /** Uses of variables that are declared as JSON, and that the database compares as texts. */
+  jsonTexts: readonly { start: number; end: number }[];
   /** The verb of a statement that only reads. */
   reads: string | undefined;
 }
@@ -23,7 +25,7 @@ interface Circumstances {
 export function findWarnings(
   text: string,
   tokens: readonly Token[],
-  { declared, writer, lists, reads }: Circumstances,
+  { declared, writer, lists, jsonTexts, reads }: Circumstances,
 ): StatementWarning[] {
   const known = new Set([
     ...declared,
@@ -35,6 +37,7 @@ export function findWarnings(
     ...tableVariables(tokens),
     ...sliceBounds(tokens),
     ...listUses(text, tokens, lists),
+    ...jsonUses(text, jsonTexts),
     ...(reads === undefined ? [] : rowLocks(tokens, writer.refusesLocks)),
     ...(reads === undefined || explains.has(reads) ? [] : withWrites(tokens, writer.writesInWith)),
   ].sort((a, b) => a.at - b.at);
@@ -137,6 +140,14 @@ function* listUses(text: string, tokens: readonly Token[], lists: Circumstances[
       ? `${name} can be a list, but it is compared with one value here, so a call with a list fails. Write IN (${name}).`
       : `${name} can be a list, and the database gets a list as JSON text here. It is only a list in IN (${name}).`;
     yield { code: isCompared ? 'LIST_COMPARED' : 'LIST_AS_JSON', detail, at: start };
+  }
+}
+
+function* jsonUses(text: string, uses: Circumstances['jsonTexts']): Iterable<Found> {
+  for (const { start, end } of uses) {
+    const name = text.slice(start, end);
+    const detail = `${name} is JSON, and the database compares it as text, with its blanks and the order of its members. Write JSON_EQUALS(column, ${name}).`;
+    yield { code: 'JSON_COMPARED', detail, at: start };
   }
 }
 

@@ -225,6 +225,32 @@ describe.each([
       },
     );
 
+    if (engine === 'mysql')
+      it('a document is compared as JSON if it is declared so', async () => {
+        const stored = ['{"a": 1, "b": [true]}', '[1, 2]', '"x"', '5', 'null'];
+        const docs = stored.map((doc) => `SELECT CAST('${doc}' AS JSON) AS doc`).join(' UNION ALL ');
+        for (const place of [
+          'doc = :v',
+          ':v = doc',
+          'doc IN (:v)',
+          'doc IN (:v, :v)',
+          'NOT doc <> (:v)',
+          'doc <=> :v',
+        ]) {
+          const query = define(`SELECT doc FROM (${docs}) t WHERE ${place}`, engine, 'json');
+          for (const json of ['{"b":[true], "a" : 1}', '"x"', '5'])
+            expect([place, json, await run(connection, query, json)]).toEqual([
+              place,
+              json,
+              [{ doc: JSON.parse(json) }],
+            ]);
+          expect(await run(connection, query, '[2,1]')).toEqual([]);
+          expect(await run(connection, query, '"5"')).toEqual([]);
+        }
+        const many = define(`SELECT doc FROM (${docs}) t WHERE doc IN (:v)`, engine, 'json[]');
+        expect(await run(connection, many, '[[1,2],{"b":[true],"a":1}]')).toHaveLength(2);
+      });
+
     it.each([undefined, 'json'])('a document declared as %s is its JSON', async (declared) => {
       const text = (variable: string) => `SELECT CONCAT(JSON_EXTRACT(${variable}, '$')) AS v`;
       const query = define(text(':v'), engine, declared);
