@@ -74,9 +74,14 @@ export async function openRemoteExecutor(
         const isAlone = replicas.current.size === 1;
         const known = request.draft ?? sources.get(query);
         // The executor refuses the call if the query writes by now.
-        const onlyReads = request.onlyReads || (known !== undefined && 'reads' in known && known.reads);
+        let onlyReads = request.onlyReads || (known !== undefined && 'reads' in known && known.reads);
         const asking = { ...request, onlyReads, tellSource: known === undefined };
-        if (known === undefined) reply.source = (sourceId, reads) => sources.set(query, { sourceId, reads });
+        const isKnown = onlyReads;
+        if (known === undefined)
+          reply.source = (sourceId, reads) => {
+            sources.set(query, { sourceId, reads });
+            onlyReads ||= reads;
+          };
         try {
           if (isAlone) return await pickOnly().execute(asking, ctx, reply);
           if (cachedQueries.has(query)) return await pickFor(query).execute(asking, ctx, reply);
@@ -84,7 +89,7 @@ export async function openRemoteExecutor(
           return await session.execute({ ...asking, reroutable: true }, ctx, reply);
         } catch (err) {
           if (err instanceof Rerouted) cachedQueries.add(query);
-          else if (onlyReads && !request.onlyReads && isRefused(err)) sources.delete(query);
+          else if (isKnown && !request.onlyReads && isRefused(err)) sources.delete(query);
           else if (!(err instanceof NotSentError)) throw onlyReads ? toRepeatable(err) : err;
           if (tries <= 1 || ctx.signal.aborted) throw err;
         }

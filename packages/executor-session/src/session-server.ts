@@ -190,7 +190,7 @@ class SessionWriter implements ExecutionReply {
   #timings: string | undefined;
   #cache: CacheInfo | undefined;
   /** What is sent with the last reply. */
-  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'rows' | 'sourceId' | 'reads'> | undefined;
+  ending: Pick<SessionReply, 'truncated' | 'moreResults' | 'rows'> | undefined;
 
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
@@ -235,8 +235,9 @@ class SessionWriter implements ExecutionReply {
     this.ending = { ...this.ending, truncated: true, rows, moreResults: moreResults || undefined };
   }
 
+  /** Sent at once: if the answer is lost, the client knows whether the query could have changed anything. */
   source(sourceId: string, reads: boolean): void {
-    this.ending = { ...this.ending, sourceId, reads };
+    this.#replies.push({ sequence: this.#call.sequence, chunk: nothing, done: false, sourceId, reads });
   }
 
   /** Returns the timings to send with the next reply; undefined if they were sent. */

@@ -231,16 +231,16 @@ describe('an execution whose executor is lost', () => {
     return { code, retryable, lost };
   };
 
-  it('may be repeated if it reads, also if nobody can be asked', async () => {
-    const told = { code: 'SOURCE_BROKEN', retryable: true, lost: undefined };
-    expect(await loseAll('slow/1', true)).toEqual(told);
-  });
+  it.each([true, false])(
+    'may be repeated if it reads, also if nobody can be asked; known before: %s',
+    async (known) => {
+      const told = { code: 'SOURCE_BROKEN', retryable: true, lost: undefined };
+      expect(await loseAll('slow/1', known)).toEqual(told);
+    },
+  );
 
-  it.each([
-    ['writes', true],
-    ['has not run before', false],
-  ])('is reported as lost if it %s', async (_name, known) => {
-    if (known) writing.add('slow/1');
+  it.each([true, false])('is reported as lost if it writes; known before: %s', async (known) => {
+    writing.add('slow/1');
     expect(await loseAll('slow/1', known)).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
   });
 

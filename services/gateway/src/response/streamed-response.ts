@@ -109,13 +109,15 @@ export class StreamedResponse implements ExecutionReply {
   async fail(err: unknown): Promise<FastifyReply> {
     clearTimeout(this.#stall);
     if (!this.#streaming) throw err;
-    const { code, partial = false } = toHubError(err);
-    this.#request.failedWith = code;
-    this.#request.failedPartly = partial;
     const { ending, settings } = this.#options;
     if (ending !== undefined && !this.#response.destroyed)
       this.#sink.end(toEnding({ problem: settings.failMidway(err, this.#request) }));
-    else this.#response.destroy();
+    else {
+      const { code, partial = false } = toHubError(err);
+      this.#request.failedWith = code;
+      this.#request.failedPartly = partial;
+      this.#response.destroy();
+    }
     await this.#settle(undefined);
     return this.#reply;
   }
