@@ -54,13 +54,27 @@ export function createOutput(stream: Stream, { env, isData }: OutputOptions): Ou
 }
 
 /**
- * Writes control characters, and those that change the direction of a text, as JSON escapes: what a terminal or a pull
- * request shows must be what the text says, and JSON stays JSON. Line breaks and tabs stay.
+ * Characters that show nothing, or change how others show: control and format characters, separators of lines, lone
+ * surrogates, and the plane of tags, in which a text can hide. Visible format characters of Arabic and other scripts
+ * stay, and so do variation selectors.
+ */
+const hidden =
+  /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]--[\n\t\u200c\u200d\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]]/v
+    .source;
+/** Joiners stay in emoji, and behind letters of the scripts that need them, such as Arabic and Devanagari. */
+const joiner =
+  /(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f[[\p{L}\p{M}]--[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}]]])[\u200c\u200d]/v
+    .source;
+const hiddenOnes = new RegExp(`${hidden}|${joiner}`, 'gv');
+
+/**
+ * Writes hidden characters as JSON escapes: what a terminal or a pull request shows must be what the text says, and JSON
+ * stays JSON. Line breaks and tabs stay.
  */
 export const visible = (text: string): string =>
-  text
-    .replaceAll(/\r(?=\n|$)/g, '')
-    .replaceAll(
-      /[^\P{Cc}\n\t]|\p{Bidi_Control}/gu,
-      (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
+  text.replaceAll(/\r(?=\n|$)/g, '').replaceAll(hiddenOnes, toEscapes);
+
+const toEscapes = (character: string): string =>
+  Array.from({ length: character.length }, (_, i) => character.charCodeAt(i))
+    .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+    .join('');

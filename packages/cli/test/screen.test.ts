@@ -31,6 +31,29 @@ describe('an output', () => {
     expect(result).toBe(`${shown}\n\té語🙂\n\r\u001b[K${shown}`);
   });
 
+  it.each([
+    ['\u2028\u2029\u200b\ufeff\u00ad\u2060\u061c', '\\u2028\\u2029\\u200b\\ufeff\\u00ad\\u2060\\u061c'],
+    ['\u{e0041}\u{e0fff}', '\\udb40\\udc41\\udb43\\udfff'],
+    ['a\ud800b', 'a\\ud800b'],
+    ['a\u200db\u200cc, e\u0301\u200d', 'a\\u200db\\u200cc, e\u0301\\u200d'],
+    ['\u200da', '\\u200da'],
+  ])('shows %j, which would be invisible', (text, expected) => {
+    expect(visible(text)).toBe(expected);
+    expect(JSON.parse(`"${expected}"`)).toBe(text);
+  });
+
+  it.each([
+    '👩‍👩‍👧 🏳️‍🌈 👩🏽‍💻 ❤️',
+    'می‌خواهم',
+    'क्‍ष',
+    'ശ്രീ‍',
+    '\u0600\u0661',
+    '葛\u{e0100}',
+    'e\u0301, ไทย, 日本語',
+  ])('keeps the ordinary text %s', (text) => {
+    expect(visible(text)).toBe(text);
+  });
+
   it('keeps the bytes of data in a file or a pipe, but shows messages there, too', async () => {
     const at = (isData: boolean) =>
       written((stream) => {
