@@ -236,7 +236,8 @@ export class MysqlConnection implements Connection {
     }
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) {
-      const failure = reader.failure ?? (await this.#changeOfFormat(reader));
+      const mayChange = reader.sessionChanged || reader.settings.length > 0 || this.#foreign.size > 0;
+      const failure = reader.failure ?? (mayChange ? await this.#changeOfFormat(reader) : undefined);
       if (failure === undefined) return outcome;
       throw isRead || run.inOpenTransaction ? failure : unreported(failure);
     }
