@@ -82,7 +82,8 @@ function commandOf({ engine, query }: NewQuery): string {
 export type QueryChange = Omit<UpdateQueryRequest, 'queryId' | 'expectedVersion' | 'moreVersions'>;
 
 /** A change whose source is known. Null, like an empty path or presentation, removes the member. */
-export interface QueryPatch extends Omit<QueryChange, 'context' | 'notNull' | 'cache' | 'sourceId' | 'tool'> {
+export interface QueryPatch
+  extends Omit<QueryChange, 'hubId' | 'context' | 'notNull' | 'cache' | 'sourceId' | 'tool'> {
   context?: Variable[] | undefined;
   /** True if `context` is that of a version, which was checked when it was made. */
   isRestored?: boolean;

@@ -105,7 +105,8 @@ async function applyChange(
   principal: Principal,
   { doc, change, isRestored }: { doc: QueryDoc; change: QueryChange; isRestored: boolean },
 ): Promise<{ next: QueryDoc; warnings: QueryWarning[] }> {
-  const { parentNodeId, sourceId, cache, context, notNull, tool, ...alike } = change;
+  const { hubId = doc.hubId, parentNodeId, sourceId, cache, context, notNull, tool, ...alike } = change;
+  if (hubId !== doc.hubId) throw otherHub(doc.hubId);
   const source =
     sourceId === undefined || sourceId === doc.sourceId
       ? undefined
@@ -147,6 +148,11 @@ async function applyChange(
     return { next, warnings: catalog.checkStatement(next, bound, isNew) };
   }
   return { next, warnings: [] };
+}
+
+function otherHub(hubId: string): HubError {
+  const detail = `must be ${hubId}, the hub of this query; a query cannot move to another hub`;
+  return fieldError([{ path: ['hubId'], detail }]);
 }
 
 export async function loadSourceIn(

@@ -555,7 +555,11 @@ export interface UpdateQueryRequest {
     | string
     | undefined;
   /** An empty text removes it. */
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** Must be the hub of the query, which never changes. */
+  hubId?: string | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -5396,6 +5400,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     presentationJson: undefined,
     errors: undefined,
     sessionJson: undefined,
+    hubId: undefined,
   };
 }
 
@@ -5452,6 +5457,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(194).string(message.sessionJson);
+    }
+    if (message.hubId !== undefined) {
+      writer.uint32(202).string(message.hubId);
     }
     return writer;
   },
@@ -5605,6 +5613,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.hubId = reader.string();
             continue;
           }
         }

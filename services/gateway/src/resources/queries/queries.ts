@@ -37,7 +37,6 @@ import {
   updateQueryBody,
   updateQueryPointers,
 } from './query-schemas.ts';
-import { requireSameHub } from './same-hub.ts';
 import type { SignatureJson } from './signatures.ts';
 
 export function queryRoutes(deps: ResourceDeps): Route[] {
@@ -115,6 +114,7 @@ function toChange(request: FastifyRequest): Complete<QueryChange> {
   const { meta, config } = request.body as UpdateBody;
   const path = (name: string) => ['config', name];
   return {
+    hubId: meta?.hubId,
     label: meta?.label,
     parentNodeId: meta?.parentNodeId,
     command: config?.command,
@@ -178,7 +178,6 @@ function createQueryHandlers({ upstreams, signatures, settings }: ResourceDeps) 
 
     update: async (request, reply) => {
       const isAsked = readFlag(request, 'signature');
-      await requireSameHub(request, catalog);
       const change = { queryId: queryIdOf(request), ...toChange(request), ...expectedVersions(request) };
       const response = await catalog.updateQuery(change, request.context);
       setVersion(reply, response.query?.version);
