@@ -2,7 +2,15 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
-import { ended, makeKey, openTab, signIn, type Tab, useConsole } from '../support/browser/console.ts';
+import {
+  createClassifier,
+  ended,
+  makeKey,
+  openTab,
+  signIn,
+  type Tab,
+  useConsole,
+} from '../support/browser/console.ts';
 import { api, createSource, engines } from '../support/hub.ts';
 
 const isPostgres = engines.includes('postgres');
@@ -81,6 +89,55 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       await otherRows().waitFor({ state: 'detached' });
       await button('Discard changes').click();
       await otherRows().getByText('These rows are of another draft').waitFor();
+    });
+
+    it('name what made them under “Use it”, “Predict” and “Summaries”, and why a card or an answer broke off', async () => {
+      const { page } = await open('SELECT :n::int AS n');
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      const n = page.getByLabel('n', { exact: true });
+      await n.fill('1');
+      await button('Try').click();
+      await page.locator('.answer-line', { hasText: '200' }).waitFor();
+      const earlier = page.getByText('This is the answer to an earlier call.');
+      expect(await earlier.count()).toBe(0);
+      await n.fill('2');
+      await earlier.waitFor();
+
+      const late =
+        "SELECT 100 / (20000 - n) AS share, repeat('x', 200) AS x FROM generate_series(1, 30000) AS n";
+      const { queryId } = await open(late);
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      await button('Try').click();
+      await page.getByText('The answer broke off').waitFor();
+      await api.ok(api.put(`/v1/queries/${queryId}`, { config: { presentation: { pinned: true } } }));
+      // A card reads 5,000 rows.
+      const sooner = late.replace('20000', '4000');
+      await api.ok(api.put(`/v1/queries/${queryId}`, { config: { query: { query: sooner } } }));
+      await goTo();
+      await page.locator('.pinned-card', { hasText: 'division by zero' }).waitFor();
+
+      const classifierId = await createClassifier([
+        { label: 'late', context: 'where is my parcel' },
+        { label: 'paid', context: 'I paid twice' },
+      ]);
+      await goTo('classifier', classifierId);
+      await page.getByRole('tab', { name: 'Predict' }).click();
+      const text = page.getByLabel('Text', { exact: true });
+      await text.fill('the parcel');
+      await button('Predict').click();
+      await page.getByRole('region', { name: 'Prediction' }).waitFor();
+      await text.fill('the invoice');
+      await page.getByText('This is the label of “the parcel”.').waitFor();
+
+      await goTo('summary');
+      await text.fill('The parcel came late. The tea is fresh. We order again.');
+      await button('Summarise').click();
+      await page.getByRole('region', { name: 'Summary', exact: true }).last().waitFor();
+      const before = page.getByText('This is a summary of what stood here before.');
+      await page.locator('.marked').waitFor();
+      expect(await before.count()).toBe(0);
+      await page.getByLabel('Sentences').fill('1');
+      await before.waitFor();
     });
 
     it('are published although the answer was lost', async () => {

@@ -58,6 +58,20 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     expect(body).toMatchObject({ data: [], truncated: true, meta: { rowCount: 0 } });
   });
 
+  it('says how the rows ended, if asked, also from the cache', async () => {
+    const many = await store({
+      query: "SELECT 'a long text that is compressed, a long text' AS a",
+      cache: { maxAgeS: 60 },
+    });
+    const headers = { accept: 'application/x-ndjson', 'accept-encoding': 'br' };
+    const path = `/v1/queries/${many}/data`;
+    const plain = (await api.get(path, { headers })).text;
+    for (const attempt of [1, 2]) {
+      const { text } = await api.get(`${path}?options.ending=1`, { headers });
+      expect([attempt, text]).toEqual([attempt, `${plain}\x1e{}\n`]);
+    }
+  });
+
   it.each([
     ['?region=x&regoin=y', 'query/regoin', 'is not a variable of this query'],
     ['?region=x&region=y', 'query/region', 'must be sent once, because it is not declared as a list'],

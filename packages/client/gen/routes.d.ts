@@ -1239,6 +1239,7 @@ export interface Routes {
       "options.maxRows"?: number | undefined;
       "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.ending"?: string | undefined;
       "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
       "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
       "options.version"?: number | undefined;
@@ -1270,6 +1271,7 @@ export interface Routes {
       "options.maxRows"?: number | undefined;
       "options.numbers"?: "auto" | "string" | "number" | undefined;
       "options.meta"?: "0" | "1" | "false" | "true" | undefined;
+      "options.ending"?: string | undefined;
       "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
       "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
       "options.version"?: number | undefined;

@@ -103,3 +103,10 @@ export const Scrolling = ({ label, children }: { label: string; children: Compon
     {children}
   </section>
 );
+
+/** Says that a result belongs to something else than the fields beside it. */
+export const OtherResult = ({ children }: { children: ComponentChildren }) => (
+  <p class="banner other-result" role="status">
+    {children}
+  </p>
+);

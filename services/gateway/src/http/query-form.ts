@@ -11,6 +11,7 @@ export interface DataOptions {
   maxRows?: number;
   numbers?: Numbers;
   meta?: boolean;
+  ending?: boolean;
   version?: number;
   csv?: CsvOptions;
 }
@@ -36,6 +37,13 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
     read: (text) => {
       const meta = flagValues.get(text);
       return meta === undefined ? undefined : { meta };
+    },
+  },
+  'options.ending': {
+    must: 'must be 1 or 0',
+    read: (text) => {
+      const ending = flagValues.get(text);
+      return ending === undefined ? undefined : { ending };
     },
   },
   'options.csv.bom': {

@@ -123,14 +123,16 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
   return async (request, reply) => {
     const { values, options } = readDataQuery(request);
     const format = chooseFormat(request.headers.accept);
-    const response = new StreamedResponse(request, reply, { settings, format });
+    const ending = endingOf(options);
+    const response = new StreamedResponse(request, reply, { settings, format, ending });
     const checkOnly = request.method === 'HEAD';
     const execution = {
       contextJson: '',
       options: toOptions(options),
       format: format.format,
       form: { values, checkOnly },
-      cache: readCacheRequest(request, settings.compression.codingOf(request)),
+      // A line cannot be added to an answer that the cache holds compressed.
+      cache: readCacheRequest(request, ending ? undefined : settings.compression.codingOf(request)),
       fromConsole: isFromConsole(request) || undefined,
     };
     addVary(reply, 'accept');

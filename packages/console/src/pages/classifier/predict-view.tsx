@@ -7,6 +7,7 @@ import { may } from '../../state/permissions.ts';
 import { useAction } from '../../ui/action.ts';
 import { Field } from '../../ui/field.tsx';
 import { confidenceText } from '../../ui/format.ts';
+import { OtherResult } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { CorrectLabel } from './correct-label.tsx';
 import { MeasuredAccuracy } from './measured-accuracy.tsx';
@@ -55,6 +56,9 @@ export function PredictView({ classifierId, onTrained }: PredictViewProps) {
         </div>
       </form>
       {problem !== undefined && <ProblemBox problem={problem} />}
+      {found !== undefined && text !== of && (
+        <OtherResult>This is the label of “{of.length > 80 ? `${of.slice(0, 80)} …` : of}”.</OtherResult>
+      )}
       {found !== undefined && (
         <Found
           key={`${of} ${trained}`}

@@ -36,7 +36,7 @@ export function Card({ query, values, turn }: CardProps) {
   const ignored = ignoredBy(query, values);
   const notes = [
     value?.ageS === undefined ? '' : `${counted(value.ageS, 'second')} old`,
-    value?.truncated ? `first ${count(value.store.length)} rows` : '',
+    value?.cutBy === undefined ? '' : `first ${count(value.store.length)} rows: ${value.cutBy}`,
     ignored.length === 0 ? '' : `ignores ${ignored.join(', ')}`,
   ].filter((note) => note !== '');
   return (

@@ -1,9 +1,9 @@
 /** The rows of a pinned query. */
 
-import { call, callJson, part } from '../../api/client.ts';
+import { call, callJson, Failure, part } from '../../api/client.ts';
 import type { Query } from '../../api/types.ts';
 import { RowStore } from '../../state/rows/row-store.ts';
-import { readLines, takeCut } from '../../state/rows/stream.ts';
+import { limitIn, readLines, takeCut } from '../../state/rows/stream.ts';
 
 /** The most cards of a home, and the most rows of a card. */
 export const cardsMax = 12;
@@ -11,7 +11,8 @@ const rowsMax = 5_000;
 
 export interface CardRows {
   store: RowStore;
-  truncated: boolean;
+  /** Whose limit cut the rows; undefined if all came. */
+  cutBy: string | undefined;
   /** The age of a cached result in seconds. */
   ageS: number | undefined;
 }
@@ -27,7 +28,11 @@ export async function readCard(
   const used = Object.entries(values).filter(([name]) =>
     query.config.context.some(({ key }) => key === name),
   );
-  const search = new URLSearchParams([...used, ['options.maxRows', String(rowsMax)]]);
+  const options = [
+    ['options.maxRows', String(rowsMax)],
+    ['options.ending', '1'],
+  ];
+  const search = new URLSearchParams([...used, ...options]);
   // The list has no signature of a query that its source has not described since its last change.
   const described = query.signature
     ? query
@@ -40,12 +45,16 @@ export async function readCard(
   const store = new RowStore((await described)?.signature?.columns ?? []);
   const { query: stored, source } = query.config;
   store.statement = { text: stored.query, engine: source.engine };
-  let truncated = false;
-  await readLines(response, (lines) => {
-    if (takeCut(lines)) truncated = true;
+  const ending = await readLines(response, (lines) => {
+    takeCut(lines);
     store.add(lines);
     return true;
   });
+  if (ending.problem !== undefined) throw new Failure(ending.problem);
   const isHit = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
-  return { store, truncated, ageS: isHit ? Number(response.headers.get('age') ?? 0) : undefined };
+  return {
+    store,
+    cutBy: ending.truncated && limitIn(ending),
+    ageS: isHit ? Number(response.headers.get('age') ?? 0) : undefined,
+  };
 }

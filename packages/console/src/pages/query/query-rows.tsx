@@ -35,7 +35,9 @@ export interface QueryRows {
   setColumn(use: ColumnUse, name: string): void;
   /** The query and its columns are chosen. */
   isReady: boolean;
-  /** Members of the body with their JSON; undefined if a value is missing, which is then marked. */
+  /** Members of the body with their JSON, as they stand now. */
+  current: [string, string][];
+  /** The same; undefined if a value is missing, which is then marked. */
   members(): [string, string][] | undefined;
 }
 
@@ -64,14 +66,17 @@ export function useQueryRows(uses: ColumnUse[]): QueryRows {
   const draft = editor?.draft.value;
   const isReady =
     draft !== undefined && reads(draft.command) && uses.every((use) => columnFor(use).trim() !== '');
+  const current: [string, string][] = [
+    ['queryId', JSON.stringify(queryId)],
+    ['context', editor?.sent.value.context ?? '{}'],
+    ...uses.map((use): [string, string] => [use.member, JSON.stringify(columnFor(use))]),
+  ];
   const members = (): [string, string][] | undefined => {
     setTried(true);
-    if (editor === undefined || focusFault(editor)) return undefined;
-    const named = uses.map((use): [string, string] => [use.member, JSON.stringify(columnFor(use))]);
-    return [['queryId', JSON.stringify(queryId)], ['context', editor.sent.value.context], ...named];
+    return editor === undefined || focusFault(editor) ? undefined : current;
   };
   const setColumn = ({ member }: ColumnUse, name: string) => setChosen({ ...chosen, [member]: name });
-  return { uses, queryId, choose, editor, problem, tried, columnFor, setColumn, isReady, members };
+  return { uses, queryId, choose, editor, problem, tried, columnFor, setColumn, isReady, current, members };
 }
 
 export function QueryRowsFields({ rows }: { rows: QueryRows }) {

@@ -11,7 +11,7 @@ import { hubId } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
 import { CopyBlock } from '../../ui/copy.tsx';
 import { Field } from '../../ui/field.tsx';
-import { PageHead, Tabs } from '../../ui/page.tsx';
+import { OtherResult, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { textNames } from '../classifier/examples.ts';
 import { type ColumnUse, mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
@@ -21,6 +21,8 @@ import { marksOf } from './marks.ts';
 interface Summary extends Answer<'POST /v1/ai/summarize'> {
   /** What was summarised, as it was then; empty for a column. */
   of: string[];
+  /** The body of the call. */
+  body: string;
 }
 
 const tabs = [
@@ -84,10 +86,11 @@ function ColumnSummary() {
     <SummaryForm
       disabled={!rows.isReady}
       hint="The summary appears here. It consists of sentences of the column; each row is a text of its own."
-      request={(options) => {
-        const members = rows.members();
-        return members && { body: objectOf([...members, ['options', JSON.stringify(options)]]), of: [] };
-      }}
+      request={(options) => ({
+        body: objectOf([...rows.current, ['options', JSON.stringify(options)]]),
+        of: [],
+      })}
+      isComplete={() => rows.members() !== undefined}
     >
       <QueryRowsFields rows={rows} />
     </SummaryForm>
@@ -98,22 +101,25 @@ interface SummaryFormProps {
   disabled: boolean;
   /** Stands where the summary will be. */
   hint: string;
-  /** The body of the call, and the texts to mark sentences in; undefined if a value is missing. */
-  request(options: object): { body: string; of: string[] } | undefined;
+  /** The body of the call, and the texts to mark sentences in. */
+  request(options: object): { body: string; of: string[] };
+  /** Marks values that are missing. */
+  isComplete?(): boolean;
   children: ComponentChildren;
 }
 
-function SummaryForm({ disabled, hint, request, children }: SummaryFormProps) {
+function SummaryForm({ disabled, hint, request, isComplete, children }: SummaryFormProps) {
   const [length, setLength] = useState<Length>({ sentences: '3', maxWords: '', language: '' });
   const [summary, setSummary] = useState<Summary>();
   const { busy, problem, run } = useAction();
+  const shown = request(optionsOf(length));
   const submit = async (event: Event) => {
     event.preventDefault();
-    const asked = request(optionsOf(length));
-    if (asked === undefined) return;
+    if (isComplete?.() === false) return;
+    const asked = shown;
     await run(async () => {
-      const answer = await callJson<Omit<Summary, 'of'>>('v1/ai/summarize', { body: asked.body });
-      setSummary({ ...answer, of: asked.of });
+      const answer = await callJson<Omit<Summary, 'of' | 'body'>>('v1/ai/summarize', { body: asked.body });
+      setSummary({ ...answer, ...asked });
     });
   };
   return (
@@ -129,6 +135,9 @@ function SummaryForm({ disabled, hint, request, children }: SummaryFormProps) {
         </div>
       </form>
       <section aria-label="Summary">
+        {summary !== undefined && summary.body !== shown.body && (
+          <OtherResult>This is a summary of what stood here before.</OtherResult>
+        )}
         {summary === undefined ? <p class="empty">{hint}</p> : <Shown summary={summary} />}
       </section>
     </div>

@@ -2,6 +2,7 @@
 
 import { call, Failure, problemOf } from '../../../api/client.ts';
 import { counted, duration } from '../../../ui/format.ts';
+import { OtherResult } from '../../../ui/page.tsx';
 import type { TryRequest } from './forms.ts';
 
 export interface Answer {
@@ -12,6 +13,8 @@ export interface Answer {
   text: string;
   /** Undefined if the answer has no rows. */
   rows: number | undefined;
+  /** True if the hub or its database failed after the first bytes. */
+  brokeOff: boolean;
   /** True if it was sent with the key that was created here. */
   isNewKey: boolean;
 }
@@ -26,12 +29,13 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
   const options = { method, accept, body, ...(withKey === undefined ? {} : { withKey }) };
   try {
     const response = await call(path, options);
-    const text = await response.text();
+    const { text, brokeOff } = await readText(response);
     const headers = shownHeaders.flatMap((name): [string, string][] => {
       const value = response.headers.get(name);
       return value === null ? [] : [[name, value]];
     });
-    return { ...frame, ...readable(text), status: response.status, ms: performance.now() - begun, headers };
+    const said = { ...readable(text), brokeOff, status: response.status, headers };
+    return { ...frame, ...said, ms: performance.now() - begun };
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
     const problem = problemOf(err);
@@ -43,7 +47,21 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
       headers: [],
       text,
       rows: undefined,
+      brokeOff: false,
     };
+  }
+}
+
+/** What came of an answer. The hub closes the connection if the rows fail after the first of them was sent. */
+async function readText(response: Response): Promise<{ text: string; brokeOff: boolean }> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  try {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      text += part.value;
+    return { text, brokeOff: false };
+  } catch {
+    return { text, brokeOff: true };
   }
 }
 
@@ -67,7 +85,13 @@ function rowsIn(text: string): number | undefined {
   }
 }
 
-export function AnswerView({ answer }: { answer: Answer | undefined }) {
+interface AnswerViewProps {
+  answer: Answer | undefined;
+  /** The call that the page shows now; undefined if it cannot be tried. */
+  shown: TryRequest | undefined;
+}
+
+export function AnswerView({ answer, shown }: AnswerViewProps) {
   if (answer === undefined) {
     return (
       <section class="use-answer" aria-label="Answer">
@@ -75,7 +99,7 @@ export function AnswerView({ answer }: { answer: Answer | undefined }) {
       </section>
     );
   }
-  const { request, status, ms, headers, text, rows, isNewKey } = answer;
+  const { request, status, ms, headers, text, rows, brokeOff, isNewKey } = answer;
   return (
     <section class="use-answer" aria-label="Answer">
       <p class="answer-line" role="status">
@@ -85,6 +109,12 @@ export function AnswerView({ answer }: { answer: Answer | undefined }) {
           {duration(ms)}, with {isNewKey ? 'the new key' : 'the key of this tab'}
         </span>
       </p>
+      {!isSame(request, shown) && <OtherResult>This is the answer to an earlier call.</OtherResult>}
+      {brokeOff && (
+        <p class="banner" role="alert">
+          The answer broke off: the rows failed after these. Run the query to see the reason.
+        </p>
+      )}
       <div class="answer-head">
         <div>
           {request.method} /{request.path}
@@ -102,3 +132,6 @@ export function AnswerView({ answer }: { answer: Answer | undefined }) {
     </section>
   );
 }
+
+const isSame = (one: TryRequest, other: TryRequest | undefined): boolean =>
+  JSON.stringify(one) === JSON.stringify(other);

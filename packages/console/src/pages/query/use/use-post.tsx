@@ -33,8 +33,8 @@ export function UsePost({ path, body, answer: type, scope, children }: UsePostPr
   const { busy, run } = useAction();
   const text = JSON.stringify(body);
   const post: Post = { address: addressOf(path), body: text };
+  const request = { method: 'POST', path, accept: 'application/json', body: text } as const;
   const attempt = async () => {
-    const request = { method: 'POST', path, accept: 'application/json', body: text } as const;
     const failed = await run(() => tryCall(request, undefined).then(setAnswer));
     if (failed !== undefined) notify(failed.detail ?? 'The call failed.');
   };
@@ -52,7 +52,7 @@ export function UsePost({ path, body, answer: type, scope, children }: UsePostPr
       <p class="hint">
         Key: <code>DATAHUB_KEY</code> of the environment, with the scope <code>{scope}</code>.
       </p>
-      <AnswerView answer={answer} />
+      <AnswerView answer={answer} shown={request} />
     </div>
   );
 }

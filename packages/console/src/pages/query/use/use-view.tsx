@@ -80,7 +80,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
         <p class="hint">{hintOf(name, editor)}</p>
         <Facts editor={editor} />
       </div>
-      <AnswerView answer={answer} />
+      <AnswerView answer={answer} shown={request} />
       {making && (
         <MakeKey
           query={{ queryId: editor.queryId, label: query.meta.label, writes }}
