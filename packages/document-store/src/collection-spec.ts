@@ -17,8 +17,9 @@ export interface Shape {
   summaryBy: string | undefined;
   summaryFields: readonly string[];
   expires: string | undefined;
+  due?: string;
   outbox?: true;
-  /** Fields with a copy outside of the body: indexed, unique, summary and expiry fields, without duplicates. */
+  /** Fields with a copy outside of the body: indexed, unique, summary, due and expiry fields, without duplicates. */
   fields: readonly string[];
 }
 
@@ -34,10 +35,10 @@ export function toShapes(specs: readonly CollectionSpec[]): Shape[] {
 }
 
 function toShape(spec: CollectionSpec): Shape {
-  const { name, indexes = [], unique = [], counters = [], bytes = [], summary, expires } = spec;
+  const { name, indexes = [], unique = [], counters = [], bytes = [], summary, expires, due } = spec;
   const summaryFields = summary?.fields ?? [];
-  const expiry = expires === undefined ? [] : [expires];
-  const fields = [...new Set([...indexes, ...unique, ...summaryFields, ...expiry])];
+  const times = [expires, due].filter((name) => name !== undefined);
+  const fields = [...new Set([...indexes, ...unique, ...summaryFields, ...times])];
   checkNames(name, [...fields, ...counters, ...bytes]);
   if (summary?.by !== undefined && !indexes.includes(summary.by)) {
     throw new TypeError(`Collection ${name}: the summary is by ${summary.by}, which is not an index.`);
@@ -58,6 +59,7 @@ function toShape(spec: CollectionSpec): Shape {
     summaryBy: summary?.by,
     summaryFields,
     expires,
+    ...(due === undefined ? {} : { due }),
     ...(spec.outbox ? { outbox: true as const } : {}),
     fields,
   };

@@ -56,6 +56,8 @@ export interface CollectionSpec {
   outbox?: boolean;
   /** Deletes work on a full disk, too: SQLite's store keeps a reserve for them. MongoDB's servers have their own disks. */
   urgentDeletes?: boolean;
+  /** The field with the time (ms since 1970) from which `findDue` finds the document; null for never. */
+  due?: string;
   /** The field with the time (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
 }
@@ -137,6 +139,8 @@ export interface Collection<T extends Doc> {
   add(accountId: string, id: string, step: CounterStep): Promise<number | null>;
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
   scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
+  /** Across all accounts: those whose `due` has come, the earliest first. */
+  findDue(nowMs: number, limit: number): Promise<T[]>;
   /** Across all accounts. Removes at most `limit` expired documents and returns how many. */
   sweepExpired(nowMs: number, limit: number): Promise<number>;
 }

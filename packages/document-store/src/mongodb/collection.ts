@@ -86,6 +86,12 @@ function createReading<T extends Doc>(
       const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
       return (await call(() => cursor.toArray())).map(toDoc);
     },
+    async findDue(nowMs, limit) {
+      checkCount('limit', limit);
+      if (limit === 0 || shape.due === undefined) return [];
+      const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort: { [shape.due]: 1 }, limit });
+      return (await call(() => cursor.toArray())).map(toDoc);
+    },
   } satisfies Partial<Collection<T>>;
 }
 

@@ -57,7 +57,8 @@ async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): P
     ]),
     ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
   ];
-  if (shape.expires !== undefined) specs.push([{ [shape.expires]: 1 }, false]);
+  for (const field of [shape.expires, shape.due])
+    if (field !== undefined) specs.push([{ [field]: 1 }, false]);
   if (shape.outbox) specs.push([{ pending: 1 }, false]);
   for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
   for (const constraint of shape.uniqueWithin ?? []) await createPartialUnique(kept, uniqueField(constraint));

@@ -75,6 +75,11 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
         checkCount('limit', limit);
         return reads.scan(after, limit);
       }),
+    findDue: (nowMs, limit) =>
+      read(() => {
+        checkCount('limit', limit);
+        return reads.findDue(nowMs, limit);
+      }),
   } satisfies Partial<Collection<T>>;
 }
 

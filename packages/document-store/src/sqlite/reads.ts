@@ -51,6 +51,7 @@ export interface Reads<T extends Doc> {
   findSummaries(page: CheckedPage): Summary[];
   count(filter: CheckedFilter): number;
   scan(after: Position | undefined, limit: number): T[];
+  findDue(nowMs: number, limit: number): T[];
 }
 
 export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Reads<T> {
@@ -112,6 +113,12 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
       return prepare(text)
         .all(after?.accountId ?? '', after?.id ?? '', limit)
         .map(toDoc);
+    },
+    findDue(nowMs, limit) {
+      if (shape.due === undefined) return [];
+      const column = fieldColumn(shape.due);
+      const text = `SELECT ${columns} FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
+      return prepare(text).all(nowMs, limit).map(toDoc);
     },
   };
 }

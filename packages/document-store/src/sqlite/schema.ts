@@ -145,8 +145,12 @@ function createIndexes(db: DatabaseSync, shape: Shape): void {
       `CREATE UNIQUE INDEX "u_${shape.name}_${field}" ON ${table} (${columns}) WHERE ${column} IS NOT NULL`,
     );
   }
-  if (shape.expires !== undefined) {
-    const column = fieldColumn(shape.expires);
-    db.exec(`CREATE INDEX "x_${shape.name}" ON ${table} (${column}) WHERE ${column} IS NOT NULL`);
+  for (const [prefix, field] of [
+    ['x', shape.expires],
+    ['d', shape.due],
+  ]) {
+    if (field === undefined) continue;
+    const column = fieldColumn(field);
+    db.exec(`CREATE INDEX "${prefix}_${shape.name}" ON ${table} (${column}) WHERE ${column} IS NOT NULL`);
   }
 }

@@ -13,6 +13,7 @@ export interface Item extends Doc {
   hits?: number;
   blob?: Uint8Array;
   goneAt?: number | null;
+  dueAt?: number | null;
   data?: unknown;
 }
 
@@ -32,6 +33,7 @@ export const conformanceSpecs: CollectionSpec[] = [
     bytes: ['blob'],
     summary: { by: 'group', fields: ['label', 'parent'] },
     expires: 'goneAt',
+    due: 'dueAt',
     outbox: true,
   },
   { name: 'entries' },

@@ -71,6 +71,23 @@ export function describeUpkeep({ store, items, account }: Context): void {
     expect(await items().count({ accountId })).toBe(3);
   });
 
+  it('finds what is due across accounts, the earliest first', async () => {
+    const [one, other] = [account(), account()];
+    await items().insertMany([
+      item(one, 'late', { dueAt: 151 }),
+      item(one, 'second', { dueAt: 120 }),
+      item(one, 'never', { dueAt: null }),
+    ]);
+    await items().insertMany([item(other, 'first', { dueAt: 110 }), item(other, 'deleted', { dueAt: 100 })]);
+    await items().delete(other, 'deleted');
+    const due = async (limit: number) => (await items().findDue(150, limit)).map(({ id }) => id);
+    expect(await due(9)).toEqual(['first', 'second']);
+    expect(await due(1)).toEqual(['first']);
+    const first = (await items().get(other, 'first')) as Item;
+    await items().replace({ ...first, dueAt: null, version: 2 });
+    expect(await due(9)).toEqual(['second']);
+  });
+
   it('is healthy, and knows only its own collections', async () => {
     await expect(store().health()).resolves.toBeUndefined();
     expect(() => store().collection('others')).toThrow(TypeError);
