@@ -23,6 +23,8 @@ export const exceptions: Record<Rule, Record<string, string>> = {
     'services/executor/test/hostile/rogue-mysql.ts#mysqlPlays': 'A list of attacks, one entry each.',
     'packages/document-store/test/conformance/companions.ts#describeCompanions':
       'A list of tests, as in a test file.',
+    'services/catalog/test/watches/watch-cases.ts#anonymous': 'A list of tests, as in a test file.',
+    'services/catalog/test/watches/watch-cases.ts#describeWatches': 'A list of tests, as in a test file.',
     'packages/document-store/test/conformance/reads.ts#describeReads': 'A list of tests, as in a test file.',
     'packages/document-store/test/conformance/writes.ts#describeWrites':
       'A list of tests, as in a test file.',

@@ -26,6 +26,8 @@ const writesQuery: Row = ['own', 'none', 'own', 'none'];
 const open: Row = ['all', 'all', 'all', 'all'];
 const trains: Row = ['none', 'none', 'own', 'all'];
 const managesClassifiers: Row = ['none', 'none', 'none', 'all'];
+/** A watch has no caller whose queries or variables could be checked. */
+const hasWatches: Row = ['own', 'none', 'own', 'none'];
 const ofOwnJobs: Row = ['none', 'none', 'own', 'own'];
 
 const table: Record<string, Row> = {
@@ -81,6 +83,18 @@ const table: Record<string, Row> = {
   'GET /v1/jobs/:jobId': ofOwnJobs,
   'DELETE /v1/jobs/:jobId': ofOwnJobs,
   'POST /v1/ai/summarize': ofQuery,
+  'POST /v1/watches': hasWatches,
+  'GET /v1/watches': ofHub,
+  'POST /v1/watches/try': hasWatches,
+  'GET /v1/watches/:watchId': ofQuery,
+  'PUT /v1/watches/:watchId': hasWatches,
+  'DELETE /v1/watches/:watchId': hasWatches,
+  'POST /v1/watches/:watchId/run': hasWatches,
+  'GET /v1/watches/runs': changesHub,
+  'GET /v1/watches/:watchId/runs': ofQuery,
+  'GET /v1/watches/:watchId/runs/:runId': ofQuery,
+  'GET /v1/watches/:watchId/runs/:runId/rows': hasWatches,
+  'GET /v1/events': changesHub,
   'POST /v1/keys': open,
   'GET /v1/keys': ofQuery,
   'GET /v1/keys/current': open,

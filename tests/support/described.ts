@@ -30,7 +30,11 @@ export async function createCheck(url: string): Promise<Check> {
     compiled.set(operation, validate);
     return validate;
   };
-  const described: Described[] = Object.entries(document.paths).map(([path, operations]) => ({
+  // A path without parameters is not that of an id.
+  const paths = Object.entries(document.paths).toSorted(
+    ([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')),
+  );
+  const described: Described[] = paths.map(([path, operations]) => ({
     pattern: new RegExp(`^${path.replace('{path}', '.+').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
     operations: new Map(Object.entries(operations).map(([method, one]) => [method.toUpperCase(), one])),
   }));

@@ -1,6 +1,7 @@
 /** The hub that this project's tests drive, and short ways to what most of them need. */
 
 import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { type Answer, type CallOptions, createApi } from './api.ts';
 import type { DatabaseAccess } from './databases.ts';
@@ -107,6 +108,23 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
   [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+  ids.watchId = (await post('/v1/watches', watchBody(ids))).watchId;
+  ids.runId = (await post(`/v1/watches/${ids.watchId}/run`, {})).runId;
+  await waitForRun(ids, key);
+}
+
+/** It runs only when it is asked to. */
+const watchBody = ({ hubId, queryId }: Record<string, string>) => ({
+  hubId,
+  queryId,
+  label: 'mine',
+  when: 'always',
+  include: ['one'],
+  schedule: { cron: '0 0 1 1 *', timeZone: 'UTC' },
+});
+
+async function waitForRun({ watchId, runId }: Record<string, string>, key?: CallOptions): Promise<void> {
+  while ((await api.get(`/v1/watches/${watchId}/runs/${runId}`, key)).status === 404) await wait(50);
 }
 
 /** Returns a body that passes all checks except ownership. Undefined for a route without one. */
@@ -120,6 +138,8 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
     return { sourceId: ids.sourceId, query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url === '/v1/watches' || url === '/v1/watches/try') return watchBody(ids);
+  if (url === '/v1/watches/:watchId') return { ...watchBody(ids), hubId: undefined };
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };

@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "RESULT_TOO_LARGE" | "RESULT_TRUNCATED" | "KEY_NOT_UNIQUE" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -2168,6 +2168,506 @@ export interface Routes {
     answer: {
       generated: string;
       generator: string;
+    };
+  };
+  /** Create a watch */
+  'POST /v1/watches': {
+    body: {
+      hubId: string;
+      label: string;
+      path?: string | null | undefined;
+      queryId: string;
+      context?: Record<string, Json> | null | undefined;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed?: "skip" | "once" | undefined;
+      };
+      /** always, new, changed, gone, failed, or a condition. */
+      when: string | {
+        column: string;
+        is: "\u003e" | "\u003e=" | "\u003c" | "\u003c=" | "=" | "!=";
+        value: number | string;
+        forRuns?: number | undefined;
+      };
+      by?: string[] | undefined;
+      include?: string[] | undefined;
+      paused?: boolean | undefined;
+      /** Read-only: ignored. */
+      watchId?: Json | undefined;
+      /** Read-only: ignored. */
+      pausedBecause?: Json | undefined;
+      /** Read-only: ignored. */
+      keyId?: Json | undefined;
+      /** Read-only: ignored. */
+      state?: Json | undefined;
+      /** Read-only: ignored. */
+      running?: Json | undefined;
+      /** Read-only: ignored. */
+      nextAt?: Json | undefined;
+      /** Read-only: ignored. */
+      lastRun?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      watchId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      queryId: string;
+      context: Record<string, Json>;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed: string;
+      };
+      when: string | Record<string, Json>;
+      by: string[];
+      include: string[];
+      paused: boolean;
+      pausedBecause: string | null;
+      keyId: string;
+      state: "ok" | "firing" | "failing" | "unknown";
+      running: boolean;
+      nextAt: string | null;
+      lastRun: {
+        runId: string;
+        watchId: string;
+        hubId: string;
+        dueAt: string;
+        untilAt: string;
+        ticks: number;
+        manual: boolean;
+        startedAt: string | null;
+        endedAt: string;
+        outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+        code: string | null;
+        detail: string | null;
+        rows: number | null;
+        changes: {
+          new: number;
+          changed: number;
+          gone: number;
+        } | null;
+        durationMs: number | null;
+        eventId: string | null;
+        hasRows: boolean;
+      } | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** List watches */
+  'GET /v1/watches': {
+    query: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      hubId: string;
+    };
+    answer: ({
+      watchId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      queryId: string;
+      context: Record<string, Json>;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed: string;
+      };
+      when: string | Record<string, Json>;
+      by: string[];
+      include: string[];
+      paused: boolean;
+      pausedBecause: string | null;
+      keyId: string;
+      state: "ok" | "firing" | "failing" | "unknown";
+      running: boolean;
+      nextAt: string | null;
+      lastRun: {
+        runId: string;
+        watchId: string;
+        hubId: string;
+        dueAt: string;
+        untilAt: string;
+        ticks: number;
+        manual: boolean;
+        startedAt: string | null;
+        endedAt: string;
+        outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+        code: string | null;
+        detail: string | null;
+        rows: number | null;
+        changes: {
+          new: number;
+          changed: number;
+          gone: number;
+        } | null;
+        durationMs: number | null;
+        eventId: string | null;
+        hasRows: boolean;
+      } | null;
+      createdAt: string;
+      updatedAt: string | null;
+    })[];
+  };
+  /** Run a watch that is not stored, and tell nobody */
+  'POST /v1/watches/try': {
+    body: {
+      hubId: string;
+      label: string;
+      path?: string | null | undefined;
+      queryId: string;
+      context?: Record<string, Json> | null | undefined;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed?: "skip" | "once" | undefined;
+      };
+      /** always, new, changed, gone, failed, or a condition. */
+      when: string | {
+        column: string;
+        is: "\u003e" | "\u003e=" | "\u003c" | "\u003c=" | "=" | "!=";
+        value: number | string;
+        forRuns?: number | undefined;
+      };
+      by?: string[] | undefined;
+      include?: string[] | undefined;
+      paused?: boolean | undefined;
+      /** Read-only: ignored. */
+      watchId?: Json | undefined;
+      /** Read-only: ignored. */
+      pausedBecause?: Json | undefined;
+      /** Read-only: ignored. */
+      keyId?: Json | undefined;
+      /** Read-only: ignored. */
+      state?: Json | undefined;
+      /** Read-only: ignored. */
+      running?: Json | undefined;
+      /** Read-only: ignored. */
+      nextAt?: Json | undefined;
+      /** Read-only: ignored. */
+      lastRun?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      outcome: "ok" | "failed";
+      code: string | null;
+      detail: string | null;
+      rows: number | null;
+      baseline: boolean;
+      isMet: boolean | null;
+      told: (Record<string, Json>)[];
+    };
+  };
+  /** Get a watch */
+  'GET /v1/watches/{watchId}': {
+    path: {
+      watchId: string;
+    };
+    answer: {
+      watchId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      queryId: string;
+      context: Record<string, Json>;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed: string;
+      };
+      when: string | Record<string, Json>;
+      by: string[];
+      include: string[];
+      paused: boolean;
+      pausedBecause: string | null;
+      keyId: string;
+      state: "ok" | "firing" | "failing" | "unknown";
+      running: boolean;
+      nextAt: string | null;
+      lastRun: {
+        runId: string;
+        watchId: string;
+        hubId: string;
+        dueAt: string;
+        untilAt: string;
+        ticks: number;
+        manual: boolean;
+        startedAt: string | null;
+        endedAt: string;
+        outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+        code: string | null;
+        detail: string | null;
+        rows: number | null;
+        changes: {
+          new: number;
+          changed: number;
+          gone: number;
+        } | null;
+        durationMs: number | null;
+        eventId: string | null;
+        hasRows: boolean;
+      } | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Update a watch */
+  'PUT /v1/watches/{watchId}': {
+    path: {
+      watchId: string;
+    };
+    body: {
+      label: string;
+      path?: string | null | undefined;
+      queryId: string;
+      context?: Record<string, Json> | null | undefined;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed?: "skip" | "once" | undefined;
+      };
+      /** always, new, changed, gone, failed, or a condition. */
+      when: string | {
+        column: string;
+        is: "\u003e" | "\u003e=" | "\u003c" | "\u003c=" | "=" | "!=";
+        value: number | string;
+        forRuns?: number | undefined;
+      };
+      by?: string[] | undefined;
+      include?: string[] | undefined;
+      paused?: boolean | undefined;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      watchId?: Json | undefined;
+      /** Read-only: ignored. */
+      pausedBecause?: Json | undefined;
+      /** Read-only: ignored. */
+      keyId?: Json | undefined;
+      /** Read-only: ignored. */
+      state?: Json | undefined;
+      /** Read-only: ignored. */
+      running?: Json | undefined;
+      /** Read-only: ignored. */
+      nextAt?: Json | undefined;
+      /** Read-only: ignored. */
+      lastRun?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      watchId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      queryId: string;
+      context: Record<string, Json>;
+      schedule: {
+        everyS?: number | undefined;
+        cron?: string | undefined;
+        timeZone?: string | undefined;
+        spreadS?: number | undefined;
+        missed: string;
+      };
+      when: string | Record<string, Json>;
+      by: string[];
+      include: string[];
+      paused: boolean;
+      pausedBecause: string | null;
+      keyId: string;
+      state: "ok" | "firing" | "failing" | "unknown";
+      running: boolean;
+      nextAt: string | null;
+      lastRun: {
+        runId: string;
+        watchId: string;
+        hubId: string;
+        dueAt: string;
+        untilAt: string;
+        ticks: number;
+        manual: boolean;
+        startedAt: string | null;
+        endedAt: string;
+        outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+        code: string | null;
+        detail: string | null;
+        rows: number | null;
+        changes: {
+          new: number;
+          changed: number;
+          gone: number;
+        } | null;
+        durationMs: number | null;
+        eventId: string | null;
+        hasRows: boolean;
+      } | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Delete a watch */
+  'DELETE /v1/watches/{watchId}': {
+    path: {
+      watchId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Run a watch now */
+  'POST /v1/watches/{watchId}/run': {
+    path: {
+      watchId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      runId: string;
+    };
+  };
+  /** List the runs of all watches, newest first */
+  'GET /v1/watches/runs': {
+    query: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      hubId: string;
+      outcome?: string | undefined;
+    };
+    answer: ({
+      runId: string;
+      watchId: string;
+      hubId: string;
+      dueAt: string;
+      untilAt: string;
+      ticks: number;
+      manual: boolean;
+      startedAt: string | null;
+      endedAt: string;
+      outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+      code: string | null;
+      detail: string | null;
+      rows: number | null;
+      changes: {
+        new: number;
+        changed: number;
+        gone: number;
+      } | null;
+      durationMs: number | null;
+      eventId: string | null;
+      hasRows: boolean;
+    })[];
+  };
+  /** List the runs of a watch, newest first */
+  'GET /v1/watches/{watchId}/runs': {
+    path: {
+      watchId: string;
+    };
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      outcome?: string | undefined;
+    } | undefined;
+    answer: ({
+      runId: string;
+      watchId: string;
+      hubId: string;
+      dueAt: string;
+      untilAt: string;
+      ticks: number;
+      manual: boolean;
+      startedAt: string | null;
+      endedAt: string;
+      outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+      code: string | null;
+      detail: string | null;
+      rows: number | null;
+      changes: {
+        new: number;
+        changed: number;
+        gone: number;
+      } | null;
+      durationMs: number | null;
+      eventId: string | null;
+      hasRows: boolean;
+    })[];
+  };
+  /** Get a run */
+  'GET /v1/watches/{watchId}/runs/{runId}': {
+    path: {
+      watchId: string;
+      runId: string;
+    };
+    answer: {
+      runId: string;
+      watchId: string;
+      hubId: string;
+      dueAt: string;
+      untilAt: string;
+      ticks: number;
+      manual: boolean;
+      startedAt: string | null;
+      endedAt: string;
+      outcome: "ok" | "failed" | "skipped" | "missed" | "unknown";
+      code: string | null;
+      detail: string | null;
+      rows: number | null;
+      changes: {
+        new: number;
+        changed: number;
+        gone: number;
+      } | null;
+      durationMs: number | null;
+      eventId: string | null;
+      hasRows: boolean;
+    };
+  };
+  /** Get the rows that a run told */
+  'GET /v1/watches/{watchId}/runs/{runId}/rows': {
+    path: {
+      watchId: string;
+      runId: string;
+    };
+    answer: {
+      data: (Record<string, Json>)[];
+    };
+  };
+  /** List events, oldest first, after the one that the caller has */
+  'GET /v1/events': {
+    query: {
+      after?: string | undefined;
+      limit?: number | undefined;
+      hubId: string;
+      type?: string | undefined;
+    };
+    answer: {
+      events: ({
+        eventId: string;
+        type: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "query.published" | "query.broken" | "query.mended" | "query.drifted" | "key.expiring";
+        at: string;
+        hubId: string | null;
+        data: Record<string, Json>;
+      })[];
+      after: string | null;
     };
   };
   /** Create a key */

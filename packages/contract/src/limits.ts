@@ -85,6 +85,20 @@ export function faultOfExampleText(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must be valid Unicode';
 }
 
+export const watchLimits = {
+  everySeconds: { min: 10, max: 31_622_400 },
+  cronLength: { min: 9, max: 100 },
+  timeZoneLength: { min: 1, max: 64 },
+  spreadSeconds: { min: 0, max: 86_400 },
+  forRuns: { min: 1, max: 1_000 },
+  /** The number of columns in `by` and `include`. */
+  columns: { min: 0, max: 50 },
+  destinations: { min: 0, max: 20 },
+  contextCharacters: { min: 2, max: 65_536 },
+  /** The length of a text that a column is compared with. */
+  valueLength: { min: 0, max: 1_000 },
+} as const satisfies Record<string, Bounds>;
+
 export const pathLength = { min: 1, max: 200 } as const;
 /** Patterns of JSON Schema, too. */
 export const hubPathPattern = '^[a-z0-9_-]+$';

@@ -14,6 +14,8 @@ export const scopes = [
   'classifiers:train',
   'classifiers:predict',
   'ai:summarize',
+  'watches:read',
+  'watches:write',
   'keys:read',
   'keys:admin',
 ] as const;

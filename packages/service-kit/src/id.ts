@@ -2,7 +2,20 @@
 
 import { createHash, randomFillSync } from 'node:crypto';
 
-export const idKinds = ['hub', 'src', 'q', 'hrt', 'acct', 'clfr', 'clfc', 'key', 'evt', 'job'] as const;
+export const idKinds = [
+  'hub',
+  'src',
+  'q',
+  'hrt',
+  'acct',
+  'clfr',
+  'clfc',
+  'key',
+  'evt',
+  'job',
+  'wtch',
+  'wrun',
+] as const;
 export type IdKind = (typeof idKinds)[number];
 
 /** Crockford's base 32 in lower case, which sorts as text in the same order as the number. */

@@ -1,6 +1,6 @@
 /** The parts that every call of the catalog uses, and what calls share: load a document of the caller, change it by compare and set. */
 
-import type { Collection, CompanionWrite, Doc } from '@datahub/document-store';
+import type { Collection, CompanionWrite, CompanionWrites, Doc } from '@datahub/document-store';
 import type { Quota } from '@datahub/document-store/quota';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Seal } from '@datahub/sealing/sealer';
@@ -18,6 +18,8 @@ import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
 import type { CatalogStore } from './store.ts';
 import type { StoredBytes } from './stored-bytes.ts';
+import type { WatchDoc } from './watches/documents.ts';
+import type { Schedules } from './watches/schedule.ts';
 
 export interface Catalog {
   store: CatalogStore;
@@ -31,6 +33,7 @@ export interface Catalog {
   leftovers: Leftovers;
   storedBytes: StoredBytes;
   slots: SlotStreams;
+  schedules: Schedules;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {
@@ -53,7 +56,7 @@ function fixedIds({ namespace, createId }: Catalog, operation: string): CreateId
 export async function insertOnce<T extends Doc>(
   collection: Collection<T>,
   doc: T,
-  made?: CompanionWrite,
+  made?: CompanionWrites,
 ): Promise<T> {
   try {
     await collection.insert(doc, made);
@@ -157,6 +160,14 @@ export async function loadSource(catalog: Catalog, principal: Principal, id: str
 
 export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
   return (await loadQueryAndHub(catalog, principal, id)).query;
+}
+
+/** A key that is limited to queries sees their watches. */
+export async function loadWatch(catalog: Catalog, principal: Principal, id: string): Promise<WatchDoc> {
+  const wanted = { collection: catalog.store.watches, id, what: 'watch' };
+  const { doc } = await loadInHub(catalog, principal, wanted);
+  keyLimits.queryIds.require(principal.limits, doc.queryId);
+  return doc;
 }
 
 export async function loadQueryAndHub(

@@ -21,6 +21,9 @@ export interface CatalogConfig {
   sealingPublicKeys: string[];
   /** How long audit entries are kept. */
   auditKeptMs: number;
+  /** How long the runs of watches are kept, and events. */
+  runsKeptMs: number;
+  eventsKeptMs: number;
   /** Documents of each kind in one account; 0 for no limit. */
   accountQuota: number;
   /** Bytes of the records and responses stored for `Idempotency-Key`, for each account. */
@@ -58,6 +61,8 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS') * 86_400_000,
+    runsKeptMs: reader.integer('DATAHUB_RUN_DAYS') * 86_400_000,
+    eventsKeptMs: reader.integer('DATAHUB_EVENT_DAYS') * 86_400_000,
     accountQuota: readAccountQuota(reader),
     storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX'),
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS'),

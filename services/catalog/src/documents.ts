@@ -6,7 +6,7 @@ import type { PasswordFrom } from '@datahub/contract/password-from';
 import type { TlsMode } from '@datahub/contract/source-settings';
 import type { Doc } from '@datahub/document-store';
 
-interface Dated {
+export interface Dated {
   /** Milliseconds since 1970. */
   createdAt: number;
   updatedAt: number | null;

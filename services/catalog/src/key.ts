@@ -4,15 +4,18 @@ import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import {
   fieldOf,
   type KeyLimit,
+  type KeyLimitFields,
   type KeyLimitKind,
   type KeyLimitValues,
   keyLimitBounds,
   keyLimitNames,
   keyLimits,
+  toFields,
 } from '@datahub/contract/key-limits';
 import { grantableScopes } from '@datahub/contract/scopes';
 import { faultsOfUserLimit, type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
 import type { FieldPath } from '@datahub/contract/validation-error';
+import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { type Checker, createChecker } from './check.ts';
 import type { KeyDoc } from './documents.ts';
@@ -162,3 +165,22 @@ function checkUser(check: Checker, scopes: readonly string[], limits: KeyLimitVa
     if (pinned.includes(variable))
       check.fault(['limits', 'user', 'claims', variable], 'is pinned by limits.context, too');
 }
+
+/** The principal of a key, as calls of the other services carry it. */
+export function toPrincipal(key: KeyDoc): Complete<Principal> {
+  return {
+    accountId: key.accountId,
+    keyId: key.id,
+    scopes: key.scopes,
+    limits: toLimits(key.limits),
+    budgets: key.budgets && { budgets: key.budgets },
+    // Only the gateway knows the signed-in user.
+    user: undefined,
+  };
+}
+
+type Same<A, B> = [A, B] extends [B, A] ? true : never;
+// If this does not compile, the message KeyLimits and the contract's table have different limits.
+true satisfies Same<keyof KeyLimits, keyof KeyLimitFields>;
+
+export const toLimits: (limits: KeyLimitValues) => KeyLimits = toFields;

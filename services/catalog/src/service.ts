@@ -16,6 +16,7 @@ import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
+import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
@@ -29,13 +30,17 @@ import { createQueryCalls } from './rpc/queries.ts';
 import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
+import { createTickCalls } from './rpc/ticks.ts';
 import { createToolCalls } from './rpc/tools.ts';
 import { createUsageCalls } from './rpc/usage.ts';
+import { createWatchRunCalls } from './rpc/watch-runs.ts';
+import { createWatchCalls } from './rpc/watches.ts';
 import { openSlotOwner, soleOwner } from './slots/slot-owner.ts';
 import { openSlotStreams, type SlotStreams } from './slots/slot-streams.ts';
 import { type CatalogStore, openCatalogStore } from './store.ts';
 import { requireWhole } from './store-file.ts';
 import { createStoredBytes } from './stored-bytes.ts';
+import { createSchedules } from './watches/schedule.ts';
 
 export interface CatalogDeps {
   logger: Logger;
@@ -91,12 +96,18 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leftovers,
     storedBytes,
     slots,
+    schedules: createSchedules(),
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);
 
   const operator = await openOperator(catalog, config, deps);
-  const expirySweep = startExpirySweep(store, { ...deps, leftovers, auditKeptMs: config.auditKeptMs });
+  const expirySweep = startExpirySweep(store, {
+    ...deps,
+    ...config,
+    leftovers,
+    sweepWatches: (closed) => sweepWatches(catalog, closed),
+  });
   logWithheldOnce(store, deps).catch((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
   );
@@ -135,6 +146,9 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createUsageCalls(catalog, config),
     ...createWindowCalls(catalog),
     ...createOperationCalls(catalog),
+    ...createWatchCalls(catalog),
+    ...createWatchRunCalls(catalog),
+    ...createTickCalls(catalog),
   };
 }
 

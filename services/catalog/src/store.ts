@@ -1,6 +1,11 @@
 /** The catalog's collections over a document store: which fields are looked up, and what the tree needs of each. */
 
-import { type Collection, type DocumentStore, openDocumentStore } from '@datahub/document-store';
+import {
+  type Collection,
+  type CollectionSpec,
+  type DocumentStore,
+  openDocumentStore,
+} from '@datahub/document-store';
 import type {
   AccountDoc,
   AuditDoc,
@@ -17,6 +22,14 @@ import type {
   SourceLoginDoc,
   WindowDoc,
 } from './documents.ts';
+import type {
+  EventDoc,
+  WatchDoc,
+  WatchRunDoc,
+  WatchRunRowsDoc,
+  WatchSnapshotDoc,
+  WatchStateDoc,
+} from './watches/documents.ts';
 
 export interface CatalogStore {
   accounts: Collection<AccountDoc>;
@@ -25,6 +38,12 @@ export interface CatalogStore {
   folders: Collection<FolderDoc>;
   sources: Collection<SourceDoc>;
   queries: Collection<QueryDoc>;
+  watches: Collection<WatchDoc>;
+  watchStates: Collection<WatchStateDoc>;
+  watchRuns: Collection<WatchRunDoc>;
+  watchSnapshots: Collection<WatchSnapshotDoc>;
+  watchRunRows: Collection<WatchRunRowsDoc>;
+  events: Collection<EventDoc>;
   queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
@@ -39,52 +58,65 @@ export interface CatalogStore {
   close(): Promise<void>;
 }
 
+const specs: CollectionSpec[] = [
+  { name: 'accounts', indexes: [], unique: ['name'] },
+  { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
+  {
+    name: 'hubs',
+    indexes: ['path', 'archived', 'deleting'],
+    uniqueWithin: [{ field: 'path' }],
+    outbox: true,
+  },
+  {
+    name: 'folders',
+    indexes: ['hubId', 'parentNodeId'],
+    summary: { by: 'hubId', fields: ['parentNodeId', 'label', 'nodeSubType'] },
+    outbox: true,
+  },
+  {
+    name: 'sources',
+    indexes: ['hubId', 'parentNodeId'],
+    summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+    outbox: true,
+  },
+  {
+    name: 'queries',
+    // A search uses the index of the first field that it names.
+    indexes: ['path', 'toolName', 'isTool', 'hubId', 'parentNodeId', 'sourceId'],
+    uniqueWithin: [{ field: 'path', within: 'hubId' }, { field: 'toolName' }],
+    summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
+    outbox: true,
+  },
+  {
+    name: 'watches',
+    indexes: ['path', 'hubId', 'queryId', 'keyId'],
+    uniqueWithin: [{ field: 'path', within: 'hubId' }],
+    outbox: true,
+  },
+  { name: 'watchStates', indexes: ['hubId'], due: 'dueAt', outbox: true },
+  { name: 'watchRuns', indexes: ['watchId', 'hubId', 'outcome'], expires: 'endedAt' },
+  { name: 'watchSnapshots', bytes: ['rows', 'ndjson'] },
+  { name: 'watchRunRows', bytes: ['ndjson'], expires: 'expiresAt' },
+  { name: 'events', indexes: ['hubId', 'type'], expires: 'at' },
+  { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
+  { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
+  { name: 'sourceChecks', indexes: ['hubId'] },
+  { name: 'sourceLogins', indexes: ['hubId'] },
+  { name: 'slotOwners' },
+  // By its age: how long it is kept may change.
+  { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
+  { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
+  {
+    name: 'operations',
+    indexes: [],
+    bytes: ['answer'],
+    summary: { fields: ['size'] },
+    expires: 'expiresAt',
+  },
+];
+
 export async function openCatalogStore(url: string): Promise<CatalogStore> {
-  const store: DocumentStore = await openDocumentStore(url, [
-    { name: 'accounts', indexes: [], unique: ['name'] },
-    { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
-    {
-      name: 'hubs',
-      indexes: ['path', 'archived', 'deleting'],
-      uniqueWithin: [{ field: 'path' }],
-      outbox: true,
-    },
-    {
-      name: 'folders',
-      indexes: ['hubId', 'parentNodeId'],
-      summary: { by: 'hubId', fields: ['parentNodeId', 'label', 'nodeSubType'] },
-      outbox: true,
-    },
-    {
-      name: 'sources',
-      indexes: ['hubId', 'parentNodeId'],
-      summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
-      outbox: true,
-    },
-    {
-      name: 'queries',
-      // A search uses the index of the first field that it names.
-      indexes: ['path', 'toolName', 'isTool', 'hubId', 'parentNodeId', 'sourceId'],
-      uniqueWithin: [{ field: 'path', within: 'hubId' }, { field: 'toolName' }],
-      summary: { by: 'hubId', fields: ['parentNodeId', 'label'] },
-      outbox: true,
-    },
-    { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
-    { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
-    { name: 'sourceChecks', indexes: ['hubId'] },
-    { name: 'sourceLogins', indexes: ['hubId'] },
-    { name: 'slotOwners' },
-    // By its age: how long it is kept may change.
-    { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
-    { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
-    {
-      name: 'operations',
-      indexes: [],
-      bytes: ['answer'],
-      summary: { fields: ['size'] },
-      expires: 'expiresAt',
-    },
-  ]);
+  const store: DocumentStore = await openDocumentStore(url, specs);
   return {
     accounts: store.collection('accounts'),
     keys: store.collection('keys'),
@@ -92,6 +124,12 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     folders: store.collection('folders'),
     sources: store.collection('sources'),
     queries: store.collection('queries'),
+    watches: store.collection('watches'),
+    watchStates: store.collection('watchStates'),
+    watchRuns: store.collection('watchRuns'),
+    watchSnapshots: store.collection('watchSnapshots'),
+    watchRunRows: store.collection('watchRunRows'),
+    events: store.collection('events'),
     queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),

@@ -71,6 +71,8 @@ describe('a key', () => {
           'hubs:write',
           'sources:read',
           'sources:write',
+          'watches:read',
+          'watches:write',
         ],
         ...[
           'queries:read',

@@ -18,6 +18,9 @@ import { queryVersionRoutes } from './resources/queries/versions.ts';
 import type { ResourceDeps } from './resources/resource-deps.ts';
 import { sourceRoutes } from './resources/sources.ts';
 import { summaryRoutes } from './resources/summarize.ts';
+import { eventRoutes } from './resources/watches/events.ts';
+import { watchRunRoutes } from './resources/watches/runs.ts';
+import { watchRoutes } from './resources/watches/watches.ts';
 
 const resources = [
   hubRoutes,
@@ -34,6 +37,9 @@ const resources = [
   trainedExampleRoutes,
   jobRoutes,
   summaryRoutes,
+  watchRoutes,
+  watchRunRoutes,
+  eventRoutes,
   keyRoutes,
   auditRoutes,
 ];

@@ -20,6 +20,7 @@ import type { SignIn } from './open/sign-in.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
+import { createWatchRunner } from './watches/watch-runner.ts';
 
 export interface GatewayDeps {
   logger: Logger;
@@ -81,12 +82,13 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     },
   );
   const jobs = createJobRunner(deps);
+  const watches = createWatchRunner(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
-    const returned = jobs.close();
+    const returned = Promise.all([jobs.close(), watches.close()]);
     const cut = setTimeout(() => {
       stopLog.cut(inFlight());
       app.server.closeAllConnections();

@@ -20,7 +20,11 @@ export function createMongodbCollection<T extends Doc>(
   shape: Shape,
   calls: Calls,
 ): Collection<T> {
-  return { ...createReading<T>(kept, shape, calls), ...createWriting<T>({ collection: kept, shape, calls }) };
+  return {
+    ...createReading<T>(kept, shape, calls),
+    ...createUpkeep<T>(kept, shape, calls),
+    ...createWriting<T>({ collection: kept, shape, calls }),
+  };
 }
 
 function createReading<T extends Doc>(
@@ -78,6 +82,17 @@ function createReading<T extends Doc>(
       const checked = checkFilter(shape, { accountId, where });
       return checked === null ? 0 : call(() => kept().countDocuments(toMongodbFilter(checked)));
     },
+  } satisfies Partial<Collection<T>>;
+}
+
+/** Reads across all accounts. */
+function createUpkeep<T extends Doc>(
+  kept: () => MongodbCollection<MongodbDocument>,
+  shape: Shape,
+  { call }: Calls,
+) {
+  const toDoc = (found: MongodbDocument): T => fromMongodbDocument<T>(shape, found);
+  return {
     async scan({ after, limit }) {
       checkCount('limit', limit);
       if (limit === 0) return [];

@@ -214,6 +214,12 @@ const catalog = {
     [1, 36_500],
     'how long audit entries are kept; a change also applies to existing entries, and deleted entries stay deleted',
   ),
+  DATAHUB_RUN_DAYS: integer(
+    90,
+    [1, 36_500],
+    'how long the runs of watches are kept, of each watch at most 10,000',
+  ),
+  DATAHUB_EVENT_DAYS: integer(30, [1, 36_500], 'how long events are kept'),
   DATAHUB_LEASE_MS: integer(
     1_000,
     [0, 1_000],

@@ -7,6 +7,7 @@ import { overtaken, untilWritten } from '../catalog.ts';
 import type { FolderDoc, HubDoc, SourceDoc } from '../documents.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
+import { forgetWatch } from '../watches/forget.ts';
 
 const batchSize = 500;
 
@@ -15,6 +16,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   const empty = async <T extends Doc>(collection: Collection<T>) => {
     while ((await collection.deleteMany(filter)) > 0);
   };
+  await sweepHubWatches(store, filter);
   await empty(store.signatures);
   await empty(store.sourceChecks);
   await empty(store.sourceLogins);
@@ -24,6 +26,23 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
   await empty(store.sources);
   await empty(store.folders);
   await store.hubs.delete(hub.accountId, hub.id);
+}
+
+/** A gateway that runs one of the watches then finds that it is gone. */
+async function sweepHubWatches(
+  store: CatalogStore,
+  filter: { accountId: string; where: { hubId: string }; limit: number },
+): Promise<void> {
+  for (let left = batchSize; left === batchSize; ) {
+    const watches = await store.watches.find(filter);
+    for (const { accountId, id } of watches) {
+      await store.watches.delete(accountId, id);
+      await forgetWatch({ store }, { accountId, id });
+    }
+    left = watches.length;
+  }
+  while ((await store.watchRuns.deleteMany(filter)) > 0);
+  while ((await store.events.deleteMany(filter)) > 0);
 }
 
 /**

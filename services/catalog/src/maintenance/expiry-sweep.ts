@@ -11,6 +11,8 @@ import type { Leftovers } from './leftovers.ts';
 export const countedMs = 3_600_000;
 
 const everyMs = 60_000;
+/** Reading all watches costs more, so it is done with one of some sweeps. */
+const watchesEvery = 10;
 /** Documents deleted by one write, and the pause after it in which others use the store. */
 const removedMax = 1_000;
 const restMs = 500;
@@ -19,20 +21,29 @@ interface SweepOptions {
   nowMs: () => number;
   /** How long audit entries are kept. */
   auditKeptMs: number;
+  /** How long the runs of watches are kept, and events. */
+  runsKeptMs: number;
+  eventsKeptMs: number;
 }
 
-type SweptCollections = Pick<CatalogStore, 'operations' | 'windows' | 'audit'>;
+type SweptCollections = Pick<
+  CatalogStore,
+  'operations' | 'windows' | 'audit' | 'watchRuns' | 'watchRunRows' | 'events'
+>;
 
 /** `closed`: when it fires, the rest is left for the next sweep. */
 export async function removeExpired(
   store: SweptCollections,
-  { nowMs, auditKeptMs }: SweepOptions,
+  { nowMs, auditKeptMs, runsKeptMs, eventsKeptMs }: SweepOptions,
   closed: AbortSignal,
 ): Promise<void> {
   const now = nowMs();
   await removeAll((max) => store.operations.sweepExpired(now, max), closed);
   await removeAll((max) => store.windows.sweepExpired(now, max), closed);
   await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - countedMs, max), closed);
+  await removeAll((max) => store.watchRunRows.sweepExpired(now, max), closed);
+  await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max), closed);
+  await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max), closed);
 }
 
 async function removeAll(remove: (max: number) => Promise<number>, closed: AbortSignal): Promise<void> {
@@ -44,10 +55,15 @@ async function removeAll(remove: (max: number) => Promise<number>, closed: Abort
 /** Sweeps now and then every minute, never two sweeps at once. */
 export function startExpirySweep(
   store: CatalogStore,
-  options: SweepOptions & { logger: Logger; leftovers: Leftovers },
+  options: SweepOptions & {
+    logger: Logger;
+    leftovers: Leftovers;
+    sweepWatches(closed: AbortSignal): Promise<void>;
+  },
 ): Closable {
   const closing = new AbortController();
   let working = false;
+  let sweeps = 0;
   const work = async () => {
     if (working) return;
     working = true;
@@ -56,6 +72,7 @@ export function startExpirySweep(
       await store.settle();
       await options.leftovers.retry();
       await removeExpired(store, options, closing.signal);
+      if (sweeps++ % watchesEvery === 0) await options.sweepWatches(closing.signal);
     } catch (err) {
       if (!closing.signal.aborted)
         options.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');

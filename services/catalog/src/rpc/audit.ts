@@ -9,7 +9,7 @@ import { type CallContext, type Calls, requirePrincipal } from '@datahub/service
 import { HubError } from '@datahub/service-kit/call/error';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId, type IdKind, operationIdOf } from '@datahub/service-kit/id';
-import { type Catalog, loadFolder, loadHub, loadQuery, loadSource } from '../catalog.ts';
+import { type Catalog, loadFolder, loadHub, loadQuery, loadSource, loadWatch } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { countedMs } from '../maintenance/expiry-sweep.ts';
 import { loadReadableKey } from './key-access.ts';
@@ -55,6 +55,21 @@ const actionOf = {
   restoreQuery: 'query.restore',
   nameQueries: null,
   getQueryUsage: null,
+  createWatch: 'watch.create',
+  listWatches: null,
+  getWatch: null,
+  updateWatch: 'watch.update',
+  deleteWatch: 'watch.delete',
+  checkWatch: null,
+  runWatch: 'watch.run',
+  listWatchRuns: null,
+  getWatchRun: null,
+  getWatchRunRows: null,
+  listEvents: null,
+  takeTicks: null,
+  keepTick: null,
+  endTick: null,
+  readSnapshot: null,
   authenticate: null,
   resolveKey: null,
   createKey: 'key.create',
@@ -177,6 +192,7 @@ async function requireReadableAudit(
           hrt: () => loadFolder(catalog, principal, resourceId),
           src: () => loadSource(catalog, principal, resourceId),
           q: () => loadQuery(catalog, principal, resourceId),
+          wtch: () => loadWatch(catalog, principal, resourceId),
           key: () => loadReadableKey(catalog, ctx, resourceId),
         };
   const kind = resourceId?.split('.').at(-2) as IdKind | undefined;
@@ -184,7 +200,7 @@ async function requireReadableAudit(
   if (load === undefined)
     throw new HubError(
       'SCOPE_DENIED',
-      'A key that is limited to hubs or queries may read the audit only of a hub, folder, source, query or key that it may use. Name it in resourceId.',
+      'A key that is limited to hubs or queries may read the audit only of a hub, folder, source, query, watch or key that it may use. Name it in resourceId.',
     );
   await load();
 }

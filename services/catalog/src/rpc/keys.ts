@@ -12,7 +12,7 @@ import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type KeyPatch, type MadeKey, makeKey, patchKey } from '../key.ts';
+import { type KeyPatch, type MadeKey, makeKey, patchKey, toPrincipal } from '../key.ts';
 import {
   budgetsOf,
   followRate,
@@ -26,10 +26,11 @@ import {
   requireVisible,
   setRate,
 } from '../key-delegation.ts';
+import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
 import { loadCaller, loadKey, reachOf, unknownKey } from './key-access.ts';
 import { listPage, listSome } from './pagination.ts';
-import { fromLimits, toKey, toListed, toPrincipal } from './to-proto.ts';
+import { fromLimits, toKey, toListed } from './to-proto.ts';
 
 const overlapDefaultMs = 3_600_000;
 const attemptsMax = 50;
@@ -108,6 +109,7 @@ export function createKeyCalls(catalog: Catalog) {
       const { ratePerMinute } = wanted;
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
         await tellRate(catalog, key);
+      await settleKeyWatches(catalog, { accountId: key.accountId, keyId });
       return { key: toKey(key) };
     },
 
@@ -143,8 +145,10 @@ export function createKeyCalls(catalog: Catalog) {
         const successor = { keyId: doc.id, expiresAt };
         const ended = { ...old, expiresAt: endsAt, successor, version: old.version + 1 };
         // One write: a crash leaves no key that nobody has seen. If the key has changed since it was read, all is done again.
-        if (await store.keys.replace(ended, [{ collection: 'keys', doc }, entry]))
+        if (await store.keys.replace(ended, [{ collection: 'keys', doc }, entry])) {
+          await moveKeyWatches(catalog, old.id, doc);
           return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
+        }
       }
       throw tooMany();
     },
@@ -157,6 +161,7 @@ export function createKeyCalls(catalog: Catalog) {
       requireNoStronger(reachOf(principal, caller), key);
       const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
+      await settleKeyWatches(catalog, { accountId: principal.accountId, keyId });
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;

@@ -1,7 +1,7 @@
 /** Converts documents to messages. Only this file replaces secrets with masks. */
 
 import type { Complete } from '@datahub/contract/complete';
-import { fromFields, type KeyLimitFields, type KeyLimitValues, toFields } from '@datahub/contract/key-limits';
+import { fromFields, type KeyLimitValues } from '@datahub/contract/key-limits';
 import type {
   ConnectionSettings,
   Folder,
@@ -14,8 +14,9 @@ import type {
   VersionMark,
 } from '@datahub/proto/catalog/v1/catalog';
 import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
-import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
+import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
+import { toLimits } from '../key.ts';
 import { stampOf } from '../query-version.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
@@ -207,24 +208,6 @@ export function toListed(
     version: 0,
   };
 }
-
-export function toPrincipal(key: KeyDoc): Complete<Principal> {
-  return {
-    accountId: key.accountId,
-    keyId: key.id,
-    scopes: key.scopes,
-    limits: toLimits(key.limits),
-    budgets: key.budgets && { budgets: key.budgets },
-    // Only the gateway knows the signed-in user.
-    user: undefined,
-  };
-}
-
-type Same<A, B> = [A, B] extends [B, A] ? true : never;
-// If this does not compile, the message KeyLimits and the contract's table have different limits.
-true satisfies Same<keyof KeyLimits, keyof KeyLimitFields>;
-
-const toLimits: (limits: KeyLimitValues) => KeyLimits = toFields;
 
 /** Converts the message to values for a new key. */
 export const fromLimits: (limits: KeyLimits | undefined) => KeyLimitValues = fromFields;

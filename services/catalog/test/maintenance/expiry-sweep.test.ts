@@ -36,7 +36,12 @@ describe('the audit', () => {
     rmSync(dir, { recursive: true });
   });
 
-  const keep = (days: number) => removeExpired(store, { nowMs: () => now, auditKeptMs: days * dayMs }, open);
+  const keep = (days: number) =>
+    removeExpired(
+      store,
+      { nowMs: () => now, auditKeptMs: days * dayMs, runsKeptMs: dayMs, eventsKeptMs: dayMs },
+      open,
+    );
   const kept = async () => (await store.audit.find({ accountId: 'a', limit: 100 })).map(({ id }) => id);
 
   it('is kept as long as is set now, whatever was set when it was written', async () => {
@@ -75,7 +80,11 @@ describe('the audit', () => {
   it('is removed in parts, until it is done or the hub stops', async () => {
     const many = Array.from({ length: 2_500 }, (_, i) => entry(`e${i}`, 0));
     await store.audit.insertMany(many);
-    await removeExpired(store, { nowMs: () => now, auditKeptMs: dayMs }, AbortSignal.abort());
+    await removeExpired(
+      store,
+      { nowMs: () => now, auditKeptMs: dayMs, runsKeptMs: dayMs, eventsKeptMs: dayMs },
+      AbortSignal.abort(),
+    );
     expect(await store.audit.count({ accountId: 'a' })).toBe(2_500);
     await keep(1);
     expect(await store.audit.count({ accountId: 'a' })).toBe(0);

@@ -5,6 +5,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { KeyDoc } from '../../src/documents.ts';
+import { createLeftovers } from '../../src/maintenance/leftovers.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { principalOf } from '../catalog-fixture.ts';
@@ -15,7 +16,8 @@ let calls: ReturnType<typeof createKeyCalls>;
 
 beforeEach(async () => {
   store = await openCatalogStore('sqlite::memory:');
-  const catalog = { store, createId, nowMs: () => 42, namespace: 'dh', quota: createQuota(0) };
+  const leftovers = createLeftovers(() => {});
+  const catalog = { store, createId, nowMs: () => 42, namespace: 'dh', quota: createQuota(0), leftovers };
   calls = createKeyCalls(catalog as unknown as Catalog);
 });
 afterEach(() => store.close());

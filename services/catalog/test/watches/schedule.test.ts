@@ -22,25 +22,65 @@ const cronTicks = (cron: string, timeZone: string, from: string, count: number) 
 const changes = [
   {
     zone: 'Europe/Berlin',
-    forward: { at: '2026-03-29T01:00:00Z', fixed: '30 2 * * *', skipped: '2026-03-29T01:00Z', next: '2026-03-30T00:30Z' },
-    back: { at: '2026-10-25T01:00:00Z', fixed: '30 2 * * *', first: '2026-10-25T00:30Z', next: '2026-10-26T01:30Z' },
+    forward: {
+      at: '2026-03-29T01:00:00Z',
+      fixed: '30 2 * * *',
+      skipped: '2026-03-29T01:00Z',
+      next: '2026-03-30T00:30Z',
+    },
+    back: {
+      at: '2026-10-25T01:00:00Z',
+      fixed: '30 2 * * *',
+      first: '2026-10-25T00:30Z',
+      next: '2026-10-26T01:30Z',
+    },
   },
   {
     zone: 'America/New_York',
-    forward: { at: '2026-03-08T07:00:00Z', fixed: '30 2 * * *', skipped: '2026-03-08T07:00Z', next: '2026-03-09T06:30Z' },
-    back: { at: '2026-11-01T06:00:00Z', fixed: '30 1 * * *', first: '2026-11-01T05:30Z', next: '2026-11-02T06:30Z' },
+    forward: {
+      at: '2026-03-08T07:00:00Z',
+      fixed: '30 2 * * *',
+      skipped: '2026-03-08T07:00Z',
+      next: '2026-03-09T06:30Z',
+    },
+    back: {
+      at: '2026-11-01T06:00:00Z',
+      fixed: '30 1 * * *',
+      first: '2026-11-01T05:30Z',
+      next: '2026-11-02T06:30Z',
+    },
   },
   {
     // By half an hour.
     zone: 'Australia/Lord_Howe',
-    forward: { at: '2026-10-03T15:30:00Z', fixed: '15 2 * * *', skipped: '2026-10-03T15:30Z', next: '2026-10-04T15:15Z' },
-    back: { at: '2026-04-04T15:00:00Z', fixed: '45 1 * * *', first: '2026-04-04T14:45Z', next: '2026-04-05T15:15Z' },
+    forward: {
+      at: '2026-10-03T15:30:00Z',
+      fixed: '15 2 * * *',
+      skipped: '2026-10-03T15:30Z',
+      next: '2026-10-04T15:15Z',
+    },
+    back: {
+      at: '2026-04-04T15:00:00Z',
+      fixed: '45 1 * * *',
+      first: '2026-04-04T14:45Z',
+      next: '2026-04-05T15:15Z',
+    },
   },
   {
     // At midnight.
     zone: 'America/Santiago',
-    forward: { at: '2026-09-06T04:00:00Z', fixed: '30 0 * * *', skipped: '2026-09-06T04:00Z', next: '2026-09-07T03:30Z' },
-    back: { at: '2026-04-05T03:00:00Z', fixed: '30 23 * * *', first: '2026-04-05T02:30Z', next: '2026-04-06T03:30Z' },
+    forward: {
+      at: '2026-09-06T04:00:00Z',
+      fixed: '30 0 * * *',
+      skipped: '2026-09-06T04:00Z',
+      next: '2026-09-07T03:30Z',
+    },
+    back: {
+      at: '2026-04-05T03:00:00Z',
+      fixed: '30 23 * * *',
+      first: '2026-04-05T02:30Z',
+      next: '2026-04-06T03:30Z',
+    },
   },
 ];
 
@@ -69,6 +109,20 @@ describe.each(changes)('in $zone', ({ zone, forward, back }) => {
 });
 
 describe('schedules', () => {
+  it('runs several fixed times that do not exist once, and a step of minutes in fixed hours once an hour', () => {
+    expect(cronTicks('0,30 2 * * *', 'Europe/Berlin', '2026-03-28T21:00:00Z', 2)).toEqual([
+      '2026-03-29T01:00Z',
+      '2026-03-30T00:00Z',
+    ]);
+    expect(cronTicks('*/30 1-3 * * *', 'Europe/Berlin', '2026-10-24T23:00:00Z', 5)).toEqual([
+      '2026-10-24T23:30Z',
+      '2026-10-25T00:00Z',
+      '2026-10-25T00:30Z',
+      '2026-10-25T02:00Z',
+      '2026-10-25T02:30Z',
+    ]);
+  });
+
   it('gives the same next tick from any moment before it', () => {
     const next = schedules('a', { cron: '*/7 * * * *', timeZone: 'Europe/Berlin', missed: 'skip' });
     for (const { back, forward } of changes)
@@ -123,9 +177,12 @@ describe('schedules', () => {
     expect(faultOfCron(cron)).toContain(fault);
   });
 
-  it.each(['0 6 * * 1-5', '*/15 * * * *', '0 0 31 * *', '0 6 29 2 *', '30 6 * JAN MON'])('takes %s', (cron) => {
-    expect(faultOfCron(cron)).toBeUndefined();
-  });
+  it.each(['0 6 * * 1-5', '*/15 * * * *', '0 0 31 * *', '0 6 29 2 *', '30 6 * JAN MON'])(
+    'takes %s',
+    (cron) => {
+      expect(faultOfCron(cron)).toBeUndefined();
+    },
+  );
 
   it('knows time zones by their names', () => {
     expect(isTimeZone('Europe/Berlin')).toBe(true);

@@ -28,6 +28,8 @@ const scopeCheckedBy = {
   'classifiers:train': 'route',
   'classifiers:predict': 'route',
   'ai:summarize': 'route',
+  'watches:read': 'route',
+  'watches:write': 'route',
   'keys:read': 'route',
   'keys:admin': 'route',
 } as const satisfies Record<Scope, 'route' | 'executor'>;

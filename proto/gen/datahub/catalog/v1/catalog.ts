@@ -9,6 +9,38 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { KeyLimits, Principal } from "../../common/v1/principal.ts";
+import {
+  CheckWatchRequest,
+  CheckWatchResponse,
+  CreateWatchRequest,
+  CreateWatchResponse,
+  DeleteWatchRequest,
+  DeleteWatchResponse,
+  EndTickRequest,
+  EndTickResponse,
+  GetWatchRequest,
+  GetWatchResponse,
+  GetWatchRunRequest,
+  GetWatchRunResponse,
+  GetWatchRunRowsRequest,
+  GetWatchRunRowsResponse,
+  KeepTickRequest,
+  KeepTickResponse,
+  ListEventsRequest,
+  ListEventsResponse,
+  ListWatchesRequest,
+  ListWatchesResponse,
+  ListWatchRunsRequest,
+  ListWatchRunsResponse,
+  ReadSnapshotRequest,
+  ReadSnapshotResponse,
+  RunWatchRequest,
+  RunWatchResponse,
+  TakeTicksRequest,
+  TakeTicksResponse,
+  UpdateWatchRequest,
+  UpdateWatchResponse,
+} from "./watches.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -9147,6 +9179,148 @@ export const CatalogServiceService = {
       Buffer.from(GetQueryUsageResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetQueryUsageResponse => GetQueryUsageResponse.decode(value),
   },
+  createWatch: {
+    path: "/datahub.catalog.v1.CatalogService/CreateWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateWatchRequest): Buffer => Buffer.from(CreateWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateWatchRequest => CreateWatchRequest.decode(value),
+    responseSerialize: (value: CreateWatchResponse): Buffer => Buffer.from(CreateWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateWatchResponse => CreateWatchResponse.decode(value),
+  },
+  listWatches: {
+    path: "/datahub.catalog.v1.CatalogService/ListWatches" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListWatchesRequest): Buffer => Buffer.from(ListWatchesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListWatchesRequest => ListWatchesRequest.decode(value),
+    responseSerialize: (value: ListWatchesResponse): Buffer => Buffer.from(ListWatchesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListWatchesResponse => ListWatchesResponse.decode(value),
+  },
+  getWatch: {
+    path: "/datahub.catalog.v1.CatalogService/GetWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetWatchRequest): Buffer => Buffer.from(GetWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetWatchRequest => GetWatchRequest.decode(value),
+    responseSerialize: (value: GetWatchResponse): Buffer => Buffer.from(GetWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetWatchResponse => GetWatchResponse.decode(value),
+  },
+  updateWatch: {
+    path: "/datahub.catalog.v1.CatalogService/UpdateWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateWatchRequest): Buffer => Buffer.from(UpdateWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateWatchRequest => UpdateWatchRequest.decode(value),
+    responseSerialize: (value: UpdateWatchResponse): Buffer => Buffer.from(UpdateWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateWatchResponse => UpdateWatchResponse.decode(value),
+  },
+  deleteWatch: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteWatchRequest): Buffer => Buffer.from(DeleteWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteWatchRequest => DeleteWatchRequest.decode(value),
+    responseSerialize: (value: DeleteWatchResponse): Buffer => Buffer.from(DeleteWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteWatchResponse => DeleteWatchResponse.decode(value),
+  },
+  /** Makes the checks of CreateWatch. */
+  checkWatch: {
+    path: "/datahub.catalog.v1.CatalogService/CheckWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckWatchRequest): Buffer => Buffer.from(CheckWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckWatchRequest => CheckWatchRequest.decode(value),
+    responseSerialize: (value: CheckWatchResponse): Buffer => Buffer.from(CheckWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckWatchResponse => CheckWatchResponse.decode(value),
+  },
+  /** Makes the watch due now. Fails with CONFLICT while it runs. */
+  runWatch: {
+    path: "/datahub.catalog.v1.CatalogService/RunWatch" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RunWatchRequest): Buffer => Buffer.from(RunWatchRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RunWatchRequest => RunWatchRequest.decode(value),
+    responseSerialize: (value: RunWatchResponse): Buffer => Buffer.from(RunWatchResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RunWatchResponse => RunWatchResponse.decode(value),
+  },
+  listWatchRuns: {
+    path: "/datahub.catalog.v1.CatalogService/ListWatchRuns" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListWatchRunsRequest): Buffer => Buffer.from(ListWatchRunsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListWatchRunsRequest => ListWatchRunsRequest.decode(value),
+    responseSerialize: (value: ListWatchRunsResponse): Buffer =>
+      Buffer.from(ListWatchRunsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListWatchRunsResponse => ListWatchRunsResponse.decode(value),
+  },
+  getWatchRun: {
+    path: "/datahub.catalog.v1.CatalogService/GetWatchRun" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetWatchRunRequest): Buffer => Buffer.from(GetWatchRunRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetWatchRunRequest => GetWatchRunRequest.decode(value),
+    responseSerialize: (value: GetWatchRunResponse): Buffer => Buffer.from(GetWatchRunResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetWatchRunResponse => GetWatchRunResponse.decode(value),
+  },
+  getWatchRunRows: {
+    path: "/datahub.catalog.v1.CatalogService/GetWatchRunRows" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetWatchRunRowsRequest): Buffer =>
+      Buffer.from(GetWatchRunRowsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetWatchRunRowsRequest => GetWatchRunRowsRequest.decode(value),
+    responseSerialize: (value: GetWatchRunRowsResponse): Buffer =>
+      Buffer.from(GetWatchRunRowsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetWatchRunRowsResponse => GetWatchRunRowsResponse.decode(value),
+  },
+  listEvents: {
+    path: "/datahub.catalog.v1.CatalogService/ListEvents" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListEventsRequest): Buffer => Buffer.from(ListEventsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListEventsRequest => ListEventsRequest.decode(value),
+    responseSerialize: (value: ListEventsResponse): Buffer => Buffer.from(ListEventsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListEventsResponse => ListEventsResponse.decode(value),
+  },
+  /** The calls of the gateways that run watches. */
+  takeTicks: {
+    path: "/datahub.catalog.v1.CatalogService/TakeTicks" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeTicksRequest): Buffer => Buffer.from(TakeTicksRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeTicksRequest => TakeTicksRequest.decode(value),
+    responseSerialize: (value: TakeTicksResponse): Buffer => Buffer.from(TakeTicksResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeTicksResponse => TakeTicksResponse.decode(value),
+  },
+  keepTick: {
+    path: "/datahub.catalog.v1.CatalogService/KeepTick" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: KeepTickRequest): Buffer => Buffer.from(KeepTickRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): KeepTickRequest => KeepTickRequest.decode(value),
+    responseSerialize: (value: KeepTickResponse): Buffer => Buffer.from(KeepTickResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): KeepTickResponse => KeepTickResponse.decode(value),
+  },
+  endTick: {
+    path: "/datahub.catalog.v1.CatalogService/EndTick" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndTickRequest): Buffer => Buffer.from(EndTickRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndTickRequest => EndTickRequest.decode(value),
+    responseSerialize: (value: EndTickResponse): Buffer => Buffer.from(EndTickResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndTickResponse => EndTickResponse.decode(value),
+  },
+  readSnapshot: {
+    path: "/datahub.catalog.v1.CatalogService/ReadSnapshot" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReadSnapshotRequest): Buffer => Buffer.from(ReadSnapshotRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReadSnapshotRequest => ReadSnapshotRequest.decode(value),
+    responseSerialize: (value: ReadSnapshotResponse): Buffer =>
+      Buffer.from(ReadSnapshotResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReadSnapshotResponse => ReadSnapshotResponse.decode(value),
+  },
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.
@@ -9318,6 +9492,24 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   nameQueries: handleUnaryCall<NameQueriesRequest, NameQueriesResponse>;
   /** Counts the executions of a query by key and day, from the audit log. */
   getQueryUsage: handleUnaryCall<GetQueryUsageRequest, GetQueryUsageResponse>;
+  createWatch: handleUnaryCall<CreateWatchRequest, CreateWatchResponse>;
+  listWatches: handleUnaryCall<ListWatchesRequest, ListWatchesResponse>;
+  getWatch: handleUnaryCall<GetWatchRequest, GetWatchResponse>;
+  updateWatch: handleUnaryCall<UpdateWatchRequest, UpdateWatchResponse>;
+  deleteWatch: handleUnaryCall<DeleteWatchRequest, DeleteWatchResponse>;
+  /** Makes the checks of CreateWatch. */
+  checkWatch: handleUnaryCall<CheckWatchRequest, CheckWatchResponse>;
+  /** Makes the watch due now. Fails with CONFLICT while it runs. */
+  runWatch: handleUnaryCall<RunWatchRequest, RunWatchResponse>;
+  listWatchRuns: handleUnaryCall<ListWatchRunsRequest, ListWatchRunsResponse>;
+  getWatchRun: handleUnaryCall<GetWatchRunRequest, GetWatchRunResponse>;
+  getWatchRunRows: handleUnaryCall<GetWatchRunRowsRequest, GetWatchRunRowsResponse>;
+  listEvents: handleUnaryCall<ListEventsRequest, ListEventsResponse>;
+  /** The calls of the gateways that run watches. */
+  takeTicks: handleUnaryCall<TakeTicksRequest, TakeTicksResponse>;
+  keepTick: handleUnaryCall<KeepTickRequest, KeepTickResponse>;
+  endTick: handleUnaryCall<EndTickRequest, EndTickResponse>;
+  readSnapshot: handleUnaryCall<ReadSnapshotRequest, ReadSnapshotResponse>;
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.

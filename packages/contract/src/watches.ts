@@ -1,0 +1,46 @@
+/** The words of watches, their runs and events. */
+
+/** When a watch tells something; `condition` is written as an object. */
+export const watchKinds = ['always', 'new', 'changed', 'gone', 'condition', 'failed'] as const;
+export type WatchKind = (typeof watchKinds)[number];
+
+/** The kinds that compare the rows of a run with those of the run before. */
+export const comparingKinds = ['new', 'changed', 'gone'] as const satisfies WatchKind[];
+export type ComparingKind = (typeof comparingKinds)[number];
+export const isComparing = (kind: string): kind is ComparingKind =>
+  (comparingKinds as readonly string[]).includes(kind);
+
+export const comparisons = ['>', '>=', '<', '<=', '=', '!='] as const;
+export type Comparison = (typeof comparisons)[number];
+
+export const missedModes = ['skip', 'once'] as const;
+
+/**
+ * How a run ended: `skipped` if the run before had not ended, or the watch was not allowed to run; `missed` if no gateway
+ * ran it in time; `unknown` if it may have written.
+ */
+export const runOutcomes = ['ok', 'failed', 'skipped', 'missed', 'unknown'] as const;
+export type RunOutcome = (typeof runOutcomes)[number];
+
+export const watchStates = ['ok', 'firing', 'failing', 'unknown'] as const;
+export type WatchState = (typeof watchStates)[number];
+
+export const eventTypes = [
+  'watch.ran',
+  'watch.rows',
+  'watch.firing',
+  'watch.resolved',
+  'watch.failed',
+  'watch.paused',
+  'query.published',
+  'query.broken',
+  'query.mended',
+  'query.drifted',
+  'key.expiring',
+] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** Rows that a run compares. */
+export const comparedRowsMax = 100_000;
+/** Bytes of the rows that a run tells. */
+export const toldBytesMax = 8 * 1_048_576;

@@ -1,0 +1,47 @@
+/** The RPCs of the gateways that run watches. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { type Catalog, notFound } from '../catalog.ts';
+import { endTick } from '../watches/end-tick.ts';
+import { keepTick, takeTick } from '../watches/take-ticks.ts';
+
+/** Ticks of one call. */
+const takenMax = 100;
+
+export function createTickCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    takeTicks: async ({ limit }) => {
+      const now = catalog.nowMs();
+      const due = await store.watchStates.findDue(now, Math.min(limit, takenMax));
+      const taken = await Promise.allSettled(due.map((state) => takeTick(catalog, state)));
+      const ticks = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+      const failed = taken.find((one) => one.status === 'rejected');
+      // What was leased must reach the gateway.
+      if (failed !== undefined && ticks.length === 0) throw failed.reason;
+      return { ticks, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };
+    },
+
+    keepTick: async ({ watchId, lease: token }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      await keepTick(catalog, { accountId, watchId, token });
+      return {};
+    },
+
+    endTick: async (request, ctx) => {
+      await endTick(catalog, requirePrincipal(ctx).accountId, request);
+      return {};
+    },
+
+    readSnapshot: async ({ watchId, snapshotId }, ctx) => {
+      const { accountId } = requirePrincipal(ctx);
+      const isOwn = snapshotId.startsWith(`${watchId}/`);
+      const kept = isOwn ? await store.watchSnapshots.get(accountId, snapshotId) : null;
+      if (kept === null) throw notFound('snapshot');
+      return {
+        snapshot: { digest: '', rows: Buffer.from(kept.rows), ndjson: Buffer.from(kept.ndjson) },
+      };
+    },
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}

@@ -1,0 +1,61 @@
+/** Changes of a key reach its watches at once: they pause if it may do too little, and follow it if it is replaced. */
+
+import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
+import type { WatchDoc } from './documents.ts';
+import { loadActing } from './maker.ts';
+import { pauses } from './take-ticks.ts';
+import { pauseWatch } from './watch-state.ts';
+
+const batchSize = 200;
+
+interface KeyPlace {
+  accountId: string;
+  keyId: string;
+}
+
+/** Pauses the watches that the key may no longer run. What fails is tried again later, and at each tick. */
+export async function settleKeyWatches(catalog: Catalog, key: KeyPlace): Promise<void> {
+  await catalog.leftovers.finish(`watches of ${key.keyId}`, () =>
+    eachWatch(catalog, key, async (watch) => {
+      if (watch.paused) return;
+      await loadActing(catalog, watch).catch(async (err) => {
+        if (!pauses(err)) throw err;
+        await pauseWatch(catalog, watch, err);
+      });
+    }),
+  );
+}
+
+/** Gives the watches of a key to the key that replaces it. */
+export async function moveKeyWatches(
+  catalog: Catalog,
+  keyId: string,
+  successor: { accountId: string; id: string },
+): Promise<void> {
+  const { watches } = catalog.store;
+  const key = { accountId: successor.accountId, keyId };
+  await catalog.leftovers.finish(`watches of ${keyId}`, () =>
+    eachWatch(catalog, key, ({ accountId, id }) =>
+      untilWritten(async () => {
+        const watch = await watches.get(accountId, id);
+        if (watch?.keyId !== keyId) return;
+        const moved = { ...watch, keyId: successor.id, version: watch.version + 1 };
+        return (await watches.replace(moved)) ? undefined : overtaken;
+      }),
+    ),
+  );
+}
+
+async function eachWatch(
+  { store }: Catalog,
+  { accountId, keyId }: KeyPlace,
+  work: (watch: WatchDoc) => Promise<void>,
+): Promise<void> {
+  for (let afterId: string | undefined; ; ) {
+    const page = { accountId, where: { keyId }, ...(afterId === undefined ? {} : { afterId }) };
+    const batch = await store.watches.find({ ...page, limit: batchSize });
+    await Promise.all(batch.map(work));
+    if (batch.length < batchSize) return;
+    afterId = batch.at(-1)?.id;
+  }
+}

@@ -1,0 +1,69 @@
+/** The key that a watch acts for: at each tick, the watch may do what its maker may do. */
+
+import { isGranted } from '@datahub/contract/scopes';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../catalog.ts';
+import type { KeyDoc, QueryDoc } from '../documents.ts';
+import { toPrincipal } from '../key.ts';
+import { keyLimits } from '../key-limits.ts';
+import type { WatchDoc } from './documents.ts';
+import { writes } from './watch.ts';
+
+/** Throws SCOPE_DENIED if a watch of the query cannot act for the principal. */
+export function requireMayMake({ scopes, limits }: Principal, query: QueryDoc): void {
+  requireMayHaveWatches(limits);
+  keyLimits.hubIds.require(limits, query.hubId);
+  const scope = writes(query) ? 'queries:execute:write' : 'queries:execute';
+  for (const wanted of ['queries:execute', scope] as const)
+    if (!isGranted(scopes, wanted))
+      throw new HubError('SCOPE_DENIED', `The key needs the scope ${wanted} for a watch of this query.`);
+}
+
+/** A watch has no caller whose variables, queries or user could be checked. */
+export function requireMayHaveWatches(limits: Principal['limits']): void {
+  const limit =
+    keyLimits.queryIds.ids(limits) !== undefined
+      ? 'queryIds'
+      : keyLimits.context.isPinned(limits)
+        ? 'context'
+        : limits?.user === undefined
+          ? undefined
+          : 'user';
+  if (limit !== undefined)
+    throw new HubError('SCOPE_DENIED', `A key with limits.${limit} cannot have or run watches.`);
+}
+
+/** What a watch runs with now. */
+export interface Acting {
+  principal: Principal;
+  query: QueryDoc;
+}
+
+/** Throws an error that says why the watch may not run: its query or key is gone, or the key may do too little. */
+export async function loadActing(catalog: Catalog, watch: WatchDoc): Promise<Acting> {
+  const { store } = catalog;
+  const query = await store.queries.get(watch.accountId, watch.queryId);
+  if (query === null) throw new HubError('NOT_FOUND', 'The query of the watch was deleted.');
+  const key = await findKey(catalog, watch);
+  if (key === null) throw new HubError('KEY_INVALID', 'The key that the watch acts for was revoked.');
+  if (key.expiresAt !== null && key.expiresAt <= catalog.nowMs())
+    throw new HubError('KEY_EXPIRED', 'The key that the watch acts for has expired.');
+  const principal = toPrincipal(key);
+  requireMayMake(principal, query);
+  return { principal, query };
+}
+
+/** How often a key may have been rotated since the watch was written. */
+const rotationsMax = 100;
+
+/** The key of the watch, or the one that replaced it. */
+async function findKey({ store }: Catalog, { accountId, keyId }: WatchDoc): Promise<KeyDoc | null> {
+  let key = await store.keys.get(accountId, keyId);
+  for (let i = 0; i < rotationsMax && key?.successor !== undefined; i++) {
+    const next = await store.keys.get(accountId, key.successor.keyId);
+    if (next === null) return key;
+    key = next;
+  }
+  return key;
+}

@@ -1,0 +1,86 @@
+/** The records that a change of a watch's state writes beside it: runs, events, audit entries. */
+
+import { createHash } from 'node:crypto';
+import type { EventType } from '@datahub/contract/watches';
+import type { CompanionWrite } from '@datahub/document-store';
+import { createFixedId } from '@datahub/service-kit/id';
+import type { Catalog } from '../catalog.ts';
+import type { AuditDoc } from '../documents.ts';
+import type { EventDoc, WatchDoc, WatchRunDoc } from './documents.ts';
+
+/** The id of the run of a tick, the same whoever runs it. */
+export function runIdOf({ namespace }: Pick<Catalog, 'namespace'>, watchId: string, tick: number): string {
+  const seed = createHash('sha256').update(`${watchId} ${tick}`).digest();
+  return createFixedId({ namespace, kind: 'wrun', atMs: tick }, seed);
+}
+
+export const runRecord = (doc: WatchRunDoc): CompanionWrite => ({ collection: 'watchRuns', doc });
+
+/** Ticks in a row that nobody runs. */
+export interface Span {
+  first: number;
+  last: number;
+  ticks: number;
+}
+
+export function spanRecord(
+  catalog: Catalog,
+  watch: WatchDoc,
+  { span, ...why }: { span: Span; outcome: 'missed' | 'skipped'; code?: string; detail?: string },
+): CompanionWrite {
+  return runRecord({
+    id: runIdOf(catalog, watch.id, span.first),
+    accountId: watch.accountId,
+    version: 1,
+    watchId: watch.id,
+    hubId: watch.hubId,
+    dueAt: span.first,
+    untilAt: span.last,
+    ticks: span.ticks,
+    manual: false,
+    startedAt: null,
+    endedAt: catalog.nowMs(),
+    ...why,
+  });
+}
+
+interface NewEvent {
+  accountId: string;
+  hubId: string | null;
+  type: EventType;
+  /** A JSON object. */
+  dataJson: string;
+}
+
+export function makeEvent(catalog: Catalog, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
+  const at = catalog.nowMs();
+  return { id: catalog.createId('evt', at), accountId, version: 1, type, at, hubId, dataJson };
+}
+
+export const eventRecords = (event: EventDoc): CompanionWrite[] => [{ collection: 'events', doc: event }];
+
+/** What every event of a watch says of it. */
+export const watchData = ({ id, label, path, queryId }: WatchDoc) => ({
+  watchId: id,
+  label,
+  ...(path === undefined ? {} : { path }),
+  queryId,
+});
+
+/** The entry for a change that the hub makes by itself. */
+export function pauseEntry(catalog: Catalog, { id, accountId, keyId }: WatchDoc): CompanionWrite {
+  const at = catalog.nowMs();
+  const doc: AuditDoc = {
+    id: catalog.createId('evt', at),
+    accountId,
+    version: 1,
+    at,
+    keyId,
+    requestId: '',
+    count: 1,
+    failed: 0,
+    action: 'watch.pause',
+    resourceId: id,
+  };
+  return { collection: 'audit', doc };
+}

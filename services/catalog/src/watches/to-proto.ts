@@ -1,0 +1,84 @@
+/** Converts watches, runs and events to messages. */
+
+import type { Complete } from '@datahub/contract/complete';
+import type {
+  Event,
+  Schedule as ScheduleMessage,
+  Watch,
+  WatchRun,
+  WatchSettings,
+} from '@datahub/proto/catalog/v1/watches';
+import type { EventDoc, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
+import { isLeased } from './watch-state.ts';
+
+const toDate = (ms: number | null | undefined) => (ms == null ? undefined : new Date(ms));
+
+export function toSettings(watch: WatchDoc): Complete<WatchSettings> {
+  const { label, path, queryId, contextJson, when, condition, by, include, to, paused } = watch;
+  const schedule = toSchedule(watch);
+  const isPaused = paused === 1;
+  return { label, path, queryId, contextJson, schedule, when, condition, by, include, to, paused: isPaused };
+}
+
+function toSchedule({ schedule }: WatchDoc): Complete<ScheduleMessage> {
+  const { spreadS, missed } = schedule;
+  const none = { everyS: undefined, cron: undefined, timeZone: undefined };
+  if ('everyS' in schedule) return { ...none, everyS: schedule.everyS, spreadS, missed };
+  return { ...none, cron: schedule.cron, timeZone: schedule.timeZone, spreadS, missed };
+}
+
+interface Shown {
+  state: WatchStateDoc | null;
+  lastRun: WatchRunDoc | null;
+  nowMs: number;
+}
+
+export function toWatch(watch: WatchDoc, { state, lastRun, nowMs }: Shown): Complete<Watch> {
+  return {
+    watchId: watch.id,
+    hubId: watch.hubId,
+    settings: toSettings(watch),
+    pausedBecause: watch.pausedBecause,
+    keyId: watch.keyId,
+    createdAt: toDate(watch.createdAt),
+    updatedAt: toDate(watch.updatedAt),
+    version: watch.version,
+    nextAt: toDate(watch.paused ? null : state?.tick),
+    state: stateOf(state),
+    lastRun: lastRun === null ? undefined : toRun(lastRun),
+    running: state !== null && isLeased(state, nowMs),
+  };
+}
+
+function stateOf(state: WatchStateDoc | null): string {
+  if (state?.isFailing) return 'failing';
+  if (state?.lastRunId === undefined) return 'unknown';
+  return state.level ?? 'ok';
+}
+
+export function toRun(run: WatchRunDoc): Complete<WatchRun> {
+  return {
+    runId: run.id,
+    watchId: run.watchId,
+    hubId: run.hubId,
+    dueAt: toDate(run.dueAt),
+    startedAt: toDate(run.startedAt),
+    endedAt: toDate(run.endedAt),
+    outcome: run.outcome,
+    code: run.code,
+    detail: run.detail,
+    rows: run.rows,
+    changes: run.changes,
+    queryVersion: run.queryVersion,
+    durationMs: run.durationMs,
+    ticks: run.ticks,
+    untilAt: toDate(run.untilAt),
+    manual: run.manual,
+    eventId: run.eventId,
+    hasRows: run.rowsId !== undefined,
+  };
+}
+
+export function toEvent({ id, type, at, hubId, dataJson }: EventDoc): Complete<Event> {
+  return { eventId: id, type, at: toDate(at), hubId: hubId ?? undefined, dataJson };
+}

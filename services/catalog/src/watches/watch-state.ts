@@ -1,0 +1,99 @@
+/** The state of a watch: when it is due, and what pauses it. Each change is a compare-and-set on the document's version. */
+
+import { withoutUndefined } from '@datahub/contract/complete';
+import type { CompanionWrite } from '@datahub/document-store';
+import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
+import type { WatchDoc, WatchStateDoc } from './documents.ts';
+import { eventRecords, makeEvent, pauseEntry, type Span, watchData } from './records.ts';
+import type { NextTick } from './schedule.ts';
+
+/** Ticks that one record stands for, so that a long pause of the hub is counted in small steps. */
+const spanTicksMax = 1_000;
+
+type Members = { [K in keyof WatchStateDoc]?: WatchStateDoc[K] | undefined };
+
+/** Resolves to false if another call has changed the state since it was read. */
+export function replaceState(
+  { store }: Pick<Catalog, 'store'>,
+  state: WatchStateDoc,
+  { change, beside = [] }: { change: Members; beside?: CompanionWrite[] },
+): Promise<boolean> {
+  const next = withoutUndefined<WatchStateDoc>({ ...state, ...change, version: state.version + 1 });
+  return store.watchStates.replace(next, beside.length === 0 ? undefined : beside);
+}
+
+export const isLeased = ({ lease }: WatchStateDoc, nowMs: number): boolean =>
+  lease !== undefined && lease.until > nowMs;
+
+export const nextTickOf = (catalog: Catalog, { id, schedule }: WatchDoc): NextTick =>
+  catalog.schedules(id, schedule);
+
+/** The first state of a new watch. */
+export function firstState(catalog: Catalog, watch: WatchDoc): WatchStateDoc {
+  const tick = watch.paused ? null : nextTickOf(catalog, watch)(catalog.nowMs());
+  const { id, accountId, hubId } = watch;
+  return { id, accountId, version: 1, hubId, tick, dueAt: tick, metRuns: 0, isFailing: 0, runs: 0 };
+}
+
+/**
+ * Makes a watch due at the next tick, or never if it is paused. A running tick does the same when it ends.
+ * `reschedules`: its schedule has changed.
+ */
+export async function settleState(
+  catalog: Catalog,
+  watch: WatchDoc,
+  { reschedules }: { reschedules: boolean },
+): Promise<void> {
+  const { watchStates } = catalog.store;
+  await untilWritten(async () => {
+    const state = await watchStates.get(watch.accountId, watch.id);
+    const first = firstState(catalog, watch);
+    if (state === null) return void (await insertOnce(watchStates, first));
+    if (state.lease !== undefined) return;
+    // A tick that is later than the next one is from before the clock was set back.
+    const isFar = state.tick !== null && first.tick !== null && state.tick > first.tick;
+    if (!reschedules && !isFar && (state.tick === null) === (first.tick === null)) return;
+    const { tick } = first;
+    const dueAt = state.asked === undefined ? tick : state.dueAt;
+    return (await replaceState(catalog, state, { change: { tick, dueAt } })) || overtaken;
+  });
+}
+
+/** Pauses a watch that may not run. That is an event. */
+export async function pauseWatch(
+  catalog: Catalog,
+  { accountId, id }: Pick<WatchDoc, 'accountId' | 'id'>,
+  { code, message }: { code: string; message: string },
+): Promise<void> {
+  const { watches } = catalog.store;
+  const paused = await untilWritten(async () => {
+    const watch = await watches.get(accountId, id);
+    if (watch === null || watch.paused) return watch;
+    const next = {
+      ...watch,
+      paused: 1,
+      pausedBecause: message,
+      version: watch.version + 1,
+      updatedAt: catalog.nowMs(),
+    };
+    const dataJson = JSON.stringify({ ...watchData(watch), code, detail: message });
+    const event = makeEvent(catalog, { ...watch, type: 'watch.paused', dataJson });
+    return (await watches.replace(next, [pauseEntry(catalog, watch), ...eventRecords(event)]))
+      ? next
+      : overtaken;
+  });
+  if (paused !== null) await settleState(catalog, paused, { reschedules: false });
+}
+
+/** The ticks from `first` up to a moment, at most as many as one record stands for. */
+export function spanOf(next: NextTick, first: number, until: number): Span & { before: Span | undefined } {
+  let span: Span = { first, last: first, ticks: 1 };
+  let before: Span | undefined;
+  while (span.ticks < spanTicksMax) {
+    const tick = next(span.last);
+    if (tick === null || tick > until) break;
+    before = span;
+    span = { first, last: tick, ticks: span.ticks + 1 };
+  }
+  return { ...span, before };
+}

@@ -1,0 +1,319 @@
+/** Tests of ticks, for every store: each has one record, whoever runs it, and whoever is killed. */
+
+import { createQuota } from '@datahub/document-store/quota';
+import type { EndTickRequest, TakenTick, WatchSettings } from '@datahub/proto/catalog/v1/watches';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
+import type { KeyDoc, QueryDoc } from '../../src/documents.ts';
+import { makeHub } from '../../src/hub.ts';
+import { createLeftovers } from '../../src/maintenance/leftovers.ts';
+import { createKeyCalls } from '../../src/rpc/keys.ts';
+import { createTickCalls } from '../../src/rpc/ticks.ts';
+import { createWatchRunCalls } from '../../src/rpc/watch-runs.ts';
+import { createWatchCalls } from '../../src/rpc/watches.ts';
+import type { CatalogStore } from '../../src/store.ts';
+import { createSchedules, type Schedule } from '../../src/watches/schedule.ts';
+import { leaf, principalOf } from '../catalog-fixture.ts';
+
+const start = Date.parse('2026-05-01T00:00:00Z');
+const leaseMs = 15_000;
+
+async function openHub(open: () => Promise<CatalogStore>) {
+  const store = await open();
+  const createId = createIdFactory({ namespace: 'dh' });
+  const accountId = 'a';
+  const hub = makeHub({ label: 'h', path: undefined }, { accountId, nowMs: 1, createId });
+  await store.hubs.insert(hub);
+  const keyId = createId('key', 1);
+  const key = { id: keyId, accountId, version: 1, hash: keyId, name: 'k', scopes: ['*'], limits: {} };
+  await store.keys.insert({
+    ...key,
+    lastCharacters: '',
+    createdAt: 1,
+    expiresAt: null,
+    lastUsedAt: 1,
+  } as KeyDoc);
+  const insertQuery = async (command: string): Promise<string> => {
+    const id = createId('q', 1);
+    await store.queries.insert({
+      ...leaf(hub, id),
+      command,
+      query: '',
+      context: [],
+      sourceId: 's',
+    } as never as QueryDoc);
+    return id;
+  };
+  const [reading, writing] = [await insertQuery('SELECT'), await insertQuery('INSERT')];
+  return { store, createId, hub, keyId, reading, writing };
+}
+
+/** Oldest first. */
+async function readRuns(calls: ReturnType<typeof createWatchRunCalls>, watchId: string, ctx: CallContext) {
+  const page = { outcome: undefined, hubId: undefined, offset: 0, limit: undefined };
+  const { runs } = await calls.listWatchRuns({ watchId, ...page }, ctx);
+  return runs
+    .map(({ dueAt, untilAt, outcome, ticks, code, manual }) => ({
+      due: ((dueAt as Date).getTime() - start) / 1_000,
+      until: ((untilAt as Date).getTime() - start) / 1_000,
+      outcome,
+      ticks,
+      code,
+      manual,
+    }))
+    .toSorted((a, b) => a.due - b.due);
+}
+
+async function openCase(open: () => Promise<CatalogStore>) {
+  const { store, createId, hub, keyId, reading, writing } = await openHub(open);
+  const { accountId } = hub;
+  let now = start;
+  const catalog = {
+    store,
+    createId,
+    nowMs: () => now,
+    namespace: 'dh',
+    quota: createQuota(0),
+    leftovers: createLeftovers((err) => {
+      throw err;
+    }),
+    schedules: createSchedules(),
+  } as unknown as Catalog;
+  const calls = {
+    ...createWatchCalls(catalog),
+    ...createWatchRunCalls(catalog),
+    ...createTickCalls(catalog),
+    ...createKeyCalls(catalog),
+  };
+  const principal: Principal = { ...principalOf(accountId), keyId };
+  const ctx = (operation?: string) => ({ ...createCallContext({ timeoutMs: 60_000, principal }), operation });
+  const create = async (schedule: Schedule, more: Partial<WatchSettings> = {}): Promise<string> => {
+    const none = {
+      path: undefined,
+      contextJson: '{}',
+      condition: undefined,
+      by: [],
+      include: [],
+      to: [],
+      paused: false,
+    };
+    const every = { everyS: undefined, cron: undefined, timeZone: undefined, spreadS: undefined };
+    const settings = {
+      label: 'w',
+      queryId: reading,
+      when: 'always',
+      ...none,
+      schedule: { ...every, ...schedule },
+      ...more,
+    };
+    const { watch } = await calls.createWatch({ hubId: hub.id, settings }, ctx());
+    return watch?.watchId as string;
+  };
+  const take = async (limit = 100): Promise<TakenTick[]> => (await calls.takeTicks({ limit })).ticks;
+  const end = (tick: TakenTick, found: Partial<EndTickRequest> = {}) =>
+    calls.endTick(
+      {
+        watchId: tick.watchId,
+        lease: tick.lease,
+        outcome: 'ok',
+        changes: undefined,
+        snapshot: undefined,
+        toldNdjson: Buffer.alloc(0),
+        durationMs: 1,
+        ...found,
+      },
+      ctx(),
+    );
+  const runsOf = (watchId: string) => readRuns(calls, watchId, ctx());
+  const eventsOf = async () => (await store.events.find({ accountId, limit: 1_000 })).map(({ type }) => type);
+  return {
+    ...{ store, calls, ctx, create, take, end, runsOf, eventsOf, keyId, reading, writing, hub },
+    wait: (seconds: number) => {
+      now += seconds * 1_000;
+    },
+    close: () => store.close(),
+  };
+}
+
+const everyTen = { everyS: 10, missed: 'skip' } as const;
+const conflict = expect.objectContaining({ code: 'CONFLICT' });
+
+/** The clock jumps, gateways are killed, and some end too late. */
+async function runAtRandom(at: Awaited<ReturnType<typeof openCase>>): Promise<void> {
+  let seed = 7;
+  const random = () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return seed / 2_147_483_648;
+  };
+  const schedules: Schedule[] = [
+    everyTen,
+    { everyS: 17, missed: 'once', spreadS: 9 },
+    { cron: '*/2 * * * *', timeZone: 'Europe/Berlin', missed: 'once' },
+    { cron: '* * * * *', timeZone: 'UTC', missed: 'skip', spreadS: 30 },
+  ];
+  const watches = [];
+  for (const schedule of schedules) {
+    const watchId = await at.create(schedule);
+    watches.push({ watchId, next: createSchedules()(watchId, schedule) });
+  }
+  for (let step = 0; step < 150; step++) {
+    at.wait(random() < 0.05 ? 300 * random() : 12 * random());
+    const taken = (await Promise.all([at.take(2), at.take(2), at.take(2)])).flat();
+    at.wait(random() < 0.2 ? 20 * random() : 0);
+    // Some gateways are killed, some end too late.
+    const ended = taken.filter(() => random() < 0.7);
+    await Promise.all(ended.map((tick) => at.end(tick).catch(() => {})));
+  }
+  for (const { watchId, next } of watches) {
+    const runs = await at.runsOf(watchId);
+    expect(runs.length).toBeGreaterThan(5);
+    let expected = next(start) as number;
+    for (const { due, until, ticks } of runs) {
+      expect(start + due * 1_000).toBe(expected);
+      for (let tick = 1; tick < ticks; tick++) expected = next(expected) as number;
+      expect(start + until * 1_000).toBe(expected);
+      expected = next(expected) as number;
+    }
+  }
+}
+
+export function describeWatches(name: string, open: () => Promise<CatalogStore>): void {
+  describe(`ticks on ${name}`, () => {
+    let at: Awaited<ReturnType<typeof openCase>>;
+    beforeEach(async () => {
+      at = await openCase(open);
+    });
+    afterEach(() => at.close());
+
+    it('gives a tick to one of several gateways', async () => {
+      const watchId = await at.create(everyTen);
+      expect(await at.take()).toEqual([]);
+      at.wait(10);
+      const taken = (await Promise.all([at.take(), at.take(), at.take()])).flat();
+      expect(taken.map((tick) => tick.watchId)).toEqual([watchId]);
+      await at.end(taken[0] as TakenTick);
+      await at.end(taken[0] as TakenTick);
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'ok', ticks: 1 }]);
+    });
+
+    it('gives a read of a lost gateway to another one, and ignores the first if it comes back', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(10);
+      const [lost] = await at.take();
+      at.wait(leaseMs / 1_000 - 1);
+      expect(await at.take()).toEqual([]);
+      at.wait(1);
+      const [again] = await at.take();
+      expect(again?.runId).toBe(lost?.runId);
+      await expect(at.end(lost as TakenTick, { outcome: 'failed' })).rejects.toEqual(conflict);
+      await expect(at.calls.keepTick(lost as TakenTick, at.ctx())).rejects.toEqual(conflict);
+      await at.calls.keepTick(again as TakenTick, at.ctx());
+      await at.end(again as TakenTick);
+      expect(await at.runsOf(watchId)).toMatchObject([
+        { due: 10, outcome: 'ok' },
+        { due: 20, outcome: 'skipped', ticks: 1 },
+      ]);
+    });
+
+    it('never starts a write a second time', async () => {
+      const watchId = await at.create(everyTen, { queryId: at.writing });
+      at.wait(10);
+      expect(await at.take()).toMatchObject([{ watchId, writes: true }]);
+      at.wait(16);
+      expect(await at.take()).toEqual([]);
+      expect(await at.runsOf(watchId)).toMatchObject([
+        { due: 10, outcome: 'unknown', code: 'OUTCOME_UNKNOWN' },
+        { due: 20, outcome: 'skipped' },
+      ]);
+      expect(await at.eventsOf()).toEqual(['watch.failed']);
+    });
+
+    it('counts ticks that nobody ran as missed, and makes up for them once if it is asked to', async () => {
+      const skips = await at.create(everyTen);
+      const once = await at.create({ everyS: 10, missed: 'once' });
+      at.wait(105);
+      const taken = await at.take();
+      expect(taken.map(({ watchId }) => watchId)).toEqual([once]);
+      await at.end(taken[0] as TakenTick);
+      expect(await at.runsOf(skips)).toMatchObject([{ due: 10, until: 100, ticks: 10, outcome: 'missed' }]);
+      expect(await at.runsOf(once)).toMatchObject([
+        { due: 10, until: 90, ticks: 9, outcome: 'missed' },
+        { due: 100, until: 100, ticks: 1, outcome: 'ok' },
+      ]);
+      at.wait(5);
+      expect((await at.take()).length).toBe(2);
+    });
+
+    it('runs again at the next tick after the clock was set back', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(86_400);
+      await at.take();
+      await at.take();
+      await at.take();
+      at.wait(-86_400);
+      await at.store.health();
+      const { sweepWatches } = await import('../../src/maintenance/watch-sweep.ts');
+      const catalog = {
+        store: at.store,
+        nowMs: () => start,
+        schedules: createSchedules(),
+      } as unknown as Catalog;
+      await sweepWatches(catalog, new AbortController().signal);
+      at.wait(10);
+      expect(await at.take()).toMatchObject([{ watchId }]);
+    });
+
+    it('runs when it is asked to, once for one operation', async () => {
+      const watchId = await at.create(everyTen);
+      const operation = `${start}:once`;
+      const { runId } = await at.calls.runWatch({ watchId }, at.ctx(operation));
+      expect(await at.calls.runWatch({ watchId }, at.ctx(operation))).toEqual({ runId });
+      const [tick] = await at.take();
+      expect(tick?.runId).toBe(runId);
+      await expect(at.calls.runWatch({ watchId }, at.ctx())).rejects.toEqual(conflict);
+      await at.end(tick as TakenTick);
+      expect(await at.calls.runWatch({ watchId }, at.ctx(operation))).toEqual({ runId });
+      expect(await at.take()).toEqual([]);
+      at.wait(10);
+      expect((await at.take()).length).toBe(1);
+    });
+
+    it('pauses with an event if its query is gone, and records the tick', async () => {
+      const watchId = await at.create(everyTen);
+      await at.store.queries.delete('a', at.reading);
+      at.wait(10);
+      expect(await at.take()).toEqual([]);
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'skipped', code: 'NOT_FOUND' }]);
+      expect(await at.eventsOf()).toEqual(['watch.paused']);
+      expect((await at.calls.getWatch({ watchId }, at.ctx())).watch?.settings?.paused).toBe(true);
+    });
+
+    it('stops a run whose key was revoked', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(10);
+      const [tick] = await at.take();
+      await at.store.keys.delete('a', at.keyId);
+      await expect(at.calls.keepTick(tick as TakenTick, at.ctx())).rejects.toMatchObject({
+        code: 'KEY_INVALID',
+      });
+      await at.end(tick as TakenTick, { outcome: 'failed', code: 'KEY_INVALID' });
+      at.wait(60);
+      expect(await at.take()).toEqual([]);
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'failed' }]);
+    });
+
+    it('forgets a watch that was deleted while it ran', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(10);
+      const [tick] = await at.take();
+      await at.calls.deleteWatch({ watchId, moreVersions: [], expectedVersion: undefined }, at.ctx());
+      await expect(at.end(tick as TakenTick)).rejects.toEqual(conflict);
+      expect(await at.store.watchStates.get('a', watchId)).toBeNull();
+    });
+
+    it('has one record for each tick, whatever the clock does and whoever is killed', () => runAtRandom(at));
+  });
+}

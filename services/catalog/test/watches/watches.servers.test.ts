@@ -1,0 +1,5 @@
+import { describeMongodb, newDatabaseUrl } from '../../../../tests/support/mongodb.ts';
+import { openCatalogStore } from '../../src/store.ts';
+import { describeWatches } from './watch-cases.ts';
+
+describeMongodb(240_000, () => describeWatches('MongoDB', () => openCatalogStore(newDatabaseUrl())));

@@ -1,0 +1,56 @@
+/** Runs a watch that is not stored, with the rights of the caller, and says what it would tell. */
+
+import { isComparing } from '@datahub/contract/watches';
+import { toHubError } from '@datahub/service-kit/call/error';
+import type { FastifyRequest } from 'fastify';
+import { count, list, orNull, record, textOrNull } from '../../http/json-schema.ts';
+import type { Handler } from '../../http/route.ts';
+import { JsonText, writeJson } from '../../response/json-splices.ts';
+import { stoppable } from '../../rows/stoppable.ts';
+import { executeWatch } from '../../watches/execute-watch.ts';
+import type { Found } from '../../watches/found-rows.ts';
+import type { ResourceDeps } from '../resource-deps.ts';
+import { toSettings } from './watch-schemas.ts';
+
+export const triedWatch = record({
+  outcome: { type: 'string', enum: ['ok', 'failed'] },
+  code: textOrNull,
+  detail: textOrNull,
+  rows: orNull(count),
+  /** Whether the first run only keeps the rows, to compare later ones with them. */
+  baseline: { type: 'boolean' },
+  isMet: orNull({ type: 'boolean' } as const),
+  told: list({ type: 'object' }),
+});
+
+const toldMax = 20;
+
+export function createTryWatchHandler({ upstreams: { catalog, executor } }: ResourceDeps): Handler {
+  return async (request, reply) => {
+    const { hubId } = request.body as { hubId: string };
+    const settings = toSettings(request);
+    const { writes } = await catalog.checkWatch({ hubId, settings }, request.context);
+    const { ctx, stop } = stoppable(request.context);
+    const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, stop };
+    const baseline = isComparing(settings.when);
+    const tried = await executeWatch(run).then(
+      (found) => ({ outcome: 'ok', code: null, detail: null, ...toJson(found), baseline }),
+      (err) => failedJson(err, request, baseline),
+    );
+    return reply.header('content-type', 'application/json; charset=utf-8').send(writeJson(tried));
+  };
+}
+
+function toJson({ rows, isMet, toldNdjson }: Found) {
+  const lines = toldNdjson.toString().split('\n', toldMax + 1);
+  const told = lines.filter((line) => line !== '').slice(0, toldMax);
+  return { rows, isMet: isMet ?? null, told: told.map((line) => JsonText.of<object>(line)) };
+}
+
+/** A fault of the query is what the run would be recorded with. */
+function failedJson(err: unknown, { context }: FastifyRequest, baseline: boolean) {
+  if (context.signal.aborted) throw err;
+  const { code, message } = toHubError(err);
+  if (code === 'INTERNAL' || code === 'SCOPE_DENIED') throw err;
+  return { outcome: 'failed', code, detail: message, rows: null, isMet: null, told: [], baseline };
+}

@@ -1,0 +1,45 @@
+/** Executes the query of a watch and reads what it found. */
+
+import type { WatchSettings } from '@datahub/proto/catalog/v1/watches';
+import { Format } from '@datahub/proto/executor/v1/executor';
+import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { RowReader } from '../rows/row-reader.ts';
+import { executeInto } from '../rows/stoppable.ts';
+import type { Upstreams } from '../upstreams.ts';
+import { type Before, type Found, FoundRows } from './found-rows.ts';
+
+export interface WatchExecution {
+  settings: WatchSettings;
+  /** True if the query writes. */
+  writes: boolean;
+  /** True to undo what it writes. */
+  dryRun: boolean;
+  before: Before | undefined;
+  executor: Pick<Upstreams['executor'], 'execute'>;
+  /** Its signal is `stop`. */
+  ctx: CallContext;
+  stop: CallStop;
+}
+
+/** Throws RESULT_TRUNCATED if a limit cut the rows, and the errors of `FoundRows` and of executions. */
+export async function executeWatch(options: WatchExecution): Promise<Found> {
+  const { settings, writes, dryRun, before, executor, ctx, stop } = options;
+  const found = new FoundRows(settings, before);
+  const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
+    for (const row of rows) found.add(row);
+  };
+  const reader = new RowReader({ use, stop });
+  const execution = {
+    queryId: settings.queryId,
+    contextJson: settings.contextJson,
+    options: { dryRun, meta: false, numbersAsStrings: false },
+    format: Format.FORMAT_NDJSON,
+    onlyReads: !writes,
+    cache: { bypass: true, etags: [], anyEtag: false },
+  };
+  await executeInto(reader, { executor, execution, ctx });
+  if (reader.isTruncated)
+    throw new HubError('RESULT_TRUNCATED', 'A limit of the key or of the hub cut the rows of the query.');
+  return found.finish();
+}

@@ -1,0 +1,109 @@
+/**
+ * Runs one tick and tells the catalog how it ended. The lease is extended while it runs. If the watch is paused, deleted or
+ * leased by another gateway, the statement is cancelled.
+ */
+
+import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
+import {
+  type CallContext,
+  CallStop,
+  createCallContext,
+  createRequestId,
+} from '@datahub/service-kit/call/call';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { repeated } from '../rows/repeated.ts';
+import type { Upstreams } from '../upstreams.ts';
+import { executeWatch } from './execute-watch.ts';
+import type { Before, Found } from './found-rows.ts';
+
+export interface TickDeps {
+  upstreams: Pick<Upstreams, 'catalog' | 'executor'>;
+  /** Fires when the gateway shuts down. */
+  closing: CallStop;
+  /** Called for a fault of the hub. */
+  onFailure(err: unknown): void;
+}
+
+const callTimeoutMs = 10_000;
+const runMsMax = 3_600_000;
+const beatsInLease = 3;
+const detailCharactersMax = 2_000;
+
+export const closingReason = new HubError('UNAVAILABLE', 'The gateway is shutting down.');
+
+export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
+  const { watchId, lease, leaseMs, principal } = tick;
+  const { catalog } = deps.upstreams;
+  const stop = new CallStop();
+  const close = () => stop.abort(closingReason);
+  if (deps.closing.aborted) close();
+  deps.closing.addEventListener('abort', close);
+  const callCtx = () => createCallContext({ timeoutMs: callTimeoutMs, ...(principal && { principal }) });
+  let isLost = false;
+  const beat = setInterval(() => {
+    catalog.keepTick({ watchId, lease }, callCtx()).catch((err) => {
+      // While the catalog is away, the run goes on. If the lease ends meanwhile, the end of this run changes nothing.
+      if (!(err instanceof HubError) || err.code === 'UNAVAILABLE') return;
+      isLost = err.code === 'CONFLICT';
+      stop.abort(err);
+    });
+  }, leaseMs / beatsInLease);
+  try {
+    const startedAt = performance.now();
+    const ended = await execute(tick, deps, { stop, callCtx });
+    // Another gateway takes a read again.
+    if (isLost || (stop.aborted && stop.reason === closingReason && !tick.writes)) return;
+    const durationMs = Math.round(performance.now() - startedAt);
+    await repeated(
+      () => catalog.endTick({ watchId, lease, durationMs, ...ended }, callCtx()),
+      new CallStop(),
+    );
+  } catch (err) {
+    if (!(err instanceof HubError) || err.code !== 'CONFLICT') deps.onFailure(err);
+  } finally {
+    clearInterval(beat);
+    deps.closing.removeEventListener('abort', close);
+  }
+}
+
+type Ended = Partial<Found> & {
+  outcome: string;
+  code?: string;
+  detail?: string;
+  toldNdjson: Buffer;
+};
+
+async function execute(
+  tick: TakenTick,
+  { upstreams, onFailure }: TickDeps,
+  { stop, callCtx }: { stop: CallStop; callCtx: () => CallContext },
+): Promise<Ended> {
+  const { settings, writes, principal } = tick;
+  if (settings === undefined || principal === undefined)
+    throw new HubError('INTERNAL', 'The catalog gave a tick without its watch.');
+  const deadlineAt = performance.now() + runMsMax;
+  const ctx = { principal, requestId: createRequestId(), deadlineAt, signal: stop };
+  try {
+    const before = await readBefore(tick, upstreams, callCtx());
+    const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, stop };
+    return { outcome: 'ok', ...(await executeWatch(run)) };
+  } catch (err) {
+    const { code, message } = toHubError(err);
+    if (code === 'INTERNAL') onFailure(err);
+    // A write whose answer was lost is never started again.
+    const isLost = err instanceof HubError && err.lost === true;
+    const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || stop.aborted);
+    const outcome = isUnknown ? 'unknown' : 'failed';
+    return { outcome, code, detail: message.slice(0, detailCharactersMax), toldNdjson: Buffer.alloc(0) };
+  }
+}
+
+async function readBefore(
+  { watchId, before }: TakenTick,
+  { catalog }: Pick<Upstreams, 'catalog'>,
+  ctx: CallContext,
+): Promise<Before | undefined> {
+  if (before === undefined) return undefined;
+  const { snapshot } = await catalog.readSnapshot({ watchId, snapshotId: before.snapshotId }, ctx);
+  return snapshot && { ...snapshot, digest: before.digest };
+}

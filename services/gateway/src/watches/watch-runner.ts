@@ -1,0 +1,80 @@
+/** Takes due ticks from the catalog and runs several at a time. Any gateway can run any tick. */
+
+import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import type { Upstreams } from '../upstreams.ts';
+import { closingReason, runTick } from './run-tick.ts';
+
+export interface WatchRunner {
+  /** How late the oldest tick was that nobody had taken, when this gateway looked last. */
+  lagMs(): number;
+  /** Waits for the runs for a while, then cancels them. */
+  close(): Promise<void>;
+}
+
+export interface WatchRunnerDeps {
+  upstreams: Pick<Upstreams, 'catalog' | 'executor'>;
+  logger: Logger;
+  pollMs?: number;
+  closeMs?: number;
+}
+
+/** Each run can have 100,000 rows in memory, but most have few. */
+const runsMax = 32;
+const takeTimeoutMs = 5_000;
+const closeMsDefault = 3_000;
+
+export function createWatchRunner({
+  upstreams,
+  logger,
+  pollMs = 500,
+  closeMs = closeMsDefault,
+}: WatchRunnerDeps): WatchRunner {
+  const closing = new CallStop();
+  const running = new Set<Promise<void>>();
+  let isClosing = false;
+  let lagMs = 0;
+  const warn = (err: unknown) => {
+    // The next poll repeats the call.
+    if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
+    logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
+  };
+
+  const take = async (): Promise<void> => {
+    const limit = runsMax - running.size;
+    const { ticks, lagMs: lag } = await upstreams.catalog.takeTicks(
+      { limit },
+      createCallContext({ timeoutMs: takeTimeoutMs }),
+    );
+    lagMs = lag;
+    for (const tick of ticks) {
+      const run = runTick(tick, { upstreams, closing, onFailure: warn });
+      running.add(run);
+      void run.then(() => running.delete(run));
+    }
+  };
+
+  let taking: Promise<void> | undefined;
+  const poll = setInterval(() => {
+    if (taking !== undefined || isClosing || running.size >= runsMax) return;
+    taking = take()
+      .catch(warn)
+      .finally(() => {
+        taking = undefined;
+      });
+  }, pollMs);
+  poll.unref();
+
+  return {
+    lagMs: () => lagMs,
+    close: async () => {
+      clearInterval(poll);
+      isClosing = true;
+      await taking;
+      const cancel = setTimeout(() => closing.abort(closingReason), closeMs);
+      await Promise.all(running);
+      clearTimeout(cancel);
+    },
+  };
+}
