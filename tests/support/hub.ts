@@ -139,7 +139,10 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url === '/v1/watches' || url === '/v1/watches/try') return watchBody(ids);
-  if (url === '/v1/watches/:watchId') return { ...watchBody(ids), hubId: undefined };
+  if (url === '/v1/watches/:watchId') {
+    const { hubId: _, ...body } = watchBody(ids);
+    return body;
+  }
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };

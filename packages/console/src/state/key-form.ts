@@ -13,6 +13,8 @@ const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: str
   'queries:execute:write': ['Run', 'Run queries that write'],
   'classifiers:predict': ['Run', 'Predict with classifiers'],
   'ai:summarize': ['Run', 'Summarise texts'],
+  'watches:read': ['See', 'See watches, runs and events'],
+  'watches:write': ['Change', 'Change and run watches'],
   'hubs:read': ['See', 'See hubs and their trees'],
   'sources:read': ['See', 'See and test sources'],
   'queries:read': ['See', 'See the text of queries'],

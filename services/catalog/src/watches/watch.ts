@@ -69,10 +69,7 @@ function checkContext(check: Checker, contextJson: string, query: QueryDoc): str
   const secret = new Set(query.context.flatMap(({ key, secret }) => (secret ? [key] : [])));
   for (const name of Object.keys(parseExact(contextJson) as object))
     if (secret.has(name))
-      check.fault(
-        ['context', name],
-        'is a secret variable, whose value a watch cannot keep',
-      );
+      check.fault(['context', name], 'is a secret variable, whose value a watch cannot keep');
   return contextJson;
 }
 
