@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type DistributedHub, startDistributed } from '../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../services/hub/src/distributed.ts';
 import { once } from './support/load.ts';
 import { printHead, printRow, quantile } from './support/table.ts';
 

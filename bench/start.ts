@@ -68,7 +68,7 @@ else {
   const starts: Pair[] = [];
   const memory: Pair[] = [];
   const atRest: Pair[] = [];
-  const hub = ['packages/service-kit/launch.mjs', 'packages/hub/src/main.ts'];
+  const hub = ['packages/service-kit/launch.mjs', 'services/hub/src/main.ts'];
   await (await start(hub, dataDir)).stop();
   for (let round = 0; round < rounds; round++) {
     const both = {

@@ -16,7 +16,7 @@ const seconds = Number(process.env.BENCH_SECONDS ?? 4);
 const roundsWanted = Number(process.env.BENCH_ROUNDS ?? 6);
 /** Time until 200 connections are open and the first responses have started. */
 const settleMs = 1_000;
-const command = fileURLToPath(new URL('../packages/hub/src/cli.ts', import.meta.url));
+const command = fileURLToPath(new URL('../services/hub/src/cli.ts', import.meta.url));
 const greedy = fileURLToPath(new URL('support/greedy.ts', import.meta.url));
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

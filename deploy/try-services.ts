@@ -208,7 +208,7 @@ async function makeAccount(
   { gatewayUrl, common, own }: Settings,
   log: (line: string) => void,
 ): Promise<void> {
-  const args = ['packages/hub/src/cli.ts', 'keys', 'create', '--name', 'another team', '--new-account'];
+  const args = ['services/hub/src/cli.ts', 'keys', 'create', '--name', 'another team', '--new-account'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: catalog.dir,
     env: { ...catalog.env, ...common, ...own.catalog, DATAHUB_URL: gatewayUrl },

@@ -8,8 +8,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { Session } from 'node:inspector/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openHub } from '../packages/hub/src/compose.ts';
-import { startDemo } from '../packages/hub/src/demo-content.ts';
+import { openHub } from '../services/hub/src/compose.ts';
+import { startDemo } from '../services/hub/src/demo-content.ts';
 
 const root = new URL('..', import.meta.url).href;
 const warmUps = 20;

@@ -8,7 +8,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startDistributed } from '../packages/hub/src/distributed.ts';
+import { startDistributed } from '../services/hub/src/distributed.ts';
 import { createApi } from '../tests/support/api.ts';
 import { type CollectedSpan, startCollector } from '../tests/support/collector.ts';
 import { accessOf } from '../tests/support/databases.ts';

@@ -10,7 +10,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openHub } from '../../packages/hub/src/compose.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
 import { createApi } from '../../tests/support/api.ts';
 import { quantile } from '../support/table.ts';
 import { baselines, type Example, listSets, load, score } from './data.ts';

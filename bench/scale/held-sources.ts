@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openHub } from '../../packages/hub/src/compose.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
 import { median } from '../support/table.ts';
 
 const databaseUrl = process.env.POSTGRES_URL;

@@ -8,8 +8,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tuneHeap } from '@datahub/service-kit/process/heap';
-import { openHub } from '../../packages/hub/src/compose.ts';
-import { startDistributed } from '../../packages/hub/src/distributed.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
+import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { serve } from './child.ts';
 import { startWorkers } from './workers.ts';
 

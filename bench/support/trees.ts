@@ -35,5 +35,5 @@ export async function argumentsOf(tree: string): Promise<string[]> {
     return scripts.start.split(' ').slice(1);
   }
   const { v8Flags } = await import(pathToFileURL(flagsOf(tree)).href);
-  return [...v8Flags, join(tree, 'packages/hub/src/main.ts')];
+  return [...v8Flags, join(tree, 'services/hub/src/main.ts')];
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { v8Flags } from '../../packages/service-kit/v8-flags.mjs';
 
-const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../services/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 120_000;
 
 /** Resolves when it is ready. The first of `pids` is the supervisor; it stops the others when this process ends. */

@@ -30,8 +30,7 @@ describe('deploy/Dockerfile', () => {
   it.each(targets)('runs %s as a numeric user that is not root, without a shell', (target) => {
     expect(stageOf(target)?.user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     const [program, ...words] = stageOf(target)?.entrypoint ?? [];
-    const folder = target === 'hub' ? 'packages' : 'services';
-    expect([program, words.at(-1)]).toEqual(['node', `${folder}/${target}/src/main.ts`]);
+    expect([program, words.at(-1)]).toEqual(['node', `services/${target}/src/main.ts`]);
     expect(stageOf(target)?.env.HOST).toBe('0.0.0.0');
   });
 
@@ -40,7 +39,7 @@ describe('deploy/Dockerfile', () => {
     expect(scripts.start).toBe(`exec ${stageOf('hub')?.entrypoint.join(' ')}`);
     expect(stageOf('hub')?.env).toMatchObject({ DATAHUB_DATA_DIR: '/data', DATAHUB_DEMO: '0' });
     expect(text).toMatch(/^VOLUME \/data$/m);
-    expect(stageOf('hub')?.healthCheck).toEqual(['node', 'packages/hub/health-check.mjs']);
+    expect(stageOf('hub')?.healthCheck).toEqual(['node', 'services/hub/health-check.mjs']);
     expect(services.filter((service) => stageOf(service)?.healthCheck.length !== 0)).toEqual([]);
   });
 
@@ -58,7 +57,7 @@ describe('deploy/Dockerfile', () => {
     const step = stageOf(`${target}-packages`)?.steps.at(-1);
     const command = step?.kind === 'run' ? step.command.join(' ') : '';
     expect(command).toMatch(/^npm ci --omit=dev .*--ignore-scripts/);
-    expect(command).toContain(`--workspace ${target === 'hub' ? 'packages' : 'services'}/${target}`);
+    expect(command).toContain(`--workspace services/${target}`);
   });
 
   it.each(targets)('compiles the code of %s for the user and the program of its containers', (target) => {

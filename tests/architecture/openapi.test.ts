@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
+import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { canFuzz, fuzz } from '../../tools/schemathesis.ts';
 import { scaled } from '../support/scale.ts';
 import { hubSettings } from '../support/spawned.ts';

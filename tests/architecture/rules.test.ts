@@ -20,7 +20,7 @@ const programs = [
   ...['gateway', 'catalog', 'executor', 'ml'].map((name) => `services/${name}/src/main.ts`),
   'packages/cli/src/main.ts',
   ...['main', 'cli', 'distributed', 'demo-database', 'workers/owner', 'workers/worker'].map(
-    (name) => `packages/hub/src/${name}.ts`,
+    (name) => `services/hub/src/${name}.ts`,
   ),
 ];
 

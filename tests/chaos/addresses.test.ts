@@ -6,7 +6,6 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
 import {
   loopback,
   never,
@@ -14,6 +13,7 @@ import {
   oddForms,
   privates,
 } from '../../services/executor/test/cases/addresses.ts';
+import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { hubSettings } from '../support/spawned.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { type Balancer, startBalancer } from '../support/balancer.ts';
 import { accessOf } from '../support/databases.ts';

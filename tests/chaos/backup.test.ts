@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHub } from '../../packages/hub/src/compose.ts';
-import { startDistributed } from '../../packages/hub/src/distributed.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
+import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { inherited } from '../support/inherited.ts';
 import { hubSettings } from '../support/spawned.ts';
 
-const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
+const command = fileURLToPath(new URL('../../services/hub/src/cli.ts', import.meta.url));
 
 describe('a backup', () => {
   let dir: string;

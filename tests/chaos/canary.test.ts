@@ -9,7 +9,7 @@ import { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { type Collector, startCollector } from '../support/collector.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';

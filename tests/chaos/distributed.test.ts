@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 
 let dataDir: string;
 let hub: DistributedHub;

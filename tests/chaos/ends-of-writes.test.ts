@@ -5,7 +5,7 @@ import { type FileHandle, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Answer, type Api, createApi } from '../support/api.ts';
 import {
   accessOf,

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findChromium } from '../../tools/databases/chromium.ts';
 import { inherited } from '../support/inherited.ts';
 
-const source = (name: string) => fileURLToPath(new URL(`../../packages/hub/src/${name}`, import.meta.url));
+const source = (name: string) => fileURLToPath(new URL(`../../services/hub/src/${name}`, import.meta.url));
 const run = promisify(execFile);
 const executablePath = await findChromium({ say: (line) => console.log(line) });
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 
 /** The chart's, in MiB. */
 const limits = { catalog: 512, executor: 768, ml: 1_024 };

@@ -11,7 +11,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
 import { hubSettings } from '../support/spawned.ts';
 import {

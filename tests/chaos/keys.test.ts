@@ -13,7 +13,7 @@ import { createApiKey } from '@datahub/service-kit/api-key';
 import { readSettings } from '@datahub/service-kit/settings/settings';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
+import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { scaled } from '../support/scale.ts';
 import { hubSettings } from '../support/spawned.ts';

@@ -9,7 +9,7 @@ import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Api, createApi } from '../support/api.ts';
 
-const start = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+const start = fileURLToPath(new URL('../../services/hub/src/main.ts', import.meta.url));
 const key = 'chaos-key-0123456789-0123456789-0123456789';
 const rounds = 3;
 /** In each round, however slow the machine is. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
+import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
 import { hubSettings } from '../support/spawned.ts';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Hub, openHub } from '../../packages/hub/src/compose.ts';
+import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { createCertificates } from '../../tools/databases/certificates.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from '../../tools/databases/postgres.ts';
 import { type Api, createApi } from '../support/api.ts';

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf, losesUpdates } from '../support/databases.ts';
 import { scaled } from '../support/scale.ts';

@@ -9,8 +9,8 @@ import { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog
 import { generateKeyPair, readKeyFile } from '@datahub/sealing/key-pair';
 import { keyIdOf } from '@datahub/sealing/opener';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openHub } from '../../packages/hub/src/compose.ts';
-import { type DistributedHub, startDistributed } from '../../packages/hub/src/distributed.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
+import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
 import { createRawCaller, type Method } from '../support/grpc.ts';

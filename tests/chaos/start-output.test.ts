@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
-const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../services/hub/src/main.ts', import.meta.url));
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'datahub-output-'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDistributed } from '../../packages/hub/src/distributed.ts';
+import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
 import { createTestDatabases, type DatabaseAccess, type TestDatabases } from '../support/databases.ts';
 import { watch } from '../support/watcher.ts';

@@ -10,7 +10,7 @@ import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { createGrpcClient } from '@datahub/service-kit/grpc/client';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openHub } from '../../packages/hub/src/compose.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
 import { inherited } from '../support/inherited.ts';
 import { hubSettings } from '../support/spawned.ts';

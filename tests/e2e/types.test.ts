@@ -20,7 +20,7 @@ let hubId: string;
 const datahub = (...args: string[]) => {
   const { url: DATAHUB_URL, key: DATAHUB_API_KEY } = inject('hub');
   const env = { ...process.env, DATAHUB_URL, DATAHUB_API_KEY, DATAHUB_DATA_DIR: dir };
-  return run(process.execPath, [join(root, 'packages/hub/src/cli.ts'), ...args], { env });
+  return run(process.execPath, [join(root, 'services/hub/src/cli.ts'), ...args], { env });
 };
 
 beforeAll(async () => {

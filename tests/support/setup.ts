@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import type { TestProject } from 'vitest/node';
-import { openHub } from '../../packages/hub/src/compose.ts';
-import { startDistributed } from '../../packages/hub/src/distributed.ts';
+import { openHub } from '../../services/hub/src/compose.ts';
+import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { startBalancer } from './balancer.ts';
 import { createTestDatabases, losesUpdates } from './databases.ts';
 import { workers } from './schedule.ts';
@@ -85,7 +85,7 @@ function mongoUrl(server: string | undefined, name: string): string {
 
 /** Three further accounts, made as an operator makes them: from the command line, before the hub runs. */
 async function createOtherAccounts(settings: Record<string, string>) {
-  const command = fileURLToPath(new URL('../../packages/hub/src/cli.ts', import.meta.url));
+  const command = fileURLToPath(new URL('../../services/hub/src/cli.ts', import.meta.url));
   const create = async (...args: string[]): Promise<string> => {
     const { stdout } = await promisify(execFile)(process.execPath, [command, 'keys', 'create', ...args], {
       env: { ...process.env, ...settings, DATAHUB_URL: 'http://127.0.0.1:9' },

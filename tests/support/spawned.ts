@@ -29,7 +29,7 @@ export const hubSettings = (dataDir: string, key: string) => ({
   DATAHUB_LOG_LEVEL: 'fatal',
 });
 
-const program = fileURLToPath(new URL('../../packages/hub/src/main.ts', import.meta.url));
+const program = fileURLToPath(new URL('../../services/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 60_000;
 
 export async function spawnHub(

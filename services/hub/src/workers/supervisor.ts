@@ -17,7 +17,7 @@ import { cannotListen } from '@datahub/service-kit/settings/start-failure';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { serveMetrics } from '@datahub/service-kit/telemetry/metrics';
 import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-metrics';
-import { v8Flags } from '../../../service-kit/v8-flags.mjs';
+import { v8Flags } from '../../../../packages/service-kit/v8-flags.mjs';
 import { storeUrl, urlOf } from '../access.ts';
 import { readHubSettings } from '../hub-settings.ts';
 import { startProgram } from '../processes.ts';

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '@datahub/service-kit/settings/settings';
-import { v8Flags } from '../../service-kit/v8-flags.mjs';
+import { v8Flags } from '../../../packages/service-kit/v8-flags.mjs';
 
 export type Output = 'inherit' | 'ignore' | number;
 
