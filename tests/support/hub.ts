@@ -108,6 +108,10 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
   [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+  // Nothing listens there.
+  const destination = { label: 'mine', url: 'http://127.0.0.1:9/', hubIds: [hubId] };
+  ids.destinationId = (await post('/v1/destinations', destination)).destinationId;
+  ids.deliveryId = (await post(`/v1/destinations/${ids.destinationId}/test`, {})).deliveryId;
   ids.watchId = (await post('/v1/watches', watchBody(ids))).watchId;
   ids.runId = (await post(`/v1/watches/${ids.watchId}/run`, {})).runId;
   await waitForRun(ids, key);
@@ -143,6 +147,8 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
     const { hubId: _, ...body } = watchBody(ids);
     return body;
   }
+  if (url === '/v1/destinations' || url === '/v1/destinations/:destinationId')
+    return { label: 'x', url: 'https://example.com/', hubIds: [ids.hubId] };
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };

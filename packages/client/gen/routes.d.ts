@@ -2194,6 +2194,7 @@ export interface Routes {
       };
       by?: string[] | undefined;
       include?: string[] | undefined;
+      to?: string[] | undefined;
       paused?: boolean | undefined;
       /** Read-only: ignored. */
       watchId?: Json | undefined;
@@ -2231,6 +2232,7 @@ export interface Routes {
       when: string | Record<string, Json>;
       by: string[];
       include: string[];
+      to: string[];
       paused: boolean;
       pausedBecause: string | null;
       keyId: string;
@@ -2288,6 +2290,7 @@ export interface Routes {
       when: string | Record<string, Json>;
       by: string[];
       include: string[];
+      to: string[];
       paused: boolean;
       pausedBecause: string | null;
       keyId: string;
@@ -2345,6 +2348,7 @@ export interface Routes {
       };
       by?: string[] | undefined;
       include?: string[] | undefined;
+      to?: string[] | undefined;
       paused?: boolean | undefined;
       /** Read-only: ignored. */
       watchId?: Json | undefined;
@@ -2397,6 +2401,7 @@ export interface Routes {
       when: string | Record<string, Json>;
       by: string[];
       include: string[];
+      to: string[];
       paused: boolean;
       pausedBecause: string | null;
       keyId: string;
@@ -2456,6 +2461,7 @@ export interface Routes {
       };
       by?: string[] | undefined;
       include?: string[] | undefined;
+      to?: string[] | undefined;
       paused?: boolean | undefined;
       /** Read-only: ignored. */
       hubId?: Json | undefined;
@@ -2495,6 +2501,7 @@ export interface Routes {
       when: string | Record<string, Json>;
       by: string[];
       include: string[];
+      to: string[];
       paused: boolean;
       pausedBecause: string | null;
       keyId: string;
@@ -2662,12 +2669,181 @@ export interface Routes {
     answer: {
       events: ({
         eventId: string;
-        type: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "query.published" | "query.broken" | "query.mended" | "query.drifted" | "key.expiring";
+        type: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled";
         at: string;
         hubId: string | null;
         data: Record<string, Json>;
       })[];
       after: string | null;
+    };
+  };
+  /** Create a destination */
+  'POST /v1/destinations': {
+    body: {
+      label: string;
+      url: string;
+      template?: "slack" | null | undefined;
+      hubIds?: string[] | null | undefined;
+      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled")[] | undefined;
+      disabled?: boolean | undefined;
+      /** Read-only: ignored. */
+      destinationId?: Json | undefined;
+      /** Read-only: ignored. */
+      disabledBecause?: Json | undefined;
+      /** Read-only: ignored. */
+      failingSince?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      destinationId: string;
+      secret: string;
+    };
+  };
+  /** List destinations */
+  'GET /v1/destinations': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      destinationId: string;
+      label: string;
+      kind: "webhook";
+      url?: string | undefined;
+      template?: string | null | undefined;
+      hubIds?: string[] | null | undefined;
+      events?: string[] | undefined;
+      disabled: boolean;
+      disabledBecause?: string | null | undefined;
+      failingSince?: string | null | undefined;
+      createdAt?: string | undefined;
+      updatedAt?: string | null | undefined;
+    })[];
+  };
+  /** Update a destination */
+  'PUT /v1/destinations/{destinationId}': {
+    path: {
+      destinationId: string;
+    };
+    body: {
+      label: string;
+      url: string;
+      template?: "slack" | null | undefined;
+      hubIds?: string[] | null | undefined;
+      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled")[] | undefined;
+      disabled?: boolean | undefined;
+      /** Read-only: ignored. */
+      destinationId?: Json | undefined;
+      /** Read-only: ignored. */
+      disabledBecause?: Json | undefined;
+      /** Read-only: ignored. */
+      failingSince?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      destinationId: string;
+      label: string;
+      kind: "webhook";
+      url?: string | undefined;
+      template?: string | null | undefined;
+      hubIds?: string[] | null | undefined;
+      events?: string[] | undefined;
+      disabled: boolean;
+      disabledBecause?: string | null | undefined;
+      failingSince?: string | null | undefined;
+      createdAt?: string | undefined;
+      updatedAt?: string | null | undefined;
+    };
+  };
+  /** Delete a destination */
+  'DELETE /v1/destinations/{destinationId}': {
+    path: {
+      destinationId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Replace the secret of a destination */
+  'POST /v1/destinations/{destinationId}/rotate': {
+    path: {
+      destinationId: string;
+    };
+    body?: {
+      overlapSeconds?: number | undefined;
+    } | undefined;
+    answer: {
+      secret: string;
+    };
+  };
+  /** Send a test to a destination */
+  'POST /v1/destinations/{destinationId}/test': {
+    path: {
+      destinationId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      deliveryId: string;
+      destinationId: string;
+      eventId: string | null;
+      type: string;
+      state: "pending" | "delivered" | "failed";
+      attempts: number;
+      nextAt: string | null;
+      status: number | null;
+      error: string | null;
+      durationMs: number | null;
+      createdAt: string;
+      endedAt: string | null;
+    };
+  };
+  /** Send all failed deliveries of a destination again */
+  'POST /v1/destinations/{destinationId}/redeliver': {
+    path: {
+      destinationId: string;
+    };
+    body?: {
+      since?: string | undefined;
+    } | undefined;
+    answer: {
+      count: number;
+    };
+  };
+  /** List deliveries, newest first */
+  'GET /v1/deliveries': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      destinationId?: string | undefined;
+      state?: "broken" | undefined;
+    } | undefined;
+    answer: ({
+      deliveryId: string;
+      destinationId: string;
+      eventId: string | null;
+      type: string;
+      state: "pending" | "delivered" | "failed";
+      attempts: number;
+      nextAt: string | null;
+      status: number | null;
+      error: string | null;
+      durationMs: number | null;
+      createdAt: string;
+      endedAt: string | null;
+    })[];
+  };
+  /** Send a delivery again */
+  'POST /v1/deliveries/{deliveryId}/redeliver': {
+    path: {
+      deliveryId: string;
+    };
+    body?: Record<string, never> | undefined;
+    answer: {
+      count: number;
     };
   };
   /** Create a key */

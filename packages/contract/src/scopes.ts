@@ -16,6 +16,7 @@ export const scopes = [
   'ai:summarize',
   'watches:read',
   'watches:write',
+  'destinations:write',
   'keys:read',
   'keys:admin',
 ] as const;

@@ -32,13 +32,11 @@ export const eventTypes = [
   'watch.resolved',
   'watch.failed',
   'watch.paused',
-  'query.published',
-  'query.broken',
-  'query.mended',
-  'query.drifted',
-  'key.expiring',
+  'destination.disabled',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
+export const isEventType = (type: string): type is EventType =>
+  (eventTypes as readonly string[]).includes(type);
 
 /** Rows that a run compares. */
 export const comparedRowsMax = 100_000;

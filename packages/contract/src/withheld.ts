@@ -43,6 +43,7 @@ export function withheldOf({ scopes, limits }: { scopes: readonly string[]; limi
     ['classifiers:train', !mayManageClassifiers(limits), `train ${others}, and change their examples`],
     ['classifiers:read', !mayManageClassifiers(limits), `read the examples of ${others}`],
     ['watches:write', isOfQueries, 'have or run watches'],
+    ['destinations:write', isOfQueries, 'have destinations'],
     ['watches:read', isOfQueries, 'read events, and the runs of whole hubs with their rows'],
     ['keys:read', isConfined(limits), 'see keys that it did not create'],
     [

@@ -15,6 +15,8 @@ export const idKinds = [
   'job',
   'wtch',
   'wrun',
+  'dest',
+  'dlv',
 ] as const;
 export type IdKind = (typeof idKinds)[number];
 

@@ -24,6 +24,8 @@ import type { Schedules } from './watches/schedule.ts';
 export interface Catalog {
   store: CatalogStore;
   nowMs: () => number;
+  /** From 0 to less than 1. */
+  random: () => number;
   createId: CreateId;
   seal: Seal;
   checkStatement: CheckStatement;

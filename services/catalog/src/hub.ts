@@ -9,7 +9,7 @@ import type { HubDoc } from './documents.ts';
 export interface MakeContext {
   accountId: string;
   nowMs: number;
-  createId: (kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch', atMs: number) => string;
+  createId: (kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch' | 'dest', atMs: number) => string;
 }
 
 const isHubPath = new RegExp(hubPathPattern);

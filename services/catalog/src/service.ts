@@ -20,6 +20,7 @@ import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
+import { createDestinationCalls } from './rpc/destinations.ts';
 import { createFolderCalls } from './rpc/folders.ts';
 import { createHubCalls } from './rpc/hubs.ts';
 import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
@@ -97,6 +98,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     storedBytes,
     slots,
     schedules: createSchedules(),
+    random: Math.random,
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);
@@ -149,6 +151,7 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createWatchCalls(catalog),
     ...createWatchRunCalls(catalog),
     ...createTickCalls(catalog),
+    ...createDestinationCalls(catalog),
   };
 }
 

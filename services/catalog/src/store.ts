@@ -22,8 +22,8 @@ import type {
   SourceLoginDoc,
   WindowDoc,
 } from './documents.ts';
+import type { DeliveryDoc, DestinationDoc, EventDoc } from './events/documents.ts';
 import type {
-  EventDoc,
   WatchDoc,
   WatchRunDoc,
   WatchRunRowsDoc,
@@ -44,6 +44,8 @@ export interface CatalogStore {
   watchSnapshots: Collection<WatchSnapshotDoc>;
   watchRunRows: Collection<WatchRunRowsDoc>;
   events: Collection<EventDoc>;
+  destinations: Collection<DestinationDoc>;
+  deliveries: Collection<DeliveryDoc>;
   queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
@@ -97,6 +99,14 @@ const specs: CollectionSpec[] = [
   { name: 'watchRuns', indexes: ['watchId', 'hubId', 'outcome'], expires: 'endedAt' },
   { name: 'watchSnapshots', bytes: ['rows', 'ndjson'] },
   { name: 'watchRunRows', bytes: ['ndjson'], expires: 'expiresAt' },
+  { name: 'destinations', outbox: true },
+  {
+    name: 'deliveries',
+    indexes: ['destinationId', 'state'],
+    due: 'dueAt',
+    expires: 'expiresAt',
+    outbox: true,
+  },
   { name: 'events', indexes: ['hubId', 'type'], expires: 'at' },
   { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
   { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
@@ -130,6 +140,8 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     watchSnapshots: store.collection('watchSnapshots'),
     watchRunRows: store.collection('watchRunRows'),
     events: store.collection('events'),
+    destinations: store.collection('destinations'),
+    deliveries: store.collection('deliveries'),
     queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),

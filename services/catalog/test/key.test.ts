@@ -71,6 +71,7 @@ describe('a key', () => {
           'hubs:write',
           'sources:read',
           'sources:write',
+          'destinations:write',
           'watches:read',
           'watches:write',
         ],

@@ -16,6 +16,7 @@ import { unseal } from './credentials/unseal.ts';
 import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
+import { startDeliveries } from './deliveries/delivery-runner.ts';
 import { ResponseStore } from './execution/cached/response-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
@@ -81,7 +82,7 @@ const countedQueriesMax = 1_000;
 const now = performance.now.bind(performance);
 
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
-  const { catalog } = deps;
+  const { catalog, createWriter } = deps;
   const definitions = openDefinitions(config, catalog);
   const dialFor = createDialFor(config, deps);
   const answers = new ResponseStore({ bytesMax: config.cacheBytesMax });
@@ -106,10 +107,10 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const compile = compileOnce(deps.compile);
   const { statementTimeoutMs: timeoutMs, rowsMax } = config.executions;
   const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
-  const { createWriter } = deps;
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
+  const deliveries = openDeliveries(deps, dialFor, events);
   const lease = deps.leaseSlots(book);
   const watch = deps.follow({
     invalidate: (ids) => {
@@ -143,13 +144,23 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       // Closing the pools ends a description that is under way.
-      await logins.stop(() => Promise.all([drift?.close(), pools.close(graceMs)]));
+      await logins.stop(() => Promise.all([drift?.close(), deliveries.close(), pools.close(graceMs)]));
       // The executor says that it leaves, so that others have its slots at once.
       await Promise.all([lease.close(), watch.close()]);
       book.close();
     },
   };
 }
+
+/** Deliveries are not of any request. */
+const openDeliveries = ({ catalog, opener }: ExecutorDeps, dialFor: DialFor, events: ExecutorEvents) =>
+  startDeliveries({
+    catalog,
+    dialFor,
+    opener,
+    nowMs: Date.now,
+    onFailure: (err) => events.unexpected(err, ''),
+  });
 
 const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<typeof createOpen>) =>
   createPoolRegistry<SourceDefinition>({

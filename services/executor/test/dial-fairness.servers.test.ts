@@ -71,6 +71,8 @@ const catalog: Catalog = {
   listSealed: async () => ({ sources: [] }),
   ...unlimitedLogins,
   reseal: async () => ({ done: false, moreDone: [] }),
+  takeDeliveries: async () => ({ deliveries: [] }),
+  endDelivery: async () => ({}),
 };
 
 describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () => {

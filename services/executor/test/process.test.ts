@@ -66,6 +66,8 @@ async function startCatalog(publicKey: string, port = 0) {
           takeSourceCheck: async () => ({ taken: false, queryIds: [] }),
           listSealed: async () => ({ sources: [] }),
           reseal: async () => ({ done: true, moreDone: [] }),
+          takeDeliveries: async () => ({ deliveries: [] }),
+          endDelivery: async () => ({}),
         },
       },
     ],

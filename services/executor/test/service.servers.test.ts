@@ -152,6 +152,8 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     listSealed: async () => ({ sources: [] }),
     ...unlimitedLogins,
     reseal: async () => ({ done: false, moreDone: [] }),
+    takeDeliveries: async () => ({ deliveries: [] }),
+    endDelivery: async () => ({}),
   };
 }
 

@@ -118,6 +118,8 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
     listSealed: async () => ({ sources: [] }),
     ...unlimitedLogins,
     reseal: async () => ({ done: true, moreDone: [] }),
+    takeDeliveries: async () => ({ deliveries: [] }),
+    endDelivery: async () => ({}),
   };
   const seen: ConnectSettings[] = [];
   const learnt: (SourceFacts | undefined)[] = [];

@@ -18,6 +18,7 @@ import { queryVersionRoutes } from './resources/queries/versions.ts';
 import type { ResourceDeps } from './resources/resource-deps.ts';
 import { sourceRoutes } from './resources/sources.ts';
 import { summaryRoutes } from './resources/summarize.ts';
+import { destinationRoutes } from './resources/watches/destinations.ts';
 import { eventRoutes } from './resources/watches/events.ts';
 import { watchRunRoutes } from './resources/watches/runs.ts';
 import { watchRoutes } from './resources/watches/watches.ts';
@@ -40,6 +41,7 @@ const resources = [
   watchRoutes,
   watchRunRoutes,
   eventRoutes,
+  destinationRoutes,
   keyRoutes,
   auditRoutes,
 ];

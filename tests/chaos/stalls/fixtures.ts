@@ -1,32 +1,9 @@
 /** What each route is sent, and what it reads, where either is as large as it may be. A route without an entry fails. */
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
+import type { Call, Fixtures, ToCall } from './calls.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
-import type { Path } from './spots.ts';
-
-export interface Call {
-  path: string;
-  body?: string;
-  headers?: Record<string, string>;
-}
-
-/** A function is called before each call. */
-export type ToCall = Call | (() => Call | Promise<Call>);
-
-export interface Fixtures {
-  /** A valid body. Payloads are put into each place of it. */
-  base?: (prepared: Prepared) => object;
-  /** The path, if it is not that of `Prepared.ids`. */
-  path?: (prepared: Prepared) => string;
-  /** The status with the valid body, if it is not 200. */
-  status?: number;
-  headers?: Record<string, string>;
-  /** Places in values of any JSON, which the schema does not declare. */
-  spots?: Path[];
-  /** Calls that read what is stored or in a database. Those named `absent…` get 404, and those named `refused…` 422. */
-  stored?: (prepared: Prepared) => Record<string, ToCall>;
-}
+import { watchFixtures } from './watch-fixtures.ts';
 
 const any = 'SELECT CAST(:a AS json) AS v';
 const context = [{ key: 'a', type: 'json' }];
@@ -92,33 +69,6 @@ const texts = {
 };
 const eachText = (toCall: (query: string) => Call) =>
   Object.fromEntries(Object.entries(texts).map(([name, query]) => [name, toCall(query)]));
-const watchBody = ({ ids: { hubId, queryId } }: Prepared) => ({
-  ...{ hubId, queryId, label: 'w', when: 'always', context: { a: 1 } },
-  schedule: { cron: '0 0 1 1 *', timeZone: 'UTC' },
-});
-
-/** The rows of a run that told as many bytes as a run may tell. */
-function toldRows(prepared: Prepared) {
-  let path: string | undefined;
-  const create = async (): Promise<string> => {
-    const { api } = prepared.hub;
-    const query = `SELECT repeat('A word. ', 10) AS v, n FROM generate_series(1, 60000) n`;
-    const queryId = await createQuery(prepared, { query, context: [] });
-    const body = { ...watchBody(prepared), queryId, context: {}, include: ['v', 'n'] };
-    const { watchId } = await api.ok(api.post('/v1/watches', body));
-    const { runId } = await api.ok(api.post(`/v1/watches/${watchId}/run`));
-    const run = `/v1/watches/${watchId}/runs/${runId}`;
-    while ((await api.get(run)).status === 404) await wait(50);
-    return `${run}/rows`;
-  };
-  return {
-    most: async () => {
-      path ??= await create();
-      return { path };
-    },
-  };
-}
-
 const accepted = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
@@ -327,20 +277,7 @@ export const fixtures: Record<string, Fixtures> = {
         body: JSON.stringify({ queryId, text: 'v' }),
       })),
   },
-  'POST /v1/watches': { base: watchBody, spots: [['context', 'a']] },
-  'GET /v1/watches': { stored: plain('/v1/watches') },
-  'POST /v1/watches/try': { base: watchBody, spots: [['context', 'a']] },
-  'GET /v1/watches/:watchId': { stored: () => ({ absent: { path: '/v1/watches/none' } }) },
-  'PUT /v1/watches/:watchId': { path: () => '/v1/watches/none', base: watchBody, status: 404 },
-  'DELETE /v1/watches/:watchId': { stored: () => ({ absent: { path: '/v1/watches/none' } }) },
-  'POST /v1/watches/:watchId/run': { path: () => '/v1/watches/none/run', base: () => ({}), status: 404 },
-  'GET /v1/watches/runs': { stored: plain('/v1/watches/runs') },
-  'GET /v1/watches/:watchId/runs': { stored: () => ({ absent: { path: '/v1/watches/none/runs' } }) },
-  'GET /v1/watches/:watchId/runs/:runId': {
-    stored: () => ({ absent: { path: '/v1/watches/none/runs/none' } }),
-  },
-  'GET /v1/watches/:watchId/runs/:runId/rows': { stored: toldRows },
-  'GET /v1/events': { stored: plain('/v1/events') },
+  ...watchFixtures(createQuery),
   'POST /v1/keys': {
     base: () => ({ name: 'k', limits: { context: { a: 1 } } }),
     spots: [['limits', 'context', 'a']],

@@ -1,7 +1,7 @@
 /** Measures what a call takes of the hub's main thread once its code is compiled. */
 
+import type { Call, ToCall } from './calls.ts';
 import { exceptions } from './exceptions.ts';
-import type { Call, ToCall } from './fixtures.ts';
 import { payloads } from './payloads.ts';
 import type { Prepared } from './prepared.ts';
 

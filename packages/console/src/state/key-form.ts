@@ -15,6 +15,7 @@ const scopeWords: Record<Scope, [title: (typeof scopeTitles)[number], words: str
   'ai:summarize': ['Run', 'Summarise texts'],
   'watches:read': ['See', 'See watches, runs and events'],
   'watches:write': ['Change', 'Change and run watches'],
+  'destinations:write': ['Change', 'Change where events are sent'],
   'hubs:read': ['See', 'See hubs and their trees'],
   'sources:read': ['See', 'See and test sources'],
   'queries:read': ['See', 'See the text of queries'],

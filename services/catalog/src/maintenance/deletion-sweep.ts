@@ -5,6 +5,7 @@ import type { Collection, Doc } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { overtaken, untilWritten } from '../catalog.ts';
 import type { FolderDoc, HubDoc, SourceDoc } from '../documents.ts';
+import { destinationsMax } from '../events/event.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
 import { forgetWatch } from '../watches/forget.ts';
@@ -41,8 +42,28 @@ async function sweepHubWatches(
     }
     left = watches.length;
   }
+  await sweepDestinations(store, { accountId: filter.accountId, hubId: filter.where.hubId });
   while ((await store.watchRuns.deleteMany(filter)) > 0);
   while ((await store.events.deleteMany(filter)) > 0);
+}
+
+/** Takes the hub from destinations, and deletes those of this hub alone. */
+async function sweepDestinations(
+  { destinations }: CatalogStore,
+  { accountId, hubId }: { accountId: string; hubId: string },
+): Promise<void> {
+  for (const { id } of await destinations.find({ accountId, limit: destinationsMax }))
+    await untilWritten(async () => {
+      const destination = await destinations.get(accountId, id);
+      if (!destination?.hubIds?.includes(hubId)) return;
+      const { version, hubIds } = destination;
+      const left = hubIds.filter((one) => one !== hubId);
+      const isDone =
+        left.length === 0
+          ? await destinations.delete(accountId, id, { version })
+          : await destinations.replace({ ...destination, hubIds: left, version: version + 1 });
+      return isDone ? undefined : overtaken;
+    });
 }
 
 /**

@@ -28,7 +28,7 @@ interface SweepOptions {
 
 type SweptCollections = Pick<
   CatalogStore,
-  'operations' | 'windows' | 'audit' | 'watchRuns' | 'watchRunRows' | 'events'
+  'operations' | 'windows' | 'audit' | 'watchRuns' | 'watchRunRows' | 'events' | 'deliveries'
 >;
 
 /** `closed`: when it fires, the rest is left for the next sweep. */
@@ -42,6 +42,7 @@ export async function removeExpired(
   await removeAll((max) => store.windows.sweepExpired(now, max), closed);
   await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - countedMs, max), closed);
   await removeAll((max) => store.watchRunRows.sweepExpired(now, max), closed);
+  await removeAll((max) => store.deliveries.sweepExpired(now, max), closed);
   await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max), closed);
   await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max), closed);
 }

@@ -8,6 +8,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
+import { endDelivery, takeDelivery } from '../events/deliveries.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
@@ -58,6 +59,19 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
     takeSourceCheck: createTakeSourceCheck(catalog),
 
     ...createLoginCalls(catalog),
+
+    takeDeliveries: async ({ limit }) => {
+      const due = await store.deliveries.findDue(catalog.nowMs(), Math.min(limit, pageMax));
+      const taken = await Promise.allSettled(due.map((delivery) => takeDelivery(catalog, delivery)));
+      // What was leased must reach the executor. The rest is found again.
+      const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+      return { deliveries };
+    },
+
+    endDelivery: async (request) => {
+      await endDelivery(catalog, request);
+      return {};
+    },
 
     listSealed: async ({ afterSourceId, limit }) => {
       const [accountId = '', id = ''] = afterSourceId.split('/');

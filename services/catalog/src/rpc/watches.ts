@@ -20,6 +20,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
+import { mayName } from '../events/destination.ts';
 import { keyLimits } from '../key-limits.ts';
 import type { WatchDoc } from '../watches/documents.ts';
 import { forgetWatch } from '../watches/forget.ts';
@@ -184,13 +185,29 @@ function createRunWatch(catalog: Catalog): WatchCalls['runWatch'] {
 async function loadWatched(
   catalog: Catalog,
   principal: Principal,
-  { queryId, hubId }: { queryId: string; hubId: string },
+  { queryId, hubId, to }: { queryId: string; hubId: string; to: string[] },
 ): Promise<QueryDoc> {
   const query = await loadQuery(catalog, principal, queryId);
   if (query.hubId !== hubId)
     throw fieldError([{ path: ['queryId'], detail: 'names a query of another hub' }]);
   requireMayMake(principal, query);
+  await requireDestinations(catalog, principal, { to, hubId });
   return query;
+}
+
+/** The destinations must exist, and the caller must be able to name them for the hub. */
+async function requireDestinations(
+  { store }: Catalog,
+  principal: Principal,
+  { to, hubId }: { to: string[]; hubId: string },
+): Promise<void> {
+  const found = await Promise.all(to.map((id) => store.destinations.get(principal.accountId, id)));
+  const faults = found.flatMap((destination, i) =>
+    destination !== null && mayName(principal, destination, hubId)
+      ? []
+      : [{ path: ['to', i], detail: 'names a destination that the hub does not have' }],
+  );
+  if (faults.length > 0) throw fieldError(faults);
 }
 
 function requireSettings(settings: WatchSettings | undefined): WatchSettings {

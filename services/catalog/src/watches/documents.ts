@@ -1,6 +1,6 @@
-/** The documents of watches, and of what the hub says. */
+/** The documents of watches. */
 
-import type { Comparison, EventType, RunOutcome, WatchKind } from '@datahub/contract/watches';
+import type { Comparison, RunOutcome, WatchKind } from '@datahub/contract/watches';
 import type { Doc } from '@datahub/document-store';
 import type { Dated } from '../documents.ts';
 import type { Schedule } from './schedule.ts';
@@ -107,13 +107,4 @@ export interface WatchSnapshotDoc extends Doc {
 export interface WatchRunRowsDoc extends Doc {
   ndjson: Uint8Array;
   expiresAt: number;
-}
-
-/** What the hub says. Ids sort by time. */
-export interface EventDoc extends Doc {
-  type: EventType;
-  at: number;
-  /** Null if it belongs to the account. */
-  hubId: string | null;
-  dataJson: string;
 }

@@ -9,9 +9,11 @@ import type { CompanionWrite } from '@datahub/document-store';
 import type { EndTickRequest } from '@datahub/proto/catalog/v1/watches';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
+import type { EventDoc } from '../events/documents.ts';
+import { eventRecords, makeEvent } from '../events/event.ts';
 import { conclude } from './conclude.ts';
-import type { EventDoc, TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
-import { eventRecords, makeEvent, runRecord, spanRecord, watchData } from './records.ts';
+import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
+import { runRecord, spanRecord, watchData } from './records.ts';
 import { nextTickOf, replaceState, spanOf } from './watch-state.ts';
 
 /** Of each row the digests of its key and of its values. */
@@ -21,7 +23,7 @@ const runsKept = 10_000;
 const trimmedEvery = 500;
 const rowsKeptMs = 7 * 86_400_000;
 /** Bytes of rows in an event. */
-const eventRowsBytesMax = 20_000;
+const eventRowsBytesMax = 16_000;
 
 type Found = Pick<EndTickRequest, 'outcome' | 'code' | 'detail' | 'changes'> &
   Partial<Pick<EndTickRequest, 'rows' | 'isMet' | 'queryVersion' | 'durationMs'>>;
@@ -35,7 +37,7 @@ interface Ended {
 }
 
 /** Resolves to false if another call has changed the state since it was read. */
-export function endLease(
+export async function endLease(
   catalog: Catalog,
   state: WatchStateDoc,
   { watch, lease, found, kept = {} }: Ended,
@@ -65,7 +67,8 @@ export function endLease(
     rowsId: kept.rowsId,
   });
   const { tick, skipped } = following(catalog, state, { watch, lease });
-  const beside = [runRecord(run), ...skipped, ...(event === undefined ? [] : eventRecords(event))];
+  const told = event === undefined ? [] : await eventRecords(catalog, event, watch.to);
+  const beside = [runRecord(run), ...skipped, ...told];
   const isSame = concluded.basis !== undefined && concluded.basis === state.basis;
   const change = {
     level: undefined,

@@ -1,12 +1,11 @@
 /** The records that a change of a watch's state writes beside it: runs, events, audit entries. */
 
 import { createHash } from 'node:crypto';
-import type { EventType } from '@datahub/contract/watches';
 import type { CompanionWrite } from '@datahub/document-store';
 import { createFixedId } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
-import type { EventDoc, WatchDoc, WatchRunDoc } from './documents.ts';
+import type { WatchDoc, WatchRunDoc } from './documents.ts';
 
 /** The id of the run of a tick, the same whoever runs it. */
 export function runIdOf({ namespace }: Pick<Catalog, 'namespace'>, watchId: string, tick: number): string {
@@ -43,21 +42,6 @@ export function spanRecord(
     ...why,
   });
 }
-
-interface NewEvent {
-  accountId: string;
-  hubId: string | null;
-  type: EventType;
-  /** A JSON object. */
-  dataJson: string;
-}
-
-export function makeEvent(catalog: Catalog, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
-  const at = catalog.nowMs();
-  return { id: catalog.createId('evt', at), accountId, version: 1, type, at, hubId, dataJson };
-}
-
-export const eventRecords = (event: EventDoc): CompanionWrite[] => [{ collection: 'events', doc: event }];
 
 /** What every event of a watch says of it. */
 export const watchData = ({ id, label, path, queryId }: WatchDoc) => ({

@@ -8,7 +8,8 @@ import type {
   WatchRun,
   WatchSettings,
 } from '@datahub/proto/catalog/v1/watches';
-import type { EventDoc, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
+import type { EventDoc } from '../events/documents.ts';
+import type { WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { isLeased } from './watch-state.ts';
 
 const toDate = (ms: number | null | undefined) => (ms == null ? undefined : new Date(ms));

@@ -3,8 +3,9 @@
 import { withoutUndefined } from '@datahub/contract/complete';
 import type { CompanionWrite } from '@datahub/document-store';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
+import { eventRecords, makeEvent } from '../events/event.ts';
 import type { WatchDoc, WatchStateDoc } from './documents.ts';
-import { eventRecords, makeEvent, pauseEntry, type Span, watchData } from './records.ts';
+import { pauseEntry, type Span, watchData } from './records.ts';
 import type { NextTick } from './schedule.ts';
 
 /** Ticks that one record stands for, so that a long pause of the hub is counted in small steps. */
@@ -78,9 +79,8 @@ export async function pauseWatch(
     };
     const dataJson = JSON.stringify({ ...watchData(watch), code, detail: message });
     const event = makeEvent(catalog, { ...watch, type: 'watch.paused', dataJson });
-    return (await watches.replace(next, [pauseEntry(catalog, watch), ...eventRecords(event)]))
-      ? next
-      : overtaken;
+    const told = await eventRecords(catalog, event, watch.to);
+    return (await watches.replace(next, [pauseEntry(catalog, watch), ...told])) ? next : overtaken;
   });
   if (paused !== null) await settleState(catalog, paused, { reschedules: false });
 }

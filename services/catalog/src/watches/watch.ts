@@ -48,9 +48,9 @@ export function checkSettings(settings: WatchSettings, query: QueryDoc): Checked
     schedule: checkSchedule(check, settings.schedule),
     when,
     condition: when === 'condition' ? checkCondition(check, settings.condition) : undefined,
-    by: checkColumns(check, 'by', settings.by),
-    include: checkColumns(check, 'include', settings.include),
-    to: settings.to,
+    by: checkNames(check, 'by', settings.by),
+    include: checkNames(check, 'include', settings.include),
+    to: checkNames(check, 'to', settings.to),
     paused: Number(settings.paused),
   };
   if (when === 'changed' && settings.by.length === 0)
@@ -109,12 +109,12 @@ function checkCondition(check: Checker, given: WatchCondition | undefined): Watc
   };
 }
 
-function checkColumns(check: Checker, member: 'by' | 'include', names: string[]): string[] {
-  const { max } = watchLimits.columns;
-  if (names.length > max) check.fault([member], `must have at most ${max} columns`);
+function checkNames(check: Checker, member: 'by' | 'include' | 'to', names: string[]): string[] {
+  const { max } = member === 'to' ? watchLimits.destinations : watchLimits.columns;
+  if (names.length > max) check.fault([member], `must have at most ${max} entries`);
   for (const [i, name] of names.entries()) {
     check.text([member, i], name, queryLimits.columnNameLength);
-    if (names.indexOf(name) < i) check.fault([member, i], 'names a column a second time');
+    if (names.indexOf(name) < i) check.fault([member, i], 'is named a second time');
   }
   return names;
 }

@@ -125,6 +125,8 @@ function openStage(limits: Limits): Stage {
         listSealed: async () => ({ sources: [] }),
         ...unlimitedLogins,
         reseal: async () => ({ done: false, moreDone: [] }),
+        takeDeliveries: async () => ({ deliveries: [] }),
+        endDelivery: async () => ({}),
       },
       follow: () => ({ close: async () => {} }),
       leaseSlots: leaseAny,

@@ -30,6 +30,7 @@ const scopeCheckedBy = {
   'ai:summarize': 'route',
   'watches:read': 'route',
   'watches:write': 'route',
+  'destinations:write': 'route',
   'keys:read': 'route',
   'keys:admin': 'route',
 } as const satisfies Record<Scope, 'route' | 'executor'>;

@@ -12,8 +12,12 @@ import { KeyLimits, Principal } from "../../common/v1/principal.ts";
 import {
   CheckWatchRequest,
   CheckWatchResponse,
+  CreateDestinationRequest,
+  CreateDestinationResponse,
   CreateWatchRequest,
   CreateWatchResponse,
+  DeleteDestinationRequest,
+  DeleteDestinationResponse,
   DeleteWatchRequest,
   DeleteWatchResponse,
   EndTickRequest,
@@ -26,6 +30,10 @@ import {
   GetWatchRunRowsResponse,
   KeepTickRequest,
   KeepTickResponse,
+  ListDeliveriesRequest,
+  ListDeliveriesResponse,
+  ListDestinationsRequest,
+  ListDestinationsResponse,
   ListEventsRequest,
   ListEventsResponse,
   ListWatchesRequest,
@@ -34,10 +42,18 @@ import {
   ListWatchRunsResponse,
   ReadSnapshotRequest,
   ReadSnapshotResponse,
+  RedeliverRequest,
+  RedeliverResponse,
+  RotateDestinationSecretRequest,
+  RotateDestinationSecretResponse,
   RunWatchRequest,
   RunWatchResponse,
   TakeTicksRequest,
   TakeTicksResponse,
+  TestDestinationRequest,
+  TestDestinationResponse,
+  UpdateDestinationRequest,
+  UpdateDestinationResponse,
   UpdateWatchRequest,
   UpdateWatchResponse,
 } from "./watches.ts";
@@ -9283,6 +9299,93 @@ export const CatalogServiceService = {
     responseSerialize: (value: ListEventsResponse): Buffer => Buffer.from(ListEventsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListEventsResponse => ListEventsResponse.decode(value),
   },
+  createDestination: {
+    path: "/datahub.catalog.v1.CatalogService/CreateDestination" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateDestinationRequest): Buffer =>
+      Buffer.from(CreateDestinationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateDestinationRequest => CreateDestinationRequest.decode(value),
+    responseSerialize: (value: CreateDestinationResponse): Buffer =>
+      Buffer.from(CreateDestinationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateDestinationResponse => CreateDestinationResponse.decode(value),
+  },
+  listDestinations: {
+    path: "/datahub.catalog.v1.CatalogService/ListDestinations" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListDestinationsRequest): Buffer =>
+      Buffer.from(ListDestinationsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListDestinationsRequest => ListDestinationsRequest.decode(value),
+    responseSerialize: (value: ListDestinationsResponse): Buffer =>
+      Buffer.from(ListDestinationsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListDestinationsResponse => ListDestinationsResponse.decode(value),
+  },
+  updateDestination: {
+    path: "/datahub.catalog.v1.CatalogService/UpdateDestination" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateDestinationRequest): Buffer =>
+      Buffer.from(UpdateDestinationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateDestinationRequest => UpdateDestinationRequest.decode(value),
+    responseSerialize: (value: UpdateDestinationResponse): Buffer =>
+      Buffer.from(UpdateDestinationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateDestinationResponse => UpdateDestinationResponse.decode(value),
+  },
+  deleteDestination: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteDestination" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteDestinationRequest): Buffer =>
+      Buffer.from(DeleteDestinationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteDestinationRequest => DeleteDestinationRequest.decode(value),
+    responseSerialize: (value: DeleteDestinationResponse): Buffer =>
+      Buffer.from(DeleteDestinationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteDestinationResponse => DeleteDestinationResponse.decode(value),
+  },
+  rotateDestinationSecret: {
+    path: "/datahub.catalog.v1.CatalogService/RotateDestinationSecret" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RotateDestinationSecretRequest): Buffer =>
+      Buffer.from(RotateDestinationSecretRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RotateDestinationSecretRequest => RotateDestinationSecretRequest.decode(value),
+    responseSerialize: (value: RotateDestinationSecretResponse): Buffer =>
+      Buffer.from(RotateDestinationSecretResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RotateDestinationSecretResponse =>
+      RotateDestinationSecretResponse.decode(value),
+  },
+  testDestination: {
+    path: "/datahub.catalog.v1.CatalogService/TestDestination" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TestDestinationRequest): Buffer =>
+      Buffer.from(TestDestinationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TestDestinationRequest => TestDestinationRequest.decode(value),
+    responseSerialize: (value: TestDestinationResponse): Buffer =>
+      Buffer.from(TestDestinationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TestDestinationResponse => TestDestinationResponse.decode(value),
+  },
+  listDeliveries: {
+    path: "/datahub.catalog.v1.CatalogService/ListDeliveries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListDeliveriesRequest): Buffer =>
+      Buffer.from(ListDeliveriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListDeliveriesRequest => ListDeliveriesRequest.decode(value),
+    responseSerialize: (value: ListDeliveriesResponse): Buffer =>
+      Buffer.from(ListDeliveriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListDeliveriesResponse => ListDeliveriesResponse.decode(value),
+  },
+  redeliver: {
+    path: "/datahub.catalog.v1.CatalogService/Redeliver" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RedeliverRequest): Buffer => Buffer.from(RedeliverRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RedeliverRequest => RedeliverRequest.decode(value),
+    responseSerialize: (value: RedeliverResponse): Buffer => Buffer.from(RedeliverResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RedeliverResponse => RedeliverResponse.decode(value),
+  },
   /** The calls of the gateways that run watches. */
   takeTicks: {
     path: "/datahub.catalog.v1.CatalogService/TakeTicks" as const,
@@ -9505,6 +9608,14 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   getWatchRun: handleUnaryCall<GetWatchRunRequest, GetWatchRunResponse>;
   getWatchRunRows: handleUnaryCall<GetWatchRunRowsRequest, GetWatchRunRowsResponse>;
   listEvents: handleUnaryCall<ListEventsRequest, ListEventsResponse>;
+  createDestination: handleUnaryCall<CreateDestinationRequest, CreateDestinationResponse>;
+  listDestinations: handleUnaryCall<ListDestinationsRequest, ListDestinationsResponse>;
+  updateDestination: handleUnaryCall<UpdateDestinationRequest, UpdateDestinationResponse>;
+  deleteDestination: handleUnaryCall<DeleteDestinationRequest, DeleteDestinationResponse>;
+  rotateDestinationSecret: handleUnaryCall<RotateDestinationSecretRequest, RotateDestinationSecretResponse>;
+  testDestination: handleUnaryCall<TestDestinationRequest, TestDestinationResponse>;
+  listDeliveries: handleUnaryCall<ListDeliveriesRequest, ListDeliveriesResponse>;
+  redeliver: handleUnaryCall<RedeliverRequest, RedeliverResponse>;
   /** The calls of the gateways that run watches. */
   takeTicks: handleUnaryCall<TakeTicksRequest, TakeTicksResponse>;
   keepTick: handleUnaryCall<KeepTickRequest, KeepTickResponse>;

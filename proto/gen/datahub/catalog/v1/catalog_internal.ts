@@ -313,6 +313,40 @@ export interface ResealResponse {
   moreDone: boolean[];
 }
 
+/** Leases due deliveries to an executor, which sends them. */
+export interface TakeDeliveriesRequest {
+  limit: number;
+}
+
+export interface TakeDeliveriesResponse {
+  deliveries: TakenDelivery[];
+}
+
+export interface TakenDelivery {
+  accountId: string;
+  deliveryId: string;
+  destinationId: string;
+  url: string;
+  body: string;
+  /** Envelopes, each bound to the id of the destination. */
+  sealedSecrets: string[];
+  /** Names the lease. */
+  lease: string;
+}
+
+/** Says how an attempt ended: the status of the answer, or why there is none. */
+export interface EndDeliveryRequest {
+  accountId: string;
+  deliveryId: string;
+  lease: string;
+  status?: number | undefined;
+  error?: string | undefined;
+  durationMs: number;
+}
+
+export interface EndDeliveryResponse {
+}
+
 function createBaseSealedCredentials(): SealedCredentials {
   return { user: "", password: "", tlsKey: "" };
 }
@@ -2757,6 +2791,346 @@ export const ResealResponse: MessageFns<ResealResponse> = {
   },
 };
 
+function createBaseTakeDeliveriesRequest(): TakeDeliveriesRequest {
+  return { limit: 0 };
+}
+
+export const TakeDeliveriesRequest: MessageFns<TakeDeliveriesRequest> = {
+  encode(message: TakeDeliveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== 0) {
+      writer.uint32(8).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeDeliveriesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeDeliveriesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeDeliveriesResponse(): TakeDeliveriesResponse {
+  return { deliveries: [] };
+}
+
+export const TakeDeliveriesResponse: MessageFns<TakeDeliveriesResponse> = {
+  encode(message: TakeDeliveriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.deliveries) {
+      TakenDelivery.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeDeliveriesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeDeliveriesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.deliveries.push(TakenDelivery.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakenDelivery(): TakenDelivery {
+  return { accountId: "", deliveryId: "", destinationId: "", url: "", body: "", sealedSecrets: [], lease: "" };
+}
+
+export const TakenDelivery: MessageFns<TakenDelivery> = {
+  encode(message: TakenDelivery, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.deliveryId !== "") {
+      writer.uint32(18).string(message.deliveryId);
+    }
+    if (message.destinationId !== "") {
+      writer.uint32(26).string(message.destinationId);
+    }
+    if (message.url !== "") {
+      writer.uint32(34).string(message.url);
+    }
+    if (message.body !== "") {
+      writer.uint32(42).string(message.body);
+    }
+    for (const v of message.sealedSecrets) {
+      writer.uint32(50).string(v!);
+    }
+    if (message.lease !== "") {
+      writer.uint32(58).string(message.lease);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakenDelivery {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakenDelivery();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.deliveryId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.destinationId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.body = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.sealedSecrets.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.lease = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndDeliveryRequest(): EndDeliveryRequest {
+  return { accountId: "", deliveryId: "", lease: "", status: undefined, error: undefined, durationMs: 0 };
+}
+
+export const EndDeliveryRequest: MessageFns<EndDeliveryRequest> = {
+  encode(message: EndDeliveryRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.deliveryId !== "") {
+      writer.uint32(18).string(message.deliveryId);
+    }
+    if (message.lease !== "") {
+      writer.uint32(26).string(message.lease);
+    }
+    if (message.status !== undefined) {
+      writer.uint32(32).uint32(message.status);
+    }
+    if (message.error !== undefined) {
+      writer.uint32(42).string(message.error);
+    }
+    if (message.durationMs !== 0) {
+      writer.uint32(48).uint32(message.durationMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndDeliveryRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndDeliveryRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.deliveryId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.lease = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.status = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.durationMs = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndDeliveryResponse(): EndDeliveryResponse {
+  return {};
+}
+
+export const EndDeliveryResponse: MessageFns<EndDeliveryResponse> = {
+  encode(_: EndDeliveryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndDeliveryResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndDeliveryResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /**
  * For the executor only: definitions with sealed credentials, which only the executor can decrypt. The gateway has no
  * client for this service.
@@ -2869,6 +3243,26 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: EndLoginResponse): Buffer => Buffer.from(EndLoginResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EndLoginResponse => EndLoginResponse.decode(value),
   },
+  takeDeliveries: {
+    path: "/datahub.catalog.v1.CatalogInternalService/TakeDeliveries" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeDeliveriesRequest): Buffer =>
+      Buffer.from(TakeDeliveriesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeDeliveriesRequest => TakeDeliveriesRequest.decode(value),
+    responseSerialize: (value: TakeDeliveriesResponse): Buffer =>
+      Buffer.from(TakeDeliveriesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeDeliveriesResponse => TakeDeliveriesResponse.decode(value),
+  },
+  endDelivery: {
+    path: "/datahub.catalog.v1.CatalogInternalService/EndDelivery" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndDeliveryRequest): Buffer => Buffer.from(EndDeliveryRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndDeliveryRequest => EndDeliveryRequest.decode(value),
+    responseSerialize: (value: EndDeliveryResponse): Buffer => Buffer.from(EndDeliveryResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndDeliveryResponse => EndDeliveryResponse.decode(value),
+  },
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: {
     path: "/datahub.catalog.v1.CatalogInternalService/ListSealed" as const,
@@ -2923,6 +3317,8 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   takeLogin: handleUnaryCall<TakeLoginRequest, TakeLoginResponse>;
   /** Says how the attempt ended. */
   endLogin: handleUnaryCall<EndLoginRequest, EndLoginResponse>;
+  takeDeliveries: handleUnaryCall<TakeDeliveriesRequest, TakeDeliveriesResponse>;
+  endDelivery: handleUnaryCall<EndDeliveryRequest, EndDeliveryResponse>;
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
   /**

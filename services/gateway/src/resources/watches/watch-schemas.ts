@@ -65,6 +65,7 @@ const settings = {
   when,
   by: columns,
   include: columns,
+  to: { type: 'array', maxItems: watchLimits.destinations.max, items: id },
   paused: { type: 'boolean' },
 } as const;
 const hubSets = readOnly(
@@ -121,6 +122,7 @@ export const watch = record({
   when: { type: ['string', 'object'] },
   by: list(text),
   include: list(text),
+  to: list(text),
   paused: { type: 'boolean' },
   pausedBecause: textOrNull,
   keyId: text,
@@ -156,7 +158,7 @@ export function toSettings(request: FastifyRequest): Complete<WatchSettings> {
     condition,
     by: [...(body.by ?? [])],
     include: [...(body.include ?? [])],
-    to: [],
+    to: [...(body.to ?? [])],
     paused: body.paused ?? false,
   };
 }
@@ -188,6 +190,7 @@ export function toWatchJson(watch: Watch): Complete<WatchJson> {
     when: toWhen(settings),
     by: settings.by,
     include: settings.include,
+    to: settings.to,
     paused: settings.paused,
     pausedBecause: watch.pausedBecause ?? null,
     keyId: watch.keyId,

@@ -1,0 +1,160 @@
+/**
+ * Deliveries: each is sent until the destination answers with 2xx, at most ten times over 75 hours (Standard Webhooks 1.0).
+ * An executor leases a delivery for each attempt.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
+import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Delivery } from '@datahub/proto/catalog/v1/watches';
+import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
+import type { DeliveryDoc, DestinationDoc } from './documents.ts';
+import { eventRecords, makeEvent, mayTell } from './event.ts';
+
+/** More than an attempt can take. */
+const leaseMs = 60_000;
+/** The pauses after the attempts, in seconds. */
+const pausesS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+/** Each pause is longer or shorter by up to this share, so that deliveries that failed together are not repeated together. */
+const jitter = 0.1;
+const failingMsMax = 3 * 86_400_000;
+const gone = 410;
+
+type Members = { [K in keyof DeliveryDoc]?: DeliveryDoc[K] | undefined };
+
+function replaceDelivery({ store }: Catalog, delivery: DeliveryDoc, change: Members): Promise<boolean> {
+  const version = delivery.version + 1;
+  return store.deliveries.replace(withoutUndefined<DeliveryDoc>({ ...delivery, ...change, version }));
+}
+
+/** Resolves to undefined if another executor has it, or its destination may no longer be told. */
+export async function takeDelivery(
+  catalog: Catalog,
+  delivery: DeliveryDoc,
+): Promise<TakenDelivery | undefined> {
+  const { accountId, id, destinationId, hubId, body, type } = delivery;
+  const destination = await catalog.store.destinations.get(accountId, destinationId);
+  const isTest = type === testType;
+  if (destination === null || !(mayTell(destination, hubId) || isTest)) {
+    const error =
+      destination === null
+        ? 'The destination was deleted.'
+        : destination.disabled
+          ? 'The destination is disabled.'
+          : 'The destination does not belong to the hub of the event.';
+    const endedAt = catalog.nowMs();
+    await replaceDelivery(catalog, delivery, {
+      state: 'failed',
+      error,
+      endedAt,
+      dueAt: null,
+      lease: undefined,
+    });
+    return undefined;
+  }
+  const now = catalog.nowMs();
+  const lease = randomUUID();
+  if (!(await replaceDelivery(catalog, delivery, { lease, dueAt: now + leaseMs }))) return undefined;
+  const secrets = destination.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
+  const sealedSecrets = secrets.map(({ sealed }) => sealed);
+  return { accountId, deliveryId: id, destinationId, url: destination.url, body, sealedSecrets, lease };
+}
+
+export const testType = 'destination.test';
+
+export async function endDelivery(
+  catalog: Catalog,
+  { accountId, deliveryId, lease, status, error, durationMs }: EndDeliveryRequest,
+): Promise<void> {
+  const { store } = catalog;
+  const isDelivered = status !== undefined && status >= 200 && status < 300;
+  const ended = await untilWritten(async () => {
+    const delivery = await store.deliveries.get(accountId, deliveryId);
+    // The lease is over: another attempt is under way, or has ended.
+    if (delivery?.lease !== lease) return undefined;
+    const attempts = delivery.attempts + 1;
+    const pauseS = pausesS[attempts - 1];
+    const isOver = isDelivered || status === gone || pauseS === undefined || delivery.type === testType;
+    const now = catalog.nowMs();
+    const pauseMs = (pauseS ?? 0) * 1_000 * (1 + jitter * (2 * catalog.random() - 1));
+    const change: Members = {
+      attempts,
+      status,
+      error,
+      durationMs,
+      lease: undefined,
+      state: isDelivered ? 'delivered' : isOver ? 'failed' : 'pending',
+      dueAt: isOver ? null : Math.round(now + pauseMs),
+      endedAt: isOver ? now : null,
+    };
+    return (await replaceDelivery(catalog, delivery, change)) ? delivery : overtaken;
+  });
+  if (ended !== undefined && ended.type !== testType)
+    await noteAttempt(catalog, ended, { isDelivered, isGone: status === gone });
+}
+
+/** A destination that is gone, or that nothing has reached for three days, is disabled. That is an event. */
+async function noteAttempt(
+  catalog: Catalog,
+  { accountId, destinationId }: DeliveryDoc,
+  { isDelivered, isGone }: { isDelivered: boolean; isGone: boolean },
+): Promise<void> {
+  const { destinations } = catalog.store;
+  await untilWritten(async () => {
+    const now = catalog.nowMs();
+    const destination = await destinations.get(accountId, destinationId);
+    if (destination === null || destination.disabled) return;
+    const { failingSince = now, ...rest } = destination;
+    const isFailing = destination.failingSince !== undefined;
+    const version = destination.version + 1;
+    if (isDelivered && !isFailing) return;
+    if (isDelivered) return (await destinations.replace({ ...rest, version })) ? undefined : overtaken;
+    const next = { ...destination, failingSince, version };
+    if (isGone || now - failingSince >= failingMsMax)
+      return (await disable(catalog, next, isGone)) ? undefined : overtaken;
+    if (!isFailing && !(await destinations.replace(next))) return overtaken;
+  });
+}
+
+async function disable(catalog: Catalog, destination: DestinationDoc, isGone: boolean): Promise<boolean> {
+  const because = isGone ? 'It answered with the status 410.' : 'No delivery has arrived for three days.';
+  const disabled = { ...destination, disabled: 1, disabledBecause: because };
+  const { id: destinationId, accountId, label, hubIds } = destination;
+  const dataJson = JSON.stringify({ destinationId, label, detail: because });
+  const hubId = hubIds?.[0] ?? null;
+  const event = makeEvent(catalog, { accountId, hubId, type: 'destination.disabled', dataJson });
+  return catalog.store.destinations.replace(disabled, await eventRecords(catalog, event, []));
+}
+
+/** Makes a delivery due again. Its number of attempts begins anew. */
+export async function redeliver(catalog: Catalog, accountId: string, deliveryId: string): Promise<boolean> {
+  return untilWritten(async () => {
+    const delivery = await catalog.store.deliveries.get(accountId, deliveryId);
+    if (delivery === null || delivery.state === 'pending') return false;
+    const change: Members = {
+      state: 'pending',
+      attempts: 0,
+      dueAt: catalog.nowMs(),
+      endedAt: null,
+      lease: undefined,
+    };
+    return (await replaceDelivery(catalog, delivery, change)) || overtaken;
+  });
+}
+
+export function toDelivery(doc: DeliveryDoc): Complete<Delivery> {
+  return {
+    deliveryId: doc.id,
+    destinationId: doc.destinationId,
+    eventId: doc.type === testType ? undefined : doc.eventId,
+    type: doc.type,
+    state: doc.state,
+    attempts: doc.attempts,
+    nextAt: doc.state === 'pending' && doc.dueAt !== null ? new Date(doc.dueAt) : undefined,
+    status: doc.status,
+    error: doc.error,
+    durationMs: doc.durationMs,
+    createdAt: new Date(doc.createdAt),
+    endedAt: doc.endedAt === null ? undefined : new Date(doc.endedAt),
+  };
+}

@@ -1,0 +1,122 @@
+/** Destinations: pure rules, and who may see, name and change them. */
+
+import { randomBytes } from 'node:crypto';
+import { type Complete, withoutUndefined } from '@datahub/contract/complete';
+import { eventTypes, isEventType } from '@datahub/contract/watches';
+import type { Destination, DestinationSettings } from '@datahub/proto/catalog/v1/watches';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { SealBinding } from '@datahub/sealing/envelope';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createChecker } from '../check.ts';
+import { keyLimits } from '../key-limits.ts';
+import type { DestinationDoc } from './documents.ts';
+
+export type CheckedDestination = Pick<
+  DestinationDoc,
+  'label' | 'url' | 'template' | 'hubIds' | 'events' | 'disabled'
+>;
+
+const urlCharactersMax = 2_000;
+
+export function checkDestination(settings: DestinationSettings): CheckedDestination {
+  const check = createChecker();
+  const { hubIds, template, events } = settings;
+  const checked: Complete<CheckedDestination> = {
+    label: check.label(['label'], settings.label),
+    url: settings.url,
+    template: template === undefined ? undefined : check.oneOf(['template'], template, ['slack'] as const),
+    hubIds: hubIds.length === 0 ? undefined : hubIds,
+    events: events.filter(isEventType),
+    disabled: Number(settings.disabled),
+  };
+  const fault = faultOfUrl(settings.url);
+  if (fault !== undefined) check.fault(['url'], fault);
+  for (const [i, type] of events.entries())
+    if (!isEventType(type)) check.fault(['events', i], `must be one of ${eventTypes.join(', ')}`);
+  check.done();
+  return withoutUndefined<CheckedDestination>(checked);
+}
+
+function faultOfUrl(text: string): string | undefined {
+  const url = text.length <= urlCharactersMax ? URL.parse(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) return 'must be an address that begins with https://';
+  if (url.username !== '' || url.password !== '') return 'must have no user and no password';
+  return url.hash === '' ? undefined : 'must have no fragment';
+}
+
+const secretBytes = 24;
+
+/** A secret in the form of Standard Webhooks. */
+export const createSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
+
+/** The secret can be opened for this destination alone. */
+export const secretBinding = (destinationId: string): SealBinding => ({
+  sourceId: destinationId,
+  engine: 'webhook',
+  host: '',
+  port: 0,
+  tlsMode: '',
+  field: 'password',
+});
+
+/** Throws SCOPE_DENIED for a key that may not change what goes to a destination of these hubs. */
+export function requireMayManage({ limits }: Principal, { hubIds }: Pick<DestinationDoc, 'hubIds'>): void {
+  requireUnpinned(limits);
+  for (const hubId of hubIds ?? []) keyLimits.hubIds.require(limits, hubId);
+  if (hubIds === undefined && keyLimits.hubIds.ids(limits) !== undefined)
+    throw new HubError(
+      'SCOPE_DENIED',
+      'A key that is limited to hubs may use only destinations of these hubs. Name them in hubIds.',
+    );
+}
+
+function requireUnpinned(limits: Principal['limits']): void {
+  const isLimited =
+    keyLimits.queryIds.ids(limits) !== undefined ||
+    keyLimits.context.isPinned(limits) ||
+    limits?.user !== undefined;
+  if (isLimited)
+    throw new HubError('SCOPE_DENIED', 'A key with limits.queryIds, context or user has no destinations.');
+}
+
+export function mayManage(principal: Principal, destination: DestinationDoc): boolean {
+  try {
+    requireMayManage(principal, destination);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a watch of this hub may name the destination. */
+export const mayName = ({ limits }: Principal, { hubIds }: DestinationDoc, hubId: string): boolean =>
+  hubIds === undefined ? keyLimits.hubIds.ids(limits) === undefined : hubIds.includes(hubId);
+
+/** Whoever may not manage it sees label and kind. */
+export const isVisible = (principal: Principal, destination: DestinationDoc): boolean =>
+  keyLimits.queryIds.ids(principal.limits) === undefined &&
+  (destination.hubIds === undefined
+    ? keyLimits.hubIds.ids(principal.limits) === undefined
+    : destination.hubIds.some((hubId) => keyLimits.hubIds.isAllowed(principal.limits, hubId)));
+
+export function toDestination(doc: DestinationDoc, { whole }: { whole: boolean }): Complete<Destination> {
+  const { label, url, template, hubIds = [], events, disabled } = doc;
+  const settings: Complete<DestinationSettings> = {
+    label,
+    url: whole ? url : '',
+    template,
+    hubIds,
+    events,
+    disabled: disabled === 1,
+  };
+  return {
+    destinationId: doc.id,
+    settings,
+    disabledBecause: doc.disabledBecause,
+    failingSince: doc.failingSince === undefined ? undefined : new Date(doc.failingSince),
+    createdAt: new Date(doc.createdAt),
+    updatedAt: doc.updatedAt === null ? undefined : new Date(doc.updatedAt),
+    version: doc.version,
+    whole,
+  };
+}

@@ -1,0 +1,76 @@
+/** What the hub says, as documents that are written in one step with what they are about. */
+
+import { createHash } from 'node:crypto';
+import type { EventType } from '@datahub/contract/watches';
+import type { CompanionWrite } from '@datahub/document-store';
+import { createFixedId } from '@datahub/service-kit/id';
+import type { Catalog } from '../catalog.ts';
+import { bodyOf } from './body.ts';
+import type { DeliveryDoc, DestinationDoc, EventDoc } from './documents.ts';
+
+interface NewEvent {
+  accountId: string;
+  hubId: string | null;
+  type: EventType;
+  /** A JSON object. */
+  dataJson: string;
+}
+
+export function makeEvent(catalog: Catalog, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
+  const at = catalog.nowMs();
+  return { id: catalog.createId('evt', at), accountId, version: 1, type, at, hubId, dataJson };
+}
+
+/** Destinations of an account. */
+export const destinationsMax = 100;
+
+/**
+ * The event and its deliveries. `to`: destinations that a watch names, besides those that want events of this type.
+ */
+export async function eventRecords(
+  catalog: Catalog,
+  event: EventDoc,
+  to: readonly string[],
+): Promise<CompanionWrite[]> {
+  const { accountId } = event;
+  const all = await catalog.store.destinations.find({ accountId, limit: destinationsMax });
+  const told = all.filter(
+    (one) => mayTell(one, event.hubId) && (to.includes(one.id) || one.events.includes(event.type)),
+  );
+  const deliveries = told.map((destination) => deliveryRecord(makeDelivery(catalog, destination, event)));
+  return [...deliveries, { collection: 'events', doc: event }];
+}
+
+export const deliveryRecord = (doc: DeliveryDoc): CompanionWrite => ({ collection: 'deliveries', doc });
+
+/** Whether a destination may be told what happens in a hub. */
+export const mayTell = ({ hubIds, disabled }: DestinationDoc, hubId: string | null): boolean =>
+  !disabled && (hubIds === undefined || (hubId !== null && hubIds.includes(hubId)));
+
+const keptMs = 30 * 86_400_000;
+
+/** Its id is derived from the event and the destination, and is the same in each attempt. */
+export function makeDelivery(
+  { namespace }: Pick<Catalog, 'namespace'>,
+  destination: DestinationDoc,
+  event: Pick<EventDoc, 'id' | 'at' | 'hubId' | 'dataJson'> & { type: string },
+): DeliveryDoc {
+  const { id: destinationId, accountId, template } = destination;
+  const seed = createHash('sha256').update(`${event.id} ${destinationId}`).digest();
+  return {
+    id: createFixedId({ namespace, kind: 'dlv', atMs: event.at }, seed),
+    accountId,
+    version: 1,
+    destinationId,
+    eventId: event.id,
+    hubId: event.hubId,
+    type: event.type,
+    body: bodyOf(template, event),
+    state: 'pending',
+    attempts: 0,
+    dueAt: event.at,
+    createdAt: event.at,
+    endedAt: null,
+    expiresAt: event.at + keptMs,
+  };
+}

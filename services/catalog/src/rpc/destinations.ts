@@ -1,0 +1,217 @@
+/** The RPCs of destinations and their deliveries. */
+
+import { rotationOverlapSeconds } from '@datahub/contract/limits';
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { DestinationSettings } from '@datahub/proto/catalog/v1/watches';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove, update } from '../catalog.ts';
+import { redeliver, testType, toDelivery } from '../events/deliveries.ts';
+import {
+  checkDestination,
+  createSecret,
+  isVisible,
+  mayManage,
+  requireMayManage,
+  secretBinding,
+  toDestination,
+} from '../events/destination.ts';
+import type { DeliveryDoc, DestinationDoc } from '../events/documents.ts';
+import { destinationsMax, makeDelivery } from '../events/event.ts';
+import { auditEntry } from './audit.ts';
+import { findBatches, listPage, listSome } from './pagination.ts';
+
+type DestinationCalls = Calls<typeof CatalogServiceService>;
+
+const overlapDefaultS = 86_400;
+/** With the new one. Older ones end at once. */
+const secretsMax = 2;
+const states = ['pending', 'delivered', 'failed'];
+
+export function createDestinationCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    createDestination: createCreate(catalog),
+
+    listDestinations: async (page, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const isListed = (one: DestinationDoc) => isVisible(principal, one);
+      const { docs, total } = await listSome(
+        store.destinations,
+        { accountId: principal.accountId, isListed },
+        page,
+      );
+      const toListed = (one: DestinationDoc) => toDestination(one, { whole: mayManage(principal, one) });
+      return { destinations: docs.map(toListed), total };
+    },
+
+    updateDestination: createUpdate(catalog),
+
+    deleteDestination: async ({ destinationId, ...expected }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      await remove({
+        collection: store.destinations,
+        load: () => loadDestination(catalog, principal, destinationId),
+        expected,
+        entry: auditEntry(catalog, ctx, { rpc: 'deleteDestination', resourceId: destinationId }),
+      });
+      return {};
+    },
+
+    rotateDestinationSecret: async ({ destinationId, overlapSeconds = overlapDefaultS }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      if (overlapSeconds > rotationOverlapSeconds.max)
+        throw fieldError([
+          { path: ['overlapSeconds'], detail: `must be at most ${rotationOverlapSeconds.max}` },
+        ]);
+      const secret = createSecret();
+      const sealed = await catalog.seal(secret, secretBinding(destinationId));
+      await update<DestinationDoc>(catalog, {
+        collection: store.destinations,
+        load: () => loadDestination(catalog, principal, destinationId),
+        change: (doc, nowMs) => {
+          const endsAt = nowMs + overlapSeconds * 1_000;
+          const old = doc.secrets
+            .slice(0, secretsMax - 1)
+            .map((one) => ({ ...one, expiresAt: Math.min(one.expiresAt ?? endsAt, endsAt) }));
+          return { ...doc, secrets: [{ sealed, expiresAt: null }, ...old] };
+        },
+        entry: auditEntry(catalog, ctx, { rpc: 'rotateDestinationSecret', resourceId: destinationId }),
+      });
+      return { secret };
+    },
+
+    ...createDeliveryCalls(catalog),
+  } satisfies Partial<DestinationCalls>;
+}
+
+function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
+  const { store } = catalog;
+  return async ({ settings }, ctx) => {
+    const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
+    const checked = checkDestination(requireSettings(settings));
+    await requireHubs(catalog, principal, checked);
+    if ((await store.destinations.count({ accountId })) >= destinationsMax)
+      throw new HubError('QUOTA_EXCEEDED', `An account can have ${destinationsMax} destinations.`);
+    const id = createId('dest', nowMs);
+    const secret = createSecret();
+    const sealed = await catalog.seal(secret, secretBinding(id));
+    const destination: DestinationDoc = {
+      ...checked,
+      id,
+      accountId,
+      version: 1,
+      secrets: [{ sealed, expiresAt: null }],
+      createdAt: nowMs,
+      updatedAt: null,
+    };
+    const entry = auditEntry(catalog, ctx, { rpc: 'createDestination', resourceId: id });
+    if ((await insertOnce(store.destinations, destination, entry)) !== destination)
+      throw new HubError(
+        'IDEMPOTENCY_CONFLICT',
+        `The first request with this Idempotency-Key created ${id}. Its answer with the secret was lost. Rotate the secret to get a new one.`,
+      );
+    return { destination: toDestination(destination, { whole: true }), secret };
+  };
+}
+
+function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
+  const { store } = catalog;
+  return async ({ destinationId, settings, ...expected }, ctx) => {
+    const principal = requirePrincipal(ctx);
+    const checked = checkDestination(requireSettings(settings));
+    await requireHubs(catalog, principal, checked);
+    const destination = await update<DestinationDoc>(catalog, {
+      collection: store.destinations,
+      load: () => loadDestination(catalog, principal, destinationId),
+      change: (doc) => {
+        const { id, accountId, version, secrets, createdAt, updatedAt, failingSince } = doc;
+        const kept = { id, accountId, version, secrets, createdAt, updatedAt };
+        const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
+        return { ...checked, ...kept, ...(isFailing ? { failingSince } : {}) };
+      },
+      expected,
+      entry: auditEntry(catalog, ctx, { rpc: 'updateDestination', resourceId: destinationId }),
+    });
+    return { destination: toDestination(destination, { whole: true }) };
+  };
+}
+
+function createDeliveryCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    testDestination: async ({ destinationId }, ctx) => {
+      const destination = await loadDestination(catalog, requirePrincipal(ctx), destinationId);
+      const at = catalog.nowMs();
+      const dataJson = JSON.stringify({ destinationId, label: destination.label });
+      const test = { id: catalog.createId('evt', at), at, hubId: null, dataJson, type: testType };
+      const delivery = makeDelivery(catalog, destination, test);
+      const entry = auditEntry(catalog, ctx, { rpc: 'testDestination', resourceId: destinationId });
+      await insertOnce(store.deliveries, delivery, entry);
+      return { delivery: toDelivery(delivery) };
+    },
+
+    listDeliveries: async ({ destinationId, state, ...page }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
+      if (destinationId === undefined) requireMayManage(principal, {});
+      else await loadDestination(catalog, principal, destinationId);
+      if (state !== undefined && !states.includes(state))
+        throw fieldError([{ path: ['state'], detail: `must be one of ${states.join(', ')}` }]);
+      const where = {
+        ...(destinationId === undefined ? {} : { destinationId }),
+        ...(state === undefined ? {} : { state }),
+      };
+      const filter = { accountId, where, descending: true };
+      const { docs, total } = await listPage(store.deliveries, filter, page);
+      return { deliveries: docs.map(toDelivery), total };
+    },
+
+    redeliver: async ({ destinationId, deliveryId, since }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
+      if (deliveryId !== undefined) {
+        const delivery = await store.deliveries.get(accountId, deliveryId);
+        const { destinationId: of = '' } = delivery ?? {};
+        if ((await store.destinations.get(accountId, of)) === null) throw notFound('delivery');
+        await loadDestination(catalog, principal, of);
+        return { count: Number(await redeliver(catalog, accountId, deliveryId)) };
+      }
+      if (destinationId === undefined) throw notFound('destination');
+      await loadDestination(catalog, principal, destinationId);
+      let count = 0;
+      const isSince = ({ createdAt }: DeliveryDoc) => createdAt >= (since?.getTime() ?? 0);
+      const all = { offset: 0, limit: redeliveredMax };
+      const filter = { accountId, where: { destinationId, state: 'failed' }, descending: true };
+      for await (const batch of findBatches(store.deliveries, filter, all))
+        for (const delivery of batch.filter(isSince))
+          count += Number(await redeliver(catalog, accountId, delivery.id));
+      return { count };
+    },
+  } satisfies Partial<DestinationCalls>;
+}
+
+/** Of one call. */
+const redeliveredMax = 10_000;
+
+async function loadDestination(catalog: Catalog, principal: Principal, id: string): Promise<DestinationDoc> {
+  const destination = await catalog.store.destinations.get(principal.accountId, id);
+  if (destination === null) throw notFound('destination');
+  requireMayManage(principal, destination);
+  return destination;
+}
+
+async function requireHubs(
+  catalog: Catalog,
+  principal: Principal,
+  destination: Pick<DestinationDoc, 'hubIds'>,
+): Promise<void> {
+  requireMayManage(principal, destination);
+  for (const hubId of destination.hubIds ?? []) await loadHub(catalog, principal, hubId);
+}
+
+function requireSettings(settings: DestinationSettings | undefined): DestinationSettings {
+  if (settings === undefined) throw new HubError('INTERNAL', 'The call has no settings.');
+  return settings;
+}

@@ -1,0 +1,137 @@
+import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
+import { endDelivery, redeliver, takeDelivery } from '../../src/events/deliveries.ts';
+import type { DestinationDoc } from '../../src/events/documents.ts';
+import { eventRecords, makeEvent } from '../../src/events/event.ts';
+import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+
+const start = Date.parse('2026-05-01T00:00:00Z');
+const hourMs = 3_600_000;
+
+describe('deliveries', () => {
+  let store: CatalogStore;
+  let catalog: Catalog;
+  let now: number;
+
+  beforeEach(async () => {
+    store = await openCatalogStore('sqlite::memory:');
+    now = start;
+    const createId = createIdFactory({ namespace: 'dh' });
+    catalog = { store, createId, nowMs: () => now, random: () => 0.5, namespace: 'dh' } as unknown as Catalog;
+    await insert('one', { events: ['watch.failed'] });
+  });
+  afterEach(() => store.close());
+
+  const insert = (id: string, more: Partial<DestinationDoc> = {}) =>
+    store.destinations.insert({
+      ...{ id, accountId: 'a', version: 1, label: id, url: 'https://a.example/', events: [], disabled: 0 },
+      ...{ secrets: [{ sealed: 's', expiresAt: null }], createdAt: 1, updatedAt: null },
+      ...more,
+    });
+  const tell = async (to: string[] = [], hubId = 'h'): Promise<void> => {
+    const event = makeEvent(catalog, {
+      accountId: 'a',
+      hubId,
+      type: 'watch.failed',
+      dataJson: '{"label":"w"}',
+    });
+    for (const { collection, doc } of await eventRecords(catalog, event, to))
+      await store[collection as 'deliveries' | 'events'].insert(doc as never);
+  };
+  const all = () => store.deliveries.find({ accountId: 'a', limit: 100 });
+  const take = async (): Promise<TakenDelivery[]> => {
+    const due = await store.deliveries.findDue(now, 100);
+    const taken = await Promise.all(due.map((one) => takeDelivery(catalog, one)));
+    return taken.filter((one) => one !== undefined);
+  };
+  const end = ({ accountId, deliveryId, lease }: TakenDelivery, status?: number) =>
+    endDelivery(catalog, { accountId, deliveryId, lease, status, error: undefined, durationMs: 1 });
+  const destination = async (id: string) => (await store.destinations.get('a', id)) as DestinationDoc;
+
+  it('goes once to each destination that is named or wants its type, if it belongs to the hub', async () => {
+    await insert('named');
+    await insert('other', { hubIds: ['x'], events: ['watch.failed'] });
+    await insert('silent');
+    await tell(['named', 'one', 'other']);
+    expect((await all()).map(({ destinationId }) => destinationId).sort()).toEqual(['named', 'one']);
+  });
+
+  it('is sent ten times over 75 hours, and then has failed', async () => {
+    await tell();
+    const at: number[] = [];
+    for (let step = 0; step < 80 * 720 && at.length < 11; step++) {
+      for (const taken of await take()) {
+        at.push(Math.round((now - start) / 1_000));
+        await end(taken, 500);
+      }
+      const next = (await all())[0]?.dueAt;
+      if (next == null) break;
+      now = next;
+    }
+    expect(at).toEqual([0, 5, 305, 2_105, 9_305, 27_305, 63_305, 113_705, 185_705, 272_105]);
+    expect((await all())[0]).toMatchObject({ state: 'failed', attempts: 10, status: 500, dueAt: null });
+  });
+
+  it('belongs to one executor, and to another one if that is lost', async () => {
+    await tell();
+    const taken = (await Promise.all([take(), take(), take()])).flat();
+    expect(taken).toHaveLength(1);
+    now += 60_000;
+    const [again] = (await take()) as [TakenDelivery];
+    expect(again.deliveryId).toBe(taken[0]?.deliveryId);
+    await end(taken[0] as TakenDelivery, 500);
+    expect((await all())[0]).toMatchObject({ state: 'pending', attempts: 0 });
+    await end(again, 204);
+    expect((await all())[0]).toMatchObject({ state: 'delivered', attempts: 1, status: 204 });
+  });
+
+  it('disables a destination that is gone, and tells the others', async () => {
+    await insert('two', { events: ['destination.disabled'] });
+    await tell();
+    await end((await take())[0] as TakenDelivery, 410);
+    expect(await destination('one')).toMatchObject({
+      disabled: 1,
+      disabledBecause: 'It answered with the status 410.',
+    });
+    const told = (await all()).filter(({ destinationId }) => destinationId === 'two');
+    expect(told.map(({ type, state }) => [type, state])).toEqual([['destination.disabled', 'pending']]);
+    await tell();
+    expect((await all()).filter(({ destinationId }) => destinationId === 'one')).toHaveLength(1);
+  });
+
+  it('disables a destination that nothing reaches for three days, but not one that is reached between', async () => {
+    const failOnce = async (status: number) => {
+      await tell();
+      for (const taken of await take()) await end(taken, status);
+    };
+    await failOnce(500);
+    now += 71 * hourMs;
+    await failOnce(200);
+    expect(await destination('one')).not.toHaveProperty('failingSince');
+    await failOnce(500);
+    now += 71 * hourMs;
+    await failOnce(500);
+    expect((await destination('one')).disabled).toBe(0);
+    now += 2 * hourMs;
+    await failOnce(500);
+    expect(await destination('one')).toMatchObject({ disabled: 1 });
+    const pending = (await all()).filter(({ state }) => state === 'pending');
+    now += 100 * hourMs;
+    expect(await take()).toEqual([]);
+    expect((await all()).filter(({ state }) => state === 'pending')).toEqual([]);
+    expect(pending.length).toBeGreaterThan(0);
+  });
+
+  it('is sent again with the same id', async () => {
+    await tell();
+    const [first] = (await take()) as [TakenDelivery];
+    expect(await redeliver(catalog, 'a', first.deliveryId)).toBe(false);
+    await end(first, 200);
+    expect(await redeliver(catalog, 'a', first.deliveryId)).toBe(true);
+    expect((await take()).map(({ deliveryId, body }) => [deliveryId, body])).toEqual([
+      [first.deliveryId, first.body],
+    ]);
+  });
+});

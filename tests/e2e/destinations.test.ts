@@ -1,0 +1,192 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api, createSource, idShape } from '../support/hub.ts';
+
+interface Received {
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+describe('destinations', () => {
+  let server: Server;
+  let origin: string;
+  let hubId: string;
+  let queryId: string;
+  const received: Received[] = [];
+  /** How the receiver answers, by path. */
+  const answers: Record<string, (response: ServerResponse, request: IncomingMessage) => void> = {};
+
+  beforeAll(async () => {
+    server = createServer(async (request, response) => {
+      const path = request.url as string;
+      received.push({ path, headers: request.headers as Record<string, string>, body: await text(request) });
+      const answer = answers[path];
+      if (answer === undefined) response.end('ok');
+      else answer(response, request);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'destinations' })));
+    const sourceId = await createSource(hubId);
+    const query = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };
+    queryId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  const create = (more: object): Promise<{ destinationId: string; secret: string }> =>
+    api.ok(api.post('/v1/destinations', { label: 'd', hubIds: [hubId], ...more }));
+  const test = async (destinationId: string): Promise<any> => {
+    const { deliveryId } = await api.ok(api.post(`/v1/destinations/${destinationId}/test`));
+    return ended(destinationId, deliveryId);
+  };
+  const deliveriesOf = (destinationId: string): Promise<any[]> =>
+    api.ok(api.get(`/v1/deliveries?destinationId=${destinationId}`));
+  /** Resolves to the delivery after its first attempt. */
+  const ended = async (destinationId: string, deliveryId: string): Promise<any> => {
+    const find = async () => (await deliveriesOf(destinationId)).find((one) => one.deliveryId === deliveryId);
+    await expect.poll(async () => (await find()).attempts, { timeout: 40_000, interval: 100 }).toBe(1);
+    return find();
+  };
+  const sentTo = (path: string) => received.filter((one) => one.path === path);
+
+  it('signs what the package standardwebhooks verifies, with both secrets while one is replaced', async () => {
+    const { destinationId, secret } = await create({ url: `${origin}/signed` });
+    expect(destinationId).toMatch(idShape('dest'));
+    expect(await test(destinationId)).toMatchObject({
+      state: 'delivered',
+      status: 200,
+      type: 'destination.test',
+    });
+    const next = await api.ok(api.post(`/v1/destinations/${destinationId}/rotate`));
+    await test(destinationId);
+    const [first, second] = sentTo('/signed') as [Received, Received];
+    for (const [signer, { body, headers }] of [
+      [secret, first],
+      [secret, second],
+      [next.secret, second],
+    ] as const)
+      expect(new Webhook(signer).verify(body, headers)).toMatchObject({ type: 'destination.test' });
+    expect(() => new Webhook(next.secret).verify(first.body, first.headers)).toThrow();
+    const listed = (await api.get('/v1/destinations')).text;
+    expect(listed).toContain(destinationId);
+    for (const one of [secret, next.secret]) expect(listed).not.toContain(one.slice(6));
+  });
+
+  it('is told by a watch, once and with the id of the delivery', async () => {
+    const { destinationId } = await create({ url: `${origin}/told` });
+    const slack = await create({ url: `${origin}/slack`, template: 'slack' });
+    const watchId = (
+      await api.ok(
+        api.post('/v1/watches', {
+          ...{ hubId, queryId, label: 'A & B', when: { column: 'one', is: '=', value: 1 }, include: ['one'] },
+          schedule: { cron: '0 0 1 1 *', timeZone: 'UTC' },
+          to: [destinationId, slack.destinationId],
+        }),
+      )
+    ).watchId;
+    await api.ok(api.post(`/v1/watches/${watchId}/run`));
+    await expect
+      .poll(() => sentTo('/told').length + sentTo('/slack').length, { timeout: 30_000, interval: 100 })
+      .toBe(2);
+    const [told] = sentTo('/told') as [Received];
+    expect(JSON.parse(told.body)).toMatchObject({
+      type: 'watch.firing',
+      data: { watchId, rows: [{ one: 1 }] },
+    });
+    const [delivery] = await deliveriesOf(destinationId);
+    expect(told.headers['webhook-id']).toBe(delivery.deliveryId);
+    expect(JSON.parse((sentTo('/slack')[0] as Received).body)).toEqual({ text: 'A &amp; B is firing' });
+    expect(sentTo('/told')).toHaveLength(1);
+    await api.ok(api.delete(`/v1/watches/${watchId}`));
+  });
+
+  it('follows no redirect, reads no answer, and sends again what failed', async () => {
+    answers['/moved'] = (response) => response.writeHead(302, { location: `${origin}/target` }).end();
+    answers['/failing'] = (response) => response.writeHead(500).end();
+    /** A body without an end. */
+    answers['/endless'] = (response) => {
+      response.writeHead(200);
+      const write = () => {
+        if (!response.destroyed) response.write(Buffer.alloc(65_536), write);
+      };
+      write();
+    };
+    answers['/cut'] = (response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.flushHeaders();
+      response.destroy();
+    };
+    answers['/closing'] = (_, request) => request.socket.destroy();
+    const outcome = async (path: string) => {
+      const { destinationId } = await create({ url: `${origin}${path}` });
+      const { state, status, error } = await test(destinationId);
+      return [path, state, status, error];
+    };
+    const unreached = 'The destination cannot be reached.';
+    expect(await Promise.all(['/moved', '/failing', '/endless', '/cut', '/closing'].map(outcome))).toEqual([
+      ['/moved', 'failed', 302, null],
+      ['/failing', 'failed', 500, null],
+      ['/endless', 'delivered', 200, null],
+      ['/cut', 'delivered', 200, null],
+      ['/closing', 'failed', null, unreached],
+    ]);
+    expect(sentTo('/target')).toEqual([]);
+  });
+
+  it('repeats a delivery with its id until it arrives', async () => {
+    let failures = 1;
+    answers['/later'] = (response) => response.writeHead(failures-- > 0 ? 503 : 204).end();
+    const { destinationId, secret } = await create({ url: `${origin}/later` });
+    const { deliveryId } = await test(destinationId);
+    expect(await api.ok(api.post(`/v1/deliveries/${deliveryId}/redeliver`))).toEqual({ count: 1 });
+    await expect.poll(() => sentTo('/later').length, { timeout: 30_000, interval: 100 }).toBe(2);
+    const [first, second] = sentTo('/later') as [Received, Received];
+    expect(second.headers['webhook-id']).toBe(first.headers['webhook-id']);
+    for (const { body, headers } of [first, second]) new Webhook(secret).verify(body, headers);
+  });
+
+  it('refuses addresses of the network around it without a word about them', async () => {
+    const hostile = [
+      'http://169.254.169.254/latest/meta-data/',
+      'http://[::ffff:169.254.169.254]/',
+      'http://0xa9fea9fe/',
+      'http://2852039166/',
+      'http://100.100.100.200/',
+      'http://[fd00:ec2::254]/',
+      'http://0.0.0.0/',
+      'http://[fe80::1]/',
+    ];
+    const outcomes = await Promise.all(
+      hostile.map(async (url) => {
+        const { destinationId } = await create({ url });
+        const { state, status, error } = await test(destinationId);
+        return [url, state, status, error];
+      }),
+    );
+    expect(outcomes).toEqual(
+      hostile.map((url) => [url, 'failed', null, 'The destination cannot be reached.']),
+    );
+    for (const url of ['ftp://example.com/', 'https://user:word@example.com/', 'no address', 'https://a/#b'])
+      expect((await api.post('/v1/destinations', { label: 'd', url })).body.errors?.[0]?.pointer).toBe(
+        '/url',
+      );
+  });
+
+  it('shows address and events only with destinations:write', async () => {
+    const { destinationId } = await create({ url: `${origin}/hidden`, events: ['watch.failed'] });
+    const { key } = await api.ok(
+      api.post('/v1/keys', { name: 'k', scopes: ['watches:read'], limits: { hubIds: [hubId] } }),
+    );
+    const listed = await api.ok(api.get('/v1/destinations', { key }));
+    const found = listed.find((one: any) => one.destinationId === destinationId);
+    expect(found).toEqual({ destinationId, label: 'd', kind: 'webhook', disabled: false });
+    expect((await api.get(`/v1/deliveries?destinationId=${destinationId}`, { key })).status).toBe(403);
+  });
+});
