@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -69,6 +69,20 @@ describe('datahub login', () => {
       code: 7,
       stderr: expect.stringContaining('There is no key'),
     });
+  });
+
+  it('is not needed with DATAHUB_URL and DATAHUB_API_KEY, whatever data directory is here', async () => {
+    const described = JSON.parse(await ok(['whoami', '--json'], { program: repository }));
+    expect(described).toMatchObject({ url, scopes: ['*'], keyPlace: 'DATAHUB_API_KEY' });
+    // The key of a data directory is for a hub on this machine.
+    await writeFile(join(dir, 'api-key'), 'a-key-of-this-directory');
+    const env = { HOME: join(dir, 'nobody'), DATAHUB_DATA_DIR: dir, DATAHUB_URL: 'http://hub.invalid' };
+    for (const args of [['whoami'], ['run', 'a/b']])
+      expect(await datahub(args, { env, program: repository })).toMatchObject({
+        code: 7,
+        stderr: expect.stringContaining('There is no key.'),
+      });
+    await rm(join(dir, 'api-key'));
   });
 
   it('stores no key that the hub rejects', async () => {

@@ -5,12 +5,12 @@
  */
 
 import type { ChildProcess } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { loadKeyFile, publicKeyOf } from '@datahub/sealing/key-pair';
+import { createDirectory } from '@datahub/service-kit/process/create-directory';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import type { Environment } from '@datahub/service-kit/settings/settings';
 import { type Output, serviceToken, startProgram, stopProcess } from './processes.ts';
@@ -120,7 +120,7 @@ export async function startDistributed(
 /** Chooses the ports, and the environment of each replica. */
 async function planDistributed(env: Environment, countOf: (name: Service) => number) {
   const dataDir = env.DATAHUB_DATA_DIR ?? 'data';
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  createDirectory(dataDir);
   const privateKeys = await loadKeyFile(join(dataDir, 'sealing-keys'));
   const publicKeys = await Promise.all(privateKeys.map(publicKeyOf));
   const forEach = <T>(name: Service, make: (i: number) => Promise<T>) =>

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { loadKeyFile } from '@datahub/sealing/key-pair';
+import { createDirectory } from '@datahub/service-kit/process/create-directory';
 import { isAwaited, openWithStore } from '@datahub/service-kit/process/store-wait';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 
@@ -17,6 +18,7 @@ export async function loadSealingKeys(options: {
   logger: Logger;
 }): Promise<SealingKeys> {
   const { dataDir, storeUrl, logger } = options;
+  createDirectory(dataDir);
   const keyFile = join(dataDir, 'sealing-keys');
   const mayCreate = async () => {
     // Loaded only at the first start.

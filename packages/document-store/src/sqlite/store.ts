@@ -1,7 +1,8 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createDirectory } from '@datahub/service-kit/process/create-directory';
 import { toShapes } from '../collection-spec.ts';
 import type { CollectionSpec, CompanionWrite, DocumentStore } from '../document-store.ts';
 import { copySqliteFile } from './backup.ts';
@@ -70,7 +71,7 @@ function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
 /** Creates the file for its owner only. An existing file is not opened here, because closing it would drop its lock. */
 function createFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    createDirectory(dirname(path));
     closeSync(openSync(path, 'wx', 0o600));
   } catch (err) {
     if (err instanceof Error && 'code' in err && err.code === 'EEXIST') return;

@@ -4,13 +4,14 @@
  * any number of `{"progress":…}` and then `{"value":…}` or `{"fault":"…"}`.
  */
 
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { onAbort } from '../call/abort.ts';
 import { HubError } from '../call/error.ts';
 import type { Closable } from '../closers.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { createDirectory } from './create-directory.ts';
 
 const requestBytesMax = 65_536;
 /** The longest silence of the other side. A longer command reports its progress. */
@@ -42,7 +43,7 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
     });
   });
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    createDirectory(dirname(path));
     await chmod(dirname(path), 0o700);
     await rm(path, { force: true });
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));

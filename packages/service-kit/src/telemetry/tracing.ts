@@ -5,7 +5,7 @@
 
 import type { Attributes, SpanContext } from '@opentelemetry/api';
 import type { Sampler } from '@opentelemetry/sdk-trace';
-import type { Environment } from '../settings/settings.ts';
+import { type Environment, SettingsError } from '../settings/settings.ts';
 
 export interface SpanOptions {
   /** W3C `traceparent` of the parent span; a new trace without it. */
@@ -36,6 +36,7 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT;
   const off = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none';
   if (!endpoint || off) return undefined;
+  requireValid(env, endpoint);
   const [api, sdk, { OTLPTraceExporter }, resources] = await Promise.all([
     import('@opentelemetry/api'),
     import('@opentelemetry/sdk-trace'),
@@ -91,10 +92,27 @@ export async function openTracing(env: Environment, service: string): Promise<Tr
   };
 }
 
+const samplers = ['always_on', 'always_off', 'traceidratio'];
+
+/** The exporter would drop all spans without a word. Throws SettingsError. */
+function requireValid(env: Environment, endpoint: string): void {
+  const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio } = env;
+  const faults: string[] = [];
+  if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? ''))
+    faults.push('OTEL_EXPORTER_OTLP_ENDPOINT must be a URL, such as http://collector:4318.');
+  if (sampler && !samplers.includes(sampler.replace(/^parentbased_/, '')))
+    faults.push(
+      `OTEL_TRACES_SAMPLER must be one of ${samplers.join(', ')}, or one of them behind parentbased_.`,
+    );
+  if (ratio && !(Number(ratio) >= 0 && Number(ratio) <= 1))
+    faults.push('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1.');
+  if (faults.length > 0) throw new SettingsError(faults);
+}
+
 /** From `OTEL_TRACES_SAMPLER` and its argument. By default the caller's decision applies. */
 function samplerOf(env: Environment, sdk: typeof import('@opentelemetry/sdk-trace')): Sampler {
-  const ratio = Number(env.OTEL_TRACES_SAMPLER_ARG ?? 1);
-  const name = env.OTEL_TRACES_SAMPLER ?? 'parentbased_always_on';
+  const ratio = Number(env.OTEL_TRACES_SAMPLER_ARG || 1);
+  const name = env.OTEL_TRACES_SAMPLER || 'parentbased_always_on';
   const root = name.endsWith('always_off')
     ? new sdk.AlwaysOffSampler()
     : name.endsWith('traceidratio')

@@ -88,7 +88,9 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const isListPlace = ({ list }: Placeholder) =>
     list !== undefined && (writer.expandsLists || list.size === 1);
   const castsJson = options.dialect === 'mysql';
-  const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson };
+  const uses = new Array<number>(names.length).fill(0);
+  for (const { variable } of placeholders) uses[variable] = (uses[variable] as number) + 1;
+  const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson, uses };
   const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));

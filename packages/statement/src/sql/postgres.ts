@@ -1,5 +1,6 @@
 /** Writes text and parameters for PostgreSQL: one numbered placeholder per name, cast to the declared type. */
 
+import { HubError } from '@datahub/service-kit/call/error';
 import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
 import type { Source } from './source.ts';
 import { quoteElement, type UntypedValue, untypedValue } from './untyped.ts';
@@ -51,14 +52,26 @@ const isListValue = ({ type, isList }: Declaration, value: Value | undefined): b
   isList || (Array.isArray(value) && type !== 'json');
 
 /** Values without a type are bound as JSON until their type is known. */
-export function postgresParams({ declarations }: Source, values: Value[]): BoundValue[] {
+export function postgresParams({ declarations, uses }: Source, values: Value[]): BoundValue[] {
+  let charactersLeft = usedCharactersMax;
   return values.map((value, i) => {
     const { type } = declarations[i] as Declaration;
-    return Array.isArray(value) && type !== undefined && type !== 'json'
-      ? toArrayLiteral(value, type)
-      : toScalar(value, type);
+    const bound =
+      Array.isArray(value) && type !== undefined && type !== 'json'
+        ? toArrayLiteral(value, type)
+        : toScalar(value, type);
+    if (typeof bound === 'string') charactersLeft -= bound.length * (uses[i] ?? 1);
+    if (charactersLeft < 0) throw new HubError('TOO_LARGE', usedTooOften, { retryable: false });
+    return bound;
   });
 }
+
+/**
+ * The most characters of all values in all their places, as many as MySQL takes in one command. The server gets a value
+ * once, but may read it in each place.
+ */
+const usedCharactersMax = 16_777_216;
+const usedTooOften = `The values have more than ${usedCharactersMax} characters in all the places where the statement uses them. Use a large value in fewer places, for example by a WITH clause.`;
 
 /** Undefined if there are none. */
 export function postgresUntyped({ declarations }: Source, values: Value[]): UntypedValue[] | undefined {

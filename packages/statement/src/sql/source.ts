@@ -10,6 +10,8 @@ export interface Source {
   declarations: Declaration[];
   /** True if the server compares JSON with text by other rules than with JSON, and has a cast: MySQL itself. */
   castsJson: boolean;
+  /** For each variable, the number of its placeholders. */
+  uses: readonly number[];
 }
 
 /** One use of a variable. */

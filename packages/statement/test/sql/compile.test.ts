@@ -350,3 +350,12 @@ it('refuses a new text of too many tokens, and compiles a stored one', () => {
   expect(() => compile(15_010, true)).toThrow(/more than 30000 words, numbers and symbols/);
   expect(compile(15_010, false)).toBe('read');
 });
+
+it('bounds the characters of a value in all places of it', () => {
+  const text = `SELECT ${Array(1_000).fill('length(:v)').join(' + ')}`;
+  expect(bind(text, { v: 'a'.repeat(16_000) }).params).toHaveLength(1);
+  expect(() => bind(text, { v: 'a'.repeat(17_000) })).toThrow(
+    expect.objectContaining({ code: 'TOO_LARGE', message: expect.stringContaining('16777216 characters') }),
+  );
+  expect(() => bind('SELECT :v', { v: 'a'.repeat(8_000_000) })).not.toThrow();
+});

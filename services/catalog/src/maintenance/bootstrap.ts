@@ -1,10 +1,11 @@
 /** Creates the first account and its key, once per store, even if several replicas start at the same time. */
 
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hashApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { CreateId } from '@datahub/service-kit/id';
+import { createDirectory } from '@datahub/service-kit/process/create-directory';
 import type { AccountDoc } from '../documents.ts';
 import type { MakeContext } from '../hub.ts';
 import { makeKey } from '../key.ts';
@@ -79,7 +80,7 @@ async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeCon
 }
 
 async function keep(path: string, secret: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  createDirectory(dirname(path));
   await writeFile(path, `${secret}\n`, { mode: 0o600, flush: true });
   await chmod(path, 0o600);
 }

@@ -16,11 +16,16 @@ import { type Access, findKey, findUrl } from '../access.ts';
 const dataDirOf = (env: Environment): string =>
   readSettings(env, (reader) => reader.text('DATAHUB_DATA_DIR'));
 
-/** The hub that runs over the data directory, with the key in it. */
+const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
+const isElsewhere = (url: string) => !ownHosts.has(URL.parse(url)?.hostname ?? '');
+
+/** The hub that runs over the data directory, with the key in it. Only a hub on this machine gets that key. */
 export async function findLocalHub(env: Environment): Promise<Known> {
   const dataDir = dataDirOf(env);
+  const url = await findUrl(env, dataDir);
+  if (env.DATAHUB_URL && isElsewhere(url)) return { url };
   const { key, keyPlace } = await findKey(env, dataDir);
-  return { url: await findUrl(env, dataDir), ...(key === undefined ? {} : { key }), keyPlace };
+  return { url, ...(key === undefined ? {} : { key }), keyPlace };
 }
 
 export interface LocatedHub {

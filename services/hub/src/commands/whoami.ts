@@ -10,16 +10,18 @@ import { describeAccess } from '../access.ts';
 import { locateHub, runLocally } from './locate-hub.ts';
 
 export const runWhoami: Run = async (input, context) => {
-  const located = await locateHub(context.env);
+  const { env } = context;
+  const located = await locateHub(env);
   const { access } = located;
-  const { key, url, keyPlace } = access;
+  const { key, url, keyPlace, runs, dataDir } = access;
+  // The store here knows nothing of the keys of a hub elsewhere.
+  const isOwn =
+    keyPlace.startsWith(dataDir) || (keyPlace === 'DATAHUB_API_KEY' && !(env.DATAHUB_URL && runs));
+  if (!isOwn) return whoami.run?.(input, context);
   if (key === undefined)
     throw new CommandError(
       `There is no key in ${keyPlace}. If this is the hub's data directory, create a key: npm run datahub -- keys create --name NAME`,
     );
-  // The store here knows nothing of the keys of a hub elsewhere.
-  if (!keyPlace.startsWith(access.dataDir) && keyPlace !== 'DATAHUB_API_KEY')
-    return whoami.run?.(input, context);
   const request: OperatorRequest = {
     action: 'describe',
     keyId: '',

@@ -20,6 +20,7 @@ import {
   ConnectionEnds,
   controlError,
   formatError,
+  leftOpenError,
   NotPreparable,
   reported,
   stoppedError,
@@ -229,6 +230,8 @@ export class MysqlConnection implements Connection {
     // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.
     this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
     // A misplaced write ran in the wrong transaction. Closing the session rolls back a transaction that is still open.
+    const isLeftOpen = kind === 'standalone' && begun === undefined && reader.inTransaction;
+    if (isLeftOpen && ran === undefined) throw await this.#endLeftOpen();
     const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
     if (!isRead && ran === undefined && isMisplaced) {
       this.close();
@@ -264,6 +267,13 @@ export class MysqlConnection implements Connection {
       for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);
     const changed = [...needed].find((name) => this.#foreign.has(name));
     return changed && formatError(changed);
+  }
+
+  /** A procedure began a transaction and did not end it. */
+  async #endLeftOpen(): Promise<HubError> {
+    this.#changed = true;
+    await this.#command(rollback, ok);
+    return leftOpenError();
   }
 
   /** MariaDB warns of tables without transactions only in an open transaction. */

@@ -313,6 +313,13 @@ export const formatError = (setting: string) =>
     { retryable: false },
   );
 
+export const leftOpenError = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'The procedure left a transaction open, and the hub rolled it back. What the procedure committed before stays. End each transaction in it with COMMIT or ROLLBACK.',
+    { retryable: false },
+  );
+
 /** The error if a command of the hub's own failed before the statement could change anything. */
 export function controlError(cause: unknown): HubError {
   if (cause instanceof ConnectionEnds) return cause;
