@@ -19,13 +19,13 @@ import {
   brokenError,
   ConnectionEnds,
   controlError,
-  formatError,
   leftOpenError,
   NotPreparable,
   reported,
   stoppedError,
   toCancelled,
 } from './errors.ts';
+import { SessionFormats } from './formats.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
 import {
@@ -39,7 +39,6 @@ import { describePrepared, readSchema } from './schema.ts';
 import {
   begin,
   Controls,
-  changedFormats,
   cleanUp,
   commit,
   type MysqlSession,
@@ -69,8 +68,7 @@ export class MysqlConnection implements Connection {
   #used = false;
   /** True if a statement changed state that lasts as long as the session. */
   #changed = false;
-  /** The formats that statements have set since the session was opened or reset. */
-  readonly #foreign = new Set<string>();
+  readonly #formats: SessionFormats;
   #broken = false;
   /**
    * Checks the OK of a command after the statement: there MySQL reports that a read changed the session. MariaDB
@@ -80,7 +78,7 @@ export class MysqlConnection implements Connection {
     if (!ok(source, start, end)) return true;
     const { sessionChanged, settings } = protocol.readOk(source, start, end);
     if (sessionChanged) this.#changed = true;
-    this.#noteSettings(settings);
+    this.#formats.note(settings);
     return true;
   };
   readonly #cancellation = new Cancellation();
@@ -97,6 +95,7 @@ export class MysqlConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session);
     this.#controls = new Controls(session.isMariadb);
+    this.#formats = new SessionFormats(session.isMariadb, (query) => this.#rows(query));
     this.#host = {
       hasExtended: session.hasExtended,
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
@@ -196,7 +195,7 @@ export class MysqlConnection implements Connection {
   async #reset(): Promise<void> {
     this.#used = false;
     this.#changed = false;
-    this.#foreign.clear();
+    this.#formats.clear();
     this.#prepared.clear();
     this.#controls.reset();
     this.#wire.send(this.#resetAll.bytes);
@@ -239,8 +238,8 @@ export class MysqlConnection implements Connection {
     }
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) {
-      const mayChange = reader.sessionChanged || reader.settings.length > 0 || this.#foreign.size > 0;
-      const failure = reader.failure ?? (mayChange ? await this.#changeOfFormat(reader) : undefined);
+      const { failure = this.#formats.mayDiffer(reader) ? await this.#formats.changeIn(reader) : undefined } =
+        reader;
       if (failure === undefined) return outcome;
       throw isRead || run.inOpenTransaction ? failure : unreported(failure);
     }
@@ -250,23 +249,6 @@ export class MysqlConnection implements Connection {
     if (!isRead && ended !== undefined) throw brokenError();
     const isIncomplete = warnings?.incomplete() || (await this.#mayLeaveRows(prepared, statement, run));
     throw isIncomplete ? failedIncompleteError(ran) : ran;
-  }
-
-  /** A routine that restores the time zone may have returned rows before. Many begin with SET NAMES utf8mb4. */
-  #noteSettings(settings: readonly protocol.Setting[]): void {
-    for (const [name, value] of settings)
-      if (name !== 'character_set_results' || value !== 'utf8mb4') this.#foreign.add(name);
-  }
-
-  /** The error if the values of the result were written in other formats than the hub reads. */
-  async #changeOfFormat({ answered, sessionChanged, settings }: ResultReader): Promise<HubError | undefined> {
-    this.#noteSettings(settings);
-    const needed = new Set([...answered].flatMap(({ formats }) => formats));
-    // MariaDB reports behind rows that the session changed, but not what.
-    if (sessionChanged && this.#session.isMariadb && needed.size > 0)
-      for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);
-    const changed = [...needed].find((name) => this.#foreign.has(name));
-    return changed && formatError(changed);
   }
 
   /** A procedure began a transaction and did not end it. */

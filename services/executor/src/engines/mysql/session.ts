@@ -5,6 +5,7 @@ import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
+import { formats } from './values.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
 export interface MysqlSession {
@@ -36,17 +37,10 @@ const settings = [
   "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
-/** The settings by which the server writes values. */
-export const formats = ['time_zone', 'character_set_results'] as const;
-export type Format = (typeof formats)[number];
-
 /** Makes the server report whether a statement, or a function in it, changed the session, and whether it set a format. */
 export const track = protocol.query(
   `SET session_track_state_change = ON, session_track_system_variables = '${formats.join()}'`,
 );
-/** The names of the formats that are not the hub's own. */
-export const changedFormats =
-  "SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00' UNION SELECT 'character_set_results' FROM DUAL WHERE NOT @@character_set_results <=> 'utf8mb4'";
 
 const beginning = protocol.query('START TRANSACTION READ WRITE');
 /** Begins the transaction in which a statement is prepared. A read also runs in it. */

@@ -4,8 +4,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
-import type { Format } from './session.ts';
-import { formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
+import { type Format, formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface Prepared {

@@ -2,7 +2,6 @@
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { ColumnDefinition } from './protocol.ts';
-import type { Format } from './session.ts';
 
 /** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
@@ -72,6 +71,10 @@ export function kindOf(column: ColumnDefinition): ColumnKind {
       return toText(column);
   }
 }
+
+/** The settings by which the server writes values. */
+export const formats = ['time_zone', 'character_set_results'] as const;
+export type Format = (typeof formats)[number];
 
 const timestamp = 0x07;
 

@@ -19,8 +19,6 @@ const procedures = {
     '(IN n INT, OUT twice BIGINT, INOUT word TEXT, OUT bytes BLOB) BEGIN SET twice = 2 * n, word = REVERSE(word), bytes = 0x00ff; END',
   hub_rows_and_out: '(OUT n INT) BEGIN SELECT 1 AS a; SET n = 7; END',
   hub_fails: "() BEGIN SELECT 1 AS a; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
-  hub_left_open:
-    '() BEGIN INSERT INTO hub_left VALUES (1); START TRANSACTION; INSERT INTO hub_left VALUES (2); SELECT 1 AS a; END',
   hub_many:
     "(n INT) BEGIN WHILE n > 0 DO SELECT n AS a, REPEAT('a', 1000) AS t; SET n = n - 1; END WHILE; END",
 };
@@ -52,22 +50,6 @@ describe.each(servers)('CALL at %s', (engine, url) => {
       expect((await call('hub_two()', { format: 'ndjson' })).text).toBe('{"a":1}\n{"truncated":true}\n');
       expect((await call('hub_two()', { format: 'csv' })).outcome.moreResults).toBe(true);
       expect(JSON.parse((await call('hub_none()')).text)).toEqual({ data: [{ affectedRows: 0 }] });
-    });
-
-    it('rolls a transaction back that a procedure leaves open, and says so', async () => {
-      const tables = ['DROP TABLE IF EXISTS hub_left', 'CREATE TABLE hub_left (a INT) ENGINE = InnoDB'];
-      await operateMysql(url as string, tables);
-      for (let i = 1; i <= 2; i++) {
-        await expect(call('hub_left_open()')).rejects.toMatchObject({
-          code: 'SQL_REJECTED',
-          message: expect.stringContaining('left a transaction open'),
-          retryable: false,
-          partial: true,
-        });
-        const { data } = await ask(connection, 'SELECT a FROM hub_left');
-        expect([connection.broken, data]).toEqual([false, Array(i).fill({ a: 1 })]);
-      }
-      await operateMysql(url as string, tables.slice(0, 1));
     });
 
     it('answers all results if asked', async () => {

@@ -31,7 +31,7 @@ describe.each(servers)('SQL in a session at %s', (name, url) => {
       await operator.query('CREATE TABLE hub_trust (a INT) ENGINE = InnoDB');
       for (const routine of routines) await operator.query(`DROP ${routine.replace(' ', ' IF EXISTS ')}`);
       await operator.query(
-        'CREATE PROCEDURE hub_trust_leaves() BEGIN START TRANSACTION; INSERT INTO hub_trust VALUES (1); END',
+        'CREATE PROCEDURE hub_trust_leaves() BEGIN INSERT INTO hub_trust VALUES (7); START TRANSACTION; INSERT INTO hub_trust VALUES (1); SELECT 1 AS a; END',
       );
       await operator.query(
         `CREATE FUNCTION hub_trust_says(n INT) RETURNS INT DETERMINISTIC BEGIN ${numbers.map(says).join(' ')} RETURN 1; END`,
@@ -65,16 +65,20 @@ describe.each(servers)('SQL in a session at %s', (name, url) => {
       expect((await ask(connection, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
     });
 
-    it('that leaves a transaction open has an unknown outcome', async () => {
+    it('that leaves a transaction open is rolled back, and the answer says so', async () => {
       await operator.query('DELETE FROM hub_trust');
-      const left = ask(connection, 'CALL hub_trust_leaves()', { kind: 'standalone' });
-      await expect(left).rejects.toMatchObject({ code: 'SOURCE_BROKEN' });
-      expect(connection.broken).toBe(true);
-      connection = await createMysqlEngine().connect(settingsOf(name, url as string), {
-        dial,
-        signal: AbortSignal.timeout(60_000),
-      });
-      expect(await written()).toEqual([]);
+      for (let i = 1; i <= 2; i++) {
+        await expect(
+          ask(connection, 'CALL hub_trust_leaves()', { kind: 'standalone' }),
+        ).rejects.toMatchObject({
+          code: 'SQL_REJECTED',
+          message: expect.stringContaining('left a transaction open'),
+          retryable: false,
+          partial: true,
+        });
+        expect([connection.broken, await written()]).toEqual([false, Array(i).fill(7)]);
+        expect((await ask(connection, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+      }
     });
   });
 });
