@@ -104,9 +104,10 @@ function measure(name: string): void {
   const five = drawn(examples, tests, 5).accuracy;
   const quarter = Math.floor(times.length / 4);
   const [first, last] = [quantile(times.slice(0, quarter), 0.5), quantile(times.slice(-quarter), 0.5)];
+  const chance = errorByChance(result.confidences, createRandom(1));
   const { batch = Number.NaN, five: fiveBatch = Number.NaN } = baselines[name] ?? {};
   process.stdout.write(
-    `${name.padEnd(16)}${cell(result.accuracy)} ${cell(batch)} ${cell(result.accuracy - batch)}${cell(result.ece)} ${cell(errorByChance(result.confidences, createRandom(1)))}` +
+    `${name.padEnd(16)}${cell(result.accuracy)} ${cell(batch)} ${cell(result.accuracy - batch)}${cell(result.ece)} ${cell(chance.mean)}${cell(chance.most)}` +
       `${cell(sorted.accuracy - result.accuracy)} ${cell(sorted.ece)}${cell(five)} ${cell(fiveBatch)}` +
       `${cell(first, 2)}${cell(last, 2)}${cell(quantile(times, 0.99), 2)}${cell(result.predictMs, 3)}${cell(memory)}\n`,
   );
@@ -122,7 +123,7 @@ if (names.length === 0) {
   for (const name of names) measureCurve(name);
 } else {
   process.stdout.write(
-    `${'set'.padEnd(16)}    acc   batch    diff    ece  chance  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,
+    `${'set'.padEnd(16)}    acc   batch    diff    ece  chance   95 %  sorted s.ece   five f.batch  1st ms lst ms p99 ms pred ms     MB\n`,
   );
   for (const name of names) measure(name);
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { api, timestamp } from '../support/hub.ts';
+import { api, createSource, timestamp } from '../support/hub.ts';
 
 const texts = ['green "tea"', 'black tea,\nwith milk', 'strong coffee', 'an espresso', 'tea again'];
 const examples = texts.map((context, i) => ({ label: i === 2 || i === 3 ? 'coffee' : 'tea', context }));
@@ -62,6 +62,57 @@ describe('the examples of a classifier', () => {
     expect(paths['/v1/classifiers/{classifierId}/examples'].get.parameters).toContainEqual(
       expect.objectContaining({ name: 'label', required: false }),
     );
+  });
+
+  it('are followed by the texts of a query that are worth a label, the least certain first', async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'texts' }));
+    const sourceId = await createSource(hubId);
+    const query = `SELECT 'green tea' AS body UNION ALL SELECT 'tea or coffee' UNION ALL SELECT 'an espresso'
+      UNION ALL SELECT 'tea or coffee' UNION ALL SELECT NULL UNION ALL SELECT :more`;
+    const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'texts', query }));
+    const { queryId } = stored.config.query;
+    const ask = (parameters: object) =>
+      api.get(`${path}/examples?${new URLSearchParams({ sort: 'uncertain', queryId, ...parameters })}`);
+    const context = JSON.stringify({ more: 'strong coffee' });
+    const { body, headers } = await ask({ text: 'body', context });
+    expect(headers.get('x-total-count')).toBe('4');
+    expect(body.map((one: { context: string }) => one.context).toSorted()).toEqual([
+      'an espresso',
+      'green tea',
+      'strong coffee',
+      'tea or coffee',
+    ]);
+    const margins = body.map(({ scores }: { scores: { confidence: number }[] }) => {
+      const [first, second] = scores;
+      return (first?.confidence ?? 0) - (second?.confidence ?? 0);
+    });
+    expect(margins).toEqual(margins.toSorted((a: number, b: number) => a - b));
+    const predicted = await api.ok(api.post(`${path}/predict`, { context: body[0].context }));
+    expect(body[0]).toEqual({
+      ...{ context: body[0].context, label: predicted.label, confidence: predicted.confidence },
+      scores: predicted.scores,
+    });
+    expect((await ask({ text: 'body', context, limit: '1' })).body).toEqual([body[0]]);
+    const pointersOf = async (parameters: object) =>
+      (await ask(parameters)).body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect(await pointersOf({ context })).toEqual(['query/text']);
+    expect(await pointersOf({ text: 'subject', context })).toEqual(['query/text']);
+    expect(await pointersOf({ text: 'body', context: '[1]' })).toEqual(['query/context']);
+    expect(await pointersOf({ text: 'body', context, sort: 'newest' })).toEqual(['query/sort']);
+    expect(await pointersOf({ text: 'body', context, queryId: '' })).toEqual(['query/queryId']);
+    const { id } = await api.ok(api.post('/v1/classifiers', {}));
+    const untrained = await api.get(
+      `/v1/classifiers/${id}/examples?sort=uncertain&text=body&queryId=${queryId}`,
+    );
+    expect(untrained.body.code).toBe('NOT_TRAINED');
+    for (const scopes of [['classifiers:read'], ['classifiers:read', 'classifiers:predict']]) {
+      const { key } = await api.ok(api.post('/v1/keys', { name: 'few', scopes }));
+      const refused = await api.get(`${path}/examples?sort=uncertain&text=body&queryId=${queryId}`, {
+        headers: { 'x-service-api-key': key },
+      });
+      expect(refused.status).toBe(403);
+    }
+    await api.delete(`/v1/hubs/${hubId}?recursive=true`);
   });
 
   it('are exported as NDJSON and CSV, which can be imported', async () => {

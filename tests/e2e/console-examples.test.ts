@@ -114,4 +114,42 @@ describe.skipIf(executablePath === undefined)('examples in the console (needs Ch
       expect(trained.trained).toBe(60);
     }
   });
+
+  it('asks for the labels of the least certain texts of a file, with a key for each label', async () => {
+    const { page } = shared;
+    const id = await createClassifier([
+      { label: 'late', context: 'where is my parcel' },
+      { label: 'thanks', context: 'great service' },
+    ]);
+    await goTo('classifier', id, 'label-next');
+    const texts = [
+      'the parcel was great',
+      'where is my parcel now',
+      'what great service',
+      'an open question',
+    ];
+    await page.getByLabel('Paste', { exact: true }).fill(texts.join('\n'));
+    await button('Label its texts').click();
+    await page.getByText('Text 1 of 4, 0 labels learned').waitFor();
+    const [asked] = await page.locator('.labelled-text').allTextContents();
+    const first = await page.locator('.corrections button').first().textContent();
+    const label = first?.includes('late') ? 'late' : 'thanks';
+    await page.keyboard.press('1');
+    await page.getByText('Text 2 of 4, 1 label learned').waitFor();
+    expect(await classesOf(id)).toEqual({ late: 1, thanks: 1, [label]: 2 });
+    await page.keyboard.press('0');
+    await page.getByText('Text 3 of 4').waitFor();
+    await page.getByLabel('Another label').fill('other 1');
+    await page.keyboard.press('Enter');
+    await page.getByText('Text 4 of 4, 2 labels learned').waitFor();
+    await page.keyboard.press('2');
+    await page.getByText('Learned 3 labels.').waitFor();
+    await button('Next ten').click();
+    await page.getByText('Every text has been labelled or skipped.').waitFor();
+    const { body } = await api.get(`/v1/classifiers/${id}/examples`);
+    expect(body.map(({ context }: { context: string }) => context)).toContain(asked);
+    expect(body).toHaveLength(5);
+    await button('Other texts').click();
+    await page.getByLabel('Paste', { exact: true }).waitFor();
+  });
 });

@@ -2037,6 +2037,10 @@ export interface Routes {
       after?: string | undefined;
       limit?: number | undefined;
       label?: string | undefined;
+      sort?: "uncertain" | undefined;
+      queryId?: string | undefined;
+      text?: string | undefined;
+      context?: string | undefined;
     } | undefined;
     answer: ({
       exampleId: string;
@@ -2044,6 +2048,15 @@ export interface Routes {
       label: string;
       context: string;
       trainedAt: string;
+    } | {
+      context: string;
+      label: string;
+      confidence: number;
+      scores: ({
+        classId: string;
+        label: string;
+        confidence: number;
+      })[];
     })[];
   };
   /** Correct an example */

@@ -257,7 +257,13 @@ export const fixtures: Record<string, Fixtures> = {
     }),
   },
   'GET /v1/classifiers/:classifierId/examples': {
-    stored: ({ ids: { classifierId } }) => ({ plain: { path: `/v1/classifiers/${classifierId}/examples` } }),
+    stored: (prepared) => {
+      const path = `/v1/classifiers/${prepared.ids.classifierId}/examples`;
+      return {
+        plain: { path },
+        ...eachRows(prepared, (queryId) => ({ path: `${path}?sort=uncertain&text=v&queryId=${queryId}` })),
+      };
+    },
   },
   'PUT /v1/classifiers/:classifierId/examples/:exampleId': { base: () => ({ label: 'a' }), status: 404 },
   'DELETE /v1/classifiers/:classifierId/examples/:exampleId': {

@@ -34,7 +34,30 @@ export const percent = (share: number): string =>
 
 /** Nothing is certain, so 0.9999 is not “100 %”. */
 export const confidenceText = (share: number): string =>
-  share > 0.995 && share < 1 ? 'over 99 %' : `${Math.round(share * 100)} %`;
+  share > 0.995 ? 'over 99 %' : `${Math.round(share * 100)} %`;
+
+/** Of fewer cases, a share in percent would look more certain than it is. */
+const casesEnough = 100;
+/** The standard score of a 95 % interval. */
+const score = 1.96;
+
+/** “7 of 8 (53 to 98 %)”: what was right, and Wilson's 95 % interval of the share; of many cases, the share. */
+export function shareOf(share: number, cases: number): string {
+  if (cases >= casesEnough) return percent(share);
+  const times = Math.round(share * cases);
+  const [low, high] = intervalOf(times, cases);
+  const range =
+    times === cases ? `${low} % or more` : times === 0 ? `${high} % or less` : `${low} to ${high} %`;
+  return `${count(times)} of ${count(cases)} (${range})`;
+}
+
+function intervalOf(times: number, cases: number): [number, number] {
+  const [share, square] = [times / cases, score ** 2 / cases];
+  const middle = share + square / 2;
+  const spread = score * Math.sqrt((share * (1 - share)) / cases + square / (4 * cases));
+  const toPercent = (value: number) => Math.round((100 * value) / (1 + square));
+  return [toPercent(middle - spread), toPercent(middle + spread)];
+}
 
 export const engineNames: Record<EngineName, string> = {
   postgres: 'PostgreSQL',

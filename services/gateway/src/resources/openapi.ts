@@ -143,7 +143,11 @@ const schemas = new Map<string, object>([
   ['state', { type: 'string', enum: ['broken'] }],
 ]);
 
-const examplesLimit = { ...count, minimum: classifierLimits.examplesPage.min };
+/** Of the list of examples. */
+const examplesSchemas = new Map<string, object>([
+  ['limit', { ...count, minimum: classifierLimits.examplesPage.min }],
+  ['sort', { type: 'string', enum: ['uncertain'] }],
+]);
 
 /** Parameters with any name. */
 const variables = {
@@ -159,8 +163,8 @@ const variables = {
 
 function queryParameter(name: string, { response }: Route): object {
   if (name === variables.name) return variables;
-  const schema =
-    name === 'limit' && response === trainedExamples ? examplesLimit : (schemas.get(name) ?? text);
+  const own = response === trainedExamples ? examplesSchemas.get(name) : undefined;
+  const schema = own ?? schemas.get(name) ?? text;
   return { name, in: 'query', required: name === 'hubId', schema };
 }
 

@@ -16,6 +16,7 @@ import { UsePost } from '../query/use/use-post.tsx';
 import { ClassesView } from './classes-view.tsx';
 import { DeleteClassifier, RenameClassifier } from './classifier-dialogs.tsx';
 import { EvaluationView } from './evaluation-view.tsx';
+import { LabelNextView } from './label-next-view.tsx';
 import { PredictView } from './predict-view.tsx';
 import { TrainView } from './train-view.tsx';
 import { ExamplesView } from './trained-examples/examples-view.tsx';
@@ -23,6 +24,7 @@ import { ExamplesView } from './trained-examples/examples-view.tsx';
 const allTabs = [
   ['predict', 'Predict', 'classifiers:predict'],
   ['train', 'Train', 'classifiers:train'],
+  ['label-next', 'Label next', 'classifiers:train'],
   ['examples', 'Examples', 'classifiers:read'],
   ['classes', 'Classes', 'classifiers:read'],
   ['evaluation', 'Evaluation', 'classifiers:read'],
@@ -78,6 +80,7 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
       <div class="page narrow">
         {tab === 'predict' && <PredictView classifierId={classifierId} onTrained={loaded.refresh} />}
         {tab === 'train' && <TrainView {...shown} jobId={route.value[5]} />}
+        {tab === 'label-next' && <LabelNextView {...shown} />}
         {tab === 'examples' && <ExamplesView {...shown} />}
         {tab === 'classes' && <ClassesView {...shown} />}
         {tab === 'use' && <UseClassifier classifier={classifier} />}

@@ -5,7 +5,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
-import { count, percent } from '../../ui/format.ts';
+import { count, percent, shareOf } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
@@ -17,7 +17,17 @@ type CurvePoint = Evaluation['curve'][number];
 
 const classesShownMax = 200;
 const mistakesShownMax = 5;
-const share = (value: number | null | undefined) => (value == null ? '–' : percent(value));
+/** `value` of `cases` examples or predictions. */
+const share = (value: number | null | undefined, cases: number) =>
+  value == null || cases === 0 ? '–' : shareOf(value, cases);
+/** Of fewer examples, chance alone makes an error of several points. */
+const calibrationFrom = 100;
+const calibration = ({ calibrationError, examples }: Figures) =>
+  calibrationError === null || examples < calibrationFrom ? '–' : percent(calibrationError);
+
+/** The number of predictions of a class follows from its figures, unless none was right. */
+const predictionsOf = ({ support, recall, precision }: Figures['classes'][number]) =>
+  precision === null || recall === null || precision === 0 ? 0 : Math.round((recall * support) / precision);
 
 export function EvaluationView({ classifierId }: { classifierId: string }) {
   const path = `v1/classifiers/${part(classifierId)}/evaluation`;
@@ -34,11 +44,15 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
   return (
     <>
       <dl class="figures-list">
-        <Figure name="Accuracy" value={share(all.accuracy)} recent={recent && share(recent.accuracy)} />
+        <Figure
+          name="Accuracy"
+          value={share(all.accuracy, all.examples)}
+          recent={recent && share(recent.accuracy, recent.examples)}
+        />
         <Figure
           name="Calibration error"
-          value={share(all.calibrationError)}
-          recent={recent && share(recent.calibrationError)}
+          value={calibration(loaded.value)}
+          recent={recent && calibration(recent)}
         />
         <Figure name="Examples judged" value={count(all.examples)} recent={undefined} />
       </dl>
@@ -74,13 +88,15 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined
         <table class="facts numbers">
           <TableHead names={heads} />
           <tbody>
-            {all.classes.slice(0, classesShownMax).map(({ classId, label, support, recall, precision }) => (
-              <tr key={classId}>
-                <th scope="row">{label}</th>
-                <td>{count(support)}</td>
-                <td>{share(recall)}</td>
-                <td>{share(precision)}</td>
-                {recent && <td>{share(lately.get(classId)?.recall)}</td>}
+            {all.classes.slice(0, classesShownMax).map((one) => (
+              <tr key={one.classId}>
+                <th scope="row">{one.label}</th>
+                <td>{count(one.support)}</td>
+                <td>{share(one.recall, one.support)}</td>
+                <td>{one.precision === 0 ? percent(0) : share(one.precision, predictionsOf(one))}</td>
+                {recent && (
+                  <td>{share(lately.get(one.classId)?.recall, lately.get(one.classId)?.support ?? 0)}</td>
+                )}
               </tr>
             ))}
           </tbody>
@@ -195,7 +211,7 @@ function LearningCurve({ points }: { points: CurvePoint[] }) {
 }
 
 const summaryOf = (first: CurvePoint, last: CurvePoint) =>
-  `Learning curve: the accuracy was ${percent(first.accuracy)} over the first ${count(first.window)} examples, and is ${percent(last.accuracy)} over the last ${count(last.window)} of ${count(last.examples)}. The table below has all points.`;
+  `Learning curve: the accuracy was ${shareOf(first.accuracy, first.window)} over the first ${count(first.window)} examples, and is ${shareOf(last.accuracy, last.window)} over the last ${count(last.window)} of ${count(last.examples)}. The table below has all points.`;
 
 /** The points are evenly spaced, because the windows grow: the axis is nearly logarithmic. */
 function chartOf(points: CurvePoint[]): ChartData {
@@ -228,7 +244,7 @@ function CurveTable({ points }: { points: CurvePoint[] }) {
                 <th scope="row">
                   {count(examples - window + 1)} to {count(examples)}
                 </th>
-                <td>{percent(accuracy)}</td>
+                <td>{shareOf(accuracy, window)}</td>
                 <td>{percent(meanConfidence)}</td>
               </tr>
             ))}

@@ -24,6 +24,28 @@ export function parseExamples(input: string): Parsed {
   return parsed;
 }
 
+/** The texts without labels: of a column that names them in CSV or NDJSON, or else each line. */
+export function readTexts(input: string): string[] {
+  const text = input.replace(/^\uFEFF/, '');
+  if (/^\s*\{/.test(text)) return text.split('\n').flatMap(textOfJson);
+  const separator = separatorOf(text);
+  const rows = [...rowsOf(text, separator)];
+  const heads = rows[0]?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
+  const at = heads.findIndex((head) => textNames.includes(head));
+  const texts = at < 0 ? text.split('\n') : rows.slice(1).map(({ cells }) => cells[at] ?? '');
+  return texts.map((one) => one.trim()).filter((one) => one !== '');
+}
+
+function textOfJson(line: string): string[] {
+  try {
+    const row = JSON.parse(line) as Record<string, unknown>;
+    const found = textNames.map((name) => row[name]).find((value) => typeof value === 'string');
+    return typeof found === 'string' && found.trim() !== '' ? [found] : [];
+  } catch {
+    return [];
+  }
+}
+
 function add(
   parsed: Parsed,
   { label, context, line }: { label: unknown; context: unknown; line: number },
@@ -56,14 +78,14 @@ function readNdjson(text: string, parsed: Parsed): void {
   }
 }
 
+function separatorOf(text: string): string {
+  const firstLine = text.slice(0, text.indexOf('\n') < 0 ? undefined : text.indexOf('\n'));
+  return firstLine.includes('\t') ? '\t' : firstLine.includes(';') && !firstLine.includes(',') ? ';' : ',';
+}
+
 /** With a head, or the label in the first column and the text in the second. */
 function readTable(text: string, parsed: Parsed): void {
-  const firstLine = text.slice(0, text.indexOf('\n') < 0 ? undefined : text.indexOf('\n'));
-  const separator = firstLine.includes('\t')
-    ? '\t'
-    : firstLine.includes(';') && !firstLine.includes(',')
-      ? ';'
-      : ',';
+  const separator = separatorOf(text);
   let [labelAt, textAt] = [0, 1];
   let isFirst = true;
   for (const { cells, line } of rowsOf(text, separator)) {

@@ -2,7 +2,7 @@
 
 import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
-import { count } from '../../ui/format.ts';
+import { shareOf } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 
 type Evaluation = Answer<'GET /v1/classifiers/{classifierId}/evaluation'>;
@@ -20,8 +20,7 @@ export function MeasuredAccuracy({ classifierId, revision }: MeasuredAccuracyPro
   if (accuracy === null || examples === 0) return null;
   return (
     <span>
-      So far it was right in {count(Math.round(accuracy * examples))} of {count(examples)} examples before it
-      learned them.
+      Before it learned its last examples, it predicted {shareOf(accuracy, examples)} of them correctly.
     </span>
   );
 }

@@ -94,8 +94,8 @@ function drawAdded(
   } else if (json === undefined) draw(cell, 'by you', 'null right');
   else {
     cell.element.style.setProperty('--share', json);
-    // Nothing is certain: 0.999 is not 1.00.
-    draw(cell, (Math.floor(Number(json) * 100) / 100).toFixed(2), 'confidence right');
+    // Nothing is certain: 0.999 is not 1.00, and neither is 1.
+    draw(cell, Math.min(0.99, Math.floor(Number(json) * 100) / 100).toFixed(2), 'confidence right');
   }
   return 0;
 }

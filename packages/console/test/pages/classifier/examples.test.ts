@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { batches, parseExamples } from '../../../src/pages/classifier/examples.ts';
+import { batches, parseExamples, readTexts } from '../../../src/pages/classifier/examples.ts';
 
 const refund = { label: 'refund', context: 'give, my "money" back' };
 
@@ -24,3 +24,9 @@ it('keeps line breaks in quotes, and says which lines are no example', () => {
 });
 
 it('makes batches', () => expect([...batches([1, 2, 3, 4, 5], 2)]).toEqual([[1, 2], [3, 4], [5]]));
+
+it.each([
+  ['lines', 'one, two\r\n\nthree\n', ['one, two', 'three']],
+  ['CSV with a column of texts', 'id,text\n1,"one, two"\n2,three', ['one, two', 'three']],
+  ['NDJSON', '{"context":"one, two"}\n{"id":1}\nx\n{"body":"three"}', ['one, two', 'three']],
+])('reads unlabelled texts of %s', (_name, input, texts) => expect(readTexts(input)).toEqual(texts));

@@ -22,18 +22,19 @@ import {
   toTimestamp,
 } from '../../http/json-schema.ts';
 import { readPage, toLink } from '../../http/pagination.ts';
-import { readText } from '../../http/query-params.ts';
+import { readChoice, readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
 import { type Handler, type Route, required } from '../../http/route.ts';
 import { chooseTextFormat } from '../../response/format.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { readUncertain, uncertainParameters, uncertainText } from './uncertain-texts.ts';
 
 export function trainedExampleRoutes(deps: ResourceDeps): Route[] {
   const handlers = createTrainedExampleHandlers(deps);
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: ['after', 'limit', 'label'], pointers: listPointers, response: trainedExamples, handler: handlers.list },
+    { method: 'GET', path: '/v1/classifiers/:classifierId/examples', scope: 'classifiers:read', summary: 'List the examples of a classifier', query: listParameters, pointers: listPointers, response: trainedExamples, handler: handlers.list },
     { method: 'PUT', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Correct an example', audit: 'example.update', body: updateExampleBody, versioned: true, response: trainedExample, handler: handlers.update },
     { method: 'DELETE', path: '/v1/classifiers/:classifierId/examples/:exampleId', scope: 'classifiers:train', summary: 'Delete an example', audit: 'example.delete', versioned: true, response: nothing, handler: handlers.remove },
   ];
@@ -49,7 +50,9 @@ export const trainedExample = record({
   context: text,
   trainedAt: time,
 });
-export const trainedExamples = list(trainedExample);
+/** Or, with `sort=uncertain`, texts of a query that have no label yet. */
+export const trainedExamples = list({ oneOf: [trainedExample, uncertainText] } as const);
+const listParameters = ['after', 'limit', 'label', ...uncertainParameters];
 export const updateExampleBody = object({
   label,
   context: text,
@@ -65,11 +68,14 @@ const idsOf = (request: FastifyRequest) => request.params as { classifierId: str
 /** Reads the page that follows an example. */
 type ReadPage = (after: string, limit: number) => Promise<ListExamplesResponse>;
 
-function createTrainedExampleHandlers({ upstreams: { ml } }: ResourceDeps) {
+function createTrainedExampleHandlers({ upstreams }: ResourceDeps) {
+  const { ml } = upstreams;
   return {
     /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV; with `label` only those with this label. */
     list: async (request, reply) => {
       const { classifierId } = idsOf(request);
+      if (readChoice(request, 'sort', ['uncertain']) !== undefined)
+        return readUncertain(request, reply, { classifierId, upstreams });
       const { format, contentType } = chooseTextFormat(request.headers.accept);
       const isPage = format === Format.FORMAT_JSON;
       const limit = isPage ? (readPage(request, paging).limit ?? paging.limitDefault) : paging.limitMax;

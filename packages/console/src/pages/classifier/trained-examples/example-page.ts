@@ -4,7 +4,10 @@ import { call, part } from '../../../api/client.ts';
 import { parseExact } from '../../../api/exact.ts';
 import type { Answer } from '../../../api/types.ts';
 
-export type Example = Answer<'GET /v1/classifiers/{classifierId}/examples'>[number];
+export type Example = Extract<
+  Answer<'GET /v1/classifiers/{classifierId}/examples'>[number],
+  { exampleId: string }
+>;
 
 interface PageOptions {
   /** The id of the example before the page; empty for the first page. */
