@@ -26,7 +26,7 @@ import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
 /** Of a classifier with few classes, and of one with many. */
-const formats = { few: 12, many: 13 };
+const formats = { few: 14, many: 15 };
 /**
  * The cost of a prediction grows with the number of classes, and so would that of an example. With more classes than this,
  * only a share of the examples is predicted before it is learnt, and fewer examples are replayed.

@@ -61,6 +61,22 @@ describe('a classifier of few examples', () => {
     expect(Math.abs(gap)).toBeLessThan(gapMax);
   });
 
+  it('is as confident after three more examples as before', () => {
+    const random = createRandom(2);
+    const [examples, asked] = [makeExamples(300, random), makeExamples(60, random)];
+    const learner = train(examples.slice(0, 240));
+    const confidence = () =>
+      (100 * asked.reduce((sum, { text }) => sum + (learner.predict(text, 1)[0]?.confidence ?? 0), 0)) /
+      asked.length;
+    const changes: number[] = [];
+    for (let at = 240; at < 300; at += 3) {
+      const before = confidence();
+      for (const { label, text } of examples.slice(at, at + 3)) learner.learn(label, text);
+      changes.push(Math.abs(confidence() - before));
+    }
+    expect(changes.reduce((sum, change) => sum + change, 0) / changes.length).toBeLessThan(0.8);
+  });
+
   it('is never almost certain after 15 examples', () => {
     const texts: Record<string, string[]> = {
       delivery: ['where is my parcel', 'my order has not arrived yet', 'the delivery is late'],
