@@ -31,7 +31,12 @@ export function LabelNextView({ classifier, onChanged }: LabelNextProps) {
         Labels teach most where the classifier hesitates. It looks through unlabelled texts, and asks for the
         labels of the ten that it is least certain of.
       </p>
-      {mayReadRows() && <FromQuery classifierId={classifierId} onBegin={begin} />}
+      {mayReadRows() && (
+        <>
+          <FromQuery classifierId={classifierId} onBegin={begin} />
+          <hr />
+        </>
+      )}
       <FromFile classifierId={classifierId} onBegin={begin} />
     </>
   );
@@ -168,6 +173,7 @@ function Labelling(props: LabellingProps) {
         />
       )}
       {problem !== undefined && <ProblemBox problem={problem} />}
+      <hr />
       <div class="actions start">
         {texts !== undefined && texts.length > 0 && text === undefined && (
           <button type="button" class="primary" disabled={busy} onClick={() => void next()}>
