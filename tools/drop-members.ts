@@ -140,6 +140,25 @@ async function errorsIn(dir: string, packages: string[]): Promise<Map<string, nu
   return lines;
 }
 
+const lineOf = (text: string, at: number) => text.slice(0, at).split('\n').length;
+
+/** Drops these members, and returns those in whose mapping the compiler reports no error. */
+async function unseenIn(dir: string, texts: Map<string, string>, dropping: Drop[]): Promise<Drop[]> {
+  const textOf = (file: string) => texts.get(file) ?? '';
+  const byFile = Map.groupBy(dropping, ({ mapping }) => mapping.file);
+  for (const [file, some] of byFile) {
+    const members = some.map(({ member }) => member);
+    await writeFile(join(dir, file), without(textOf(file), members));
+  }
+  const packages = [...new Set([...byFile.keys()].map((file) => file.split('/').slice(0, 2).join('/')))];
+  const errors = await errorsIn(dir, packages);
+  for (const file of byFile.keys()) await writeFile(join(dir, file), textOf(file));
+  return dropping.filter(({ mapping: { file, start, end } }) => {
+    const [first, last] = [lineOf(textOf(file), start), lineOf(textOf(file), end)];
+    return errors.get(file)?.some((line) => line >= first && line <= last) !== true;
+  });
+}
+
 const { stdout } = await run('git', ['ls-files', ...copied], { cwd: root, maxBuffer: 1 << 26 });
 const files = stdout.trim().split('\n');
 const dir = await mkdtemp(join(tmpdir(), 'datahub-members-'));
@@ -154,27 +173,15 @@ try {
     /Complete<|Settable<|Record<\s*keyof/.test(text) ? mappingsOf(file, text) : [],
   );
   const runs = runsOf(mappings);
-  for (const dropping of runs) {
-    const byFile = Map.groupBy(dropping, ({ mapping }) => mapping.file);
-    for (const [file, some] of byFile)
-      await writeFile(
-        join(dir, file),
-        without(
-          texts.get(file) ?? '',
-          some.map(({ member }) => member),
-        ),
-      );
-    const packages = [...new Set([...byFile.keys()].map((file) => file.split('/').slice(0, 2).join('/')))];
-    const errors = await errorsIn(dir, packages);
-    for (const { mapping, member } of dropping) {
-      const text = texts.get(mapping.file) ?? '';
-      const lineOf = (at: number) => text.slice(0, at).split('\n').length;
-      const [first, last] = [lineOf(mapping.start), lineOf(mapping.end)];
-      if (errors.get(mapping.file)?.some((line) => line >= first && line <= last)) continue;
-      missed++;
-      process.stdout.write(`compiles without ${member.name}: ${mapping.file}:${lineOf(member.start)}\n`);
-    }
-    for (const file of byFile.keys()) await writeFile(join(dir, file), texts.get(file) ?? '');
+  const unseen: Drop[] = [];
+  for (const dropping of runs) unseen.push(...(await unseenIn(dir, texts, dropping)));
+  // A mapping that another one derives its type from hides what the other lacks, so each of these is dropped alone.
+  for (const drop of unseen) {
+    if ((await unseenIn(dir, texts, [drop])).length === 0) continue;
+    missed++;
+    const { mapping, member } = drop;
+    const line = lineOf(texts.get(mapping.file) ?? '', member.start);
+    process.stdout.write(`compiles without ${member.name}: ${mapping.file}:${line}\n`);
   }
   process.stdout.write(
     `${mappings.length} mappings, ${runs.length} runs, ${missed} members that can be forgotten\n`,

@@ -42,7 +42,7 @@ const find = (objects: Manifest[], kind: string, component: string) =>
 describe.skipIf(helm === '')('the chart', () => {
   const render = (values: string[], set: string[] = []) => renderChart({ helm, values, set });
 
-  it('stands rendered in deploy/k8s/manifests', () => {
+  it('is rendered in deploy/k8s/manifests', () => {
     expect(readFileSync(manifestsFile, 'utf8')).toBe(renderManifests(helm));
   });
 
@@ -73,7 +73,7 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(() => render([manifestsValues], [pair])).toThrow(message);
   });
 
-  it('keeps the policy with mutual TLS, and asks the port of the metrics where the kubelet cannot speak TLS', () => {
+  it('keeps the policy with mutual TLS, and probes the metrics port because the kubelet has no client certificate', () => {
     const objects = read(render([manifestsValues, join(examplesDir, 'mutual-tls.yaml')]));
     expect(faultsOf(objects)).toEqual([]);
     const [container] = find(objects, 'Deployment', 'catalog').spec.template.spec.containers;
@@ -120,13 +120,13 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(data.DATAHUB_CATALOG_REPLICAS).toBe(replicas);
   });
 
-  it('has the figures of all four read where a PodMonitor is asked for', () => {
+  it('lets Prometheus scrape all four if a PodMonitor is set', () => {
     const objects = read(render([manifestsValues], ['podMonitor.enabled=true']));
     const watched = objects.filter(({ kind }) => kind === 'PodMonitor').map(({ metadata }) => metadata.name);
     expect(watched).toEqual(['gateway', 'catalog', 'executor', 'ml'].map((name) => `data-hub-${name}`));
   });
 
-  it('opens the ports of the metrics to Prometheus with a PodMonitor, and to nobody without', () => {
+  it('opens the metrics ports to Prometheus with a PodMonitor, and to no one without', () => {
     const sourcesOf = (set: string[]) =>
       find(read(render([manifestsValues], set)), 'NetworkPolicy', 'ml')
         .spec.ingress.filter(({ ports }: any) => ports[0].port === 9093)

@@ -28,7 +28,7 @@ describe('the lockfile', () => {
     expect(belowFloor(lockfile, floors)).toEqual([]);
   });
 
-  it('is caught where it does', () => {
+  it('is found if it does', () => {
     const low = copy();
     entry(low, 'mysql2').version = '3.23.0';
     entry(low, 'express').version = '4.17.1';

@@ -53,7 +53,7 @@ describe('bodies of 8 MB, many at once', () => {
   const peakMiB = () =>
     Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1_024;
 
-  it('are refused before they are read where the scope is missing, and keep nobody waiting', async () => {
+  it('are refused before they are read if the scope is missing, and delay no other request', async () => {
     const attacking = attack(['hubs:read'], 20);
     const refusedMs = (await loopMsUntil(attacking)) / (volleyCount * 20);
     expect(await attacking).toEqual([403]);

@@ -75,7 +75,7 @@ describe.skipIf(POSTGRES_URL === undefined)('a long answer (needs POSTGRES_URL)'
     ['its executor is killed', () => hub.restart('executor', 0, 'SIGKILL')],
     ['its gateway is killed', () => hub.restart('gateway', 0, 'SIGKILL')],
   ])(
-    'never looks whole when %s',
+    'never looks complete when %s',
     async (_name, cut) => {
       const rounds = scaled(1, 14);
       for (let round = 0; round < rounds; round++) {
@@ -103,7 +103,7 @@ describe.skipIf(POSTGRES_URL === undefined)('a long answer (needs POSTGRES_URL)'
     300_000,
   );
 
-  it('holds no memory for a slow reader, and gives up one who takes nothing', async () => {
+  it('buffers nothing for a slow reader, and disconnects one that reads nothing', async () => {
     const memory = () => {
       const resident = hub.pids.map((pid) => {
         try {

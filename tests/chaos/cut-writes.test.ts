@@ -156,7 +156,7 @@ describe.each(scaled(['sqlite'], ['sqlite', 'mongodb']))('over %s, writes that a
   }
 
   it.each(Object.entries(variables).filter(([, variable]) => process.env[variable] !== undefined))(
-    'are answered truly by %s',
+    'are answered as the table says by %s',
     async (engine) => {
       const { hubId } = await api.ok(api.post('/v1/hubs', { label: engine }));
       if (!isMongodb(engine))

@@ -105,7 +105,7 @@ describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount 
     expect((await api.post('/v1/hubs', { label: 'after' })).status).toBe(200);
   });
 
-  it('leaves no draft of its keys behind where the first start had no room', async () => {
+  it('leaves no partial key file if the disk was full at the first start', async () => {
     const other = openSmallDisk(8);
     try {
       other.fill();
@@ -120,7 +120,7 @@ describe.skipIf(!hasSmallDisks)('a hub whose disk is full (needs root, to mount 
   });
 });
 
-it.skipIf(!hasSmallDisks)('a full store is told with the accounts that take the most of it', async () => {
+it.skipIf(!hasSmallDisks)('a full store is reported with the accounts that use the most of it', async () => {
   const disk = openSmallDisk(16);
   const store = await openCatalogStore(`sqlite:${disk.path}/catalog.db`);
   const told: object[] = [];

@@ -111,7 +111,7 @@ describe.skipIf(!POSTGRES_URL)(
       expect(await callsOf('alone')).toBe(1);
     });
 
-    it('are one execution before and one after a change, and nobody gets the old answer after it', async () => {
+    it('run once before and once after a change, and no call gets the old answer after it', async () => {
       const queryId = await store('SELECT before_change() AS run');
       const early = readAtOnce(queryId);
       await expect.poll(() => watcher.running('before_change()'), { timeout: 60_000, interval: 20 }).toBe(1);

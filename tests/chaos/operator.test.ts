@@ -105,7 +105,7 @@ describe('the operator’s commands', () => {
     await hub.close();
   });
 
-  it('outlive whoever comes in and asks for nothing, too much, or nonsense', async () => {
+  it('survive connections that send nothing, too much, or nonsense', async () => {
     const hub = await openHub(env());
     const path = join(dir, 'operator', 'socket');
     const send = (text: string) =>

@@ -138,7 +138,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       }
     });
 
-    it('holds off an address that guesses, over all gateways within a tenth, and nobody else', async () => {
+    it('limits an address that guesses keys, over all gateways within a tenth, and no other address', async () => {
       const left = 60_000 - (Date.now() % 60_000);
       if (left < 10_000) await sleep(left + 500);
       const guess = (i: number, from: string) =>

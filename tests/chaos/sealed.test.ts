@@ -49,7 +49,7 @@ describe.skipIf(!POSTGRES_URL)('sealed credentials (needs POSTGRES_URL)', () => 
     return { sourceId, queryId: (await api.ok(api.post('/v1/queries', query))).config.query.queryId };
   }
 
-  it('are of no use to whoever can write to the store', async () => {
+  it('cannot be used by an attacker who can write to the store', async () => {
     const flipped = (sealed: string, part: number): string => {
       const parts = sealed.split(':');
       const bytes = Buffer.from(parts[part] as string, 'base64url');

@@ -128,7 +128,7 @@ describe.each(Object.entries(servers))('a %s source behind a network that fails'
       process.stdout.write(`${engine}: back ${Math.round(ms)} ms after ${JSON.stringify(fault)}\n`);
     });
 
-    it('that drips 100 kB a second is cut off at the time a statement may take', async () => {
+    it('that sends 100 kB a second is cut off at the time limit of a statement', async () => {
       network.fault = { bytesPerSecond: 100_000 };
       const startedAt = performance.now();
       const reader = read(hub, { queryId: queries.large });

@@ -110,7 +110,7 @@ describe.skipIf(!POSTGRES_URL)('traces (needs POSTGRES_URL)', () => {
     expect(execute).toMatchObject({ failed: true });
   });
 
-  it('begin at the gateway where the caller has none, and are left where the caller does not sample', async () => {
+  it('begin at the gateway if the caller has none, and are not sampled if the caller does not sample', async () => {
     const queryId = await store('SELECT 1 AS own');
     const before = collector.spans.length;
     expect((await api.post('/v1/queries/execute', { queryId })).status).toBe(200);

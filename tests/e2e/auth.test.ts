@@ -6,7 +6,7 @@ import { api, createSource, timestamp } from '../support/hub.ts';
 const newKey = async (body: object) => api.ok(api.post('/v1/keys', { name: 'test', scopes: ['*'], ...body }));
 
 describe('a request without a good key', () => {
-  it('is told that a key is missing', async () => {
+  it('is answered that a key is missing', async () => {
     const { status, body, headers } = await api.get('/v1/hubs', { key: null });
     expect([status, body.code]).toEqual([401, 'KEY_MISSING']);
     expect(headers.get('content-type')).toContain('application/problem+json');
@@ -198,7 +198,7 @@ describe('keys', () => {
     expect((await api.get('/v1/hubs', { key })).status).toBe(403);
   });
 
-  it('are limited in rate, and told so in the standard headers', async () => {
+  it('are limited in rate, and the standard headers say so', async () => {
     const { key } = await newKey({ limits: { ratePerMinute: 3 } });
     const answers = [];
     for (let i = 0; i < 4; i++) answers.push(await api.get('/v1/hubs', { key }));

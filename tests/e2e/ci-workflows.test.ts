@@ -126,7 +126,7 @@ describe.each([
       ]);
   });
 
-  it('comments a change that breaks nobody, and passes', async () => {
+  it('comments a change that breaks no caller, and passes', async () => {
     await change(', count(*) AS orders', ', count(*) AS orders, 1 AS more');
     const { code, text, comment } = await run();
     await writeFile(file, before);

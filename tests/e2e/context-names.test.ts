@@ -43,7 +43,7 @@ describe('a context', () => {
     expect(page.headers.get('access-control-expose-headers')).toContain(header);
   });
 
-  it('with such names is refused where the call or the key is strict', async () => {
+  it('with such names is refused if the call or the key is strict', async () => {
     const { key, limits } = await api.ok(api.post('/v1/keys', { name: 'strict', limits: { strict: true } }));
     expect(limits).toEqual({ strict: true });
     for (const answer of [

@@ -104,7 +104,7 @@ describe('hubs as files', () => {
     expect(missing.stderr).toContain('hub.yaml:11:17: The environment has no SHOP_DB_PASSWORD');
   });
 
-  it('shows the change of a contract and its callers, and prunes only if told to', async () => {
+  it('shows the change of a contract and its callers, and prunes only with --prune', async () => {
     const { dir, table, path, run, change, env } = await copyExample('contract', engine);
     await withTable(engine, table);
     expect((await run('apply')).code).toBe(0);

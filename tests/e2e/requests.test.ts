@@ -14,7 +14,7 @@ const pointers = (body: { errors?: { pointer: string }[] }) =>
   (body.errors ?? []).map(({ pointer }) => pointer).sort();
 
 describe('bodies', () => {
-  it('that miss everything are told every fault at once', async () => {
+  it('that lack all members get every fault at once', async () => {
     const { status, body } = await api.post('/v1/sources', {});
     expect(status).toBe(400);
     expect(pointers(body)).toEqual(['/connectionSettings', '/engine', '/hubId', '/label']);
@@ -127,7 +127,7 @@ describe('bodies', () => {
     expect(await told('predict', { contexts: ['a'], contxt: 1 })).toEqual([400, ['/contxt']]);
   });
 
-  it('with very many faults are told some of them, that there are more, and hold nobody up', async () => {
+  it('with very many faults get some of them and their number, and delay no other request', async () => {
     const members = Array.from({ length: 9_000 }, (_, i) => `"a${i.toString(36)}":0`);
     const raw = `{${members.join(',')}}`;
     const { status, body } = await api.post('/v1/hubs', undefined, { raw });
@@ -141,7 +141,7 @@ describe('bodies', () => {
     expect(refused.body.detail).toContain('an object with more than 10000 members');
   });
 
-  it('may hold what only the hub sets, also where something is made of what was read', async () => {
+  it('may contain members that only the hub sets, also if a new resource is made from a read one', async () => {
     const hub = await api.ok(api.get(`/v1/hubs/${hubId}`));
     const copy = await api.ok(api.post('/v1/hubs', hub));
     expect(copy).toMatchObject({ label: hub.label, archived: 0 });
@@ -174,7 +174,7 @@ describe('bodies', () => {
     expect([large.status, large.body.code]).toEqual([413, 'TOO_LARGE']);
   });
 
-  it('that are far too large are told so as well, and not cut off', async () => {
+  it('that are far too large get an answer too, instead of a closed connection', async () => {
     const raw = JSON.stringify({ label: 'x'.repeat(10_000_000) });
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => api.post('/v1/hubs', undefined, { raw })),
@@ -185,7 +185,7 @@ describe('bodies', () => {
     expect(told.map(([status, code]) => [status, code])).toEqual(told.map(() => [413, 'TOO_LARGE']));
   });
 
-  it('that are no JSON are told so to those whose key allows the call', async () => {
+  it('that are no JSON get that answer only with a key that allows the call', async () => {
     const { key } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['hubs:read'] }));
     const send = (options: object) => api.post('/v1/hubs', undefined, { raw: '{"label"', ...options });
     expect([(await send({})).status, (await send({ key })).status]).toEqual([400, 403]);

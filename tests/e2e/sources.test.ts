@@ -26,7 +26,7 @@ describe.each(engines)('a %s source', (engine) => {
     expect((await add(`\0${ca}`)).status).toBe(400);
   });
 
-  it('takes what may be absent, and lets go of it where it is null', async () => {
+  it('accepts optional members, and removes those that are null', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'absent' }));
     const body = sourceBody(hubId, engine);
     const optional = { statementTimeoutMs: 5_000, pool: { max: 3, idleTimeoutMs: 60_000 } };

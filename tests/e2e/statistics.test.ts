@@ -71,7 +71,7 @@ describe('the statistics of a query', () => {
     });
   });
 
-  it('are told apart by version, and by windows of the last hour', async () => {
+  it('are counted by version, and by windows of the last hour', async () => {
     const queryId = await store('changed');
     for (let i = 0; i < 3; i++) await execute(queryId, 2);
     const query = 'SELECT id, region FROM sales WHERE id <= :n';

@@ -91,7 +91,7 @@ describe.each(engines)('a long answer from %s', (engine) => {
     },
   );
 
-  it('that waits in the database stops when nobody waits for it any more', async () => {
+  it('that waits in the database stops when its client disconnects', async () => {
     const mark = `waiting_${engine}`;
     const sleep = engine === 'postgres' ? 'pg_sleep(30)' : 'SLEEP(30)';
     const query = `SELECT /* ${mark} */ ${sleep}`;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { api, createSource, engines } from '../support/hub.ts';
 
 describe.each(engines.filter((engine) => engine !== 'postgres'))('a list on %s', (engine) => {
-  it('is its elements in any IN, and refused where it would be compared', async () => {
+  it('becomes its elements in any IN, and is refused in a comparison', async () => {
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: `${engine} lists` }));
     const sourceId = await createSource(hubId, engine);
     const numbers = '(SELECT 1 AS id UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 5) t';
@@ -138,7 +138,7 @@ describe.each(engines)('a declared variable on %s', (engine) => {
       expect([value, ...(await ask(value))]).toEqual([value, ...Array(4).fill(other)]);
   });
 
-  it('keeps its digits where it is compared and counted with', async () => {
+  it('keeps its digits in comparisons and arithmetic', async () => {
     const context = [
       { key: 'one', type: 'decimal' },
       { key: 'some', type: 'decimal[]' },

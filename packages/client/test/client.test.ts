@@ -101,7 +101,7 @@ describe('a failure', () => {
     expect(JSON.stringify([err.message, err.problem, String(err.cause)])).not.toContain('secret');
   });
 
-  it('is told when the hub is silent for too long', async () => {
+  it('gets an error when the hub is silent for too long', async () => {
     answers(() => {});
     const err = await failed(client({ timeoutMs: 50 }).execute(read));
     expect(err).toMatchObject({ status: 0, code: 'TIMEOUT' });

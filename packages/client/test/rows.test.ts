@@ -61,7 +61,7 @@ describe('rows', () => {
     ['in a row, by a proxy that completes the body', parts(['{"id":1}\n{"id'])],
     ['in a row, which a proxy ends with a line', parts(['{"id":1}\n{"id\n'])],
   ];
-  it.each(cuts)('raise an error where they are cut %s', async (_name, answer) => {
+  it.each(cuts)('raise an error if they are cut %s', async (_name, answer) => {
     answers(answer);
     const seen: unknown[] = [];
     const loop = async () => {

@@ -104,7 +104,7 @@ describeMongodb(60_000, () => {
   });
   const entries = () => store.collection('entries').find({ accountId: 'a', limit: 10 });
 
-  it('a write whose answer was lost once is done once, and told so', async () => {
+  it('a write whose answer was lost once is done once, and succeeds', async () => {
     proxy.interfere('insert', lost);
     await items.insert(item(), companion);
     expect(await items.get('a', 'i')).toMatchObject({ version: 1 });
@@ -127,7 +127,7 @@ describeMongodb(60_000, () => {
     expect(await items.get('a', 'i')).toMatchObject({ version: 2 });
   });
 
-  it('a write whose sending failed is told that another one has done the same', async () => {
+  it('a write that could not be sent reports that another one has done the same', async () => {
     const other = await openMongodbStore(url, specs);
     const others = other.collection<Item>('items');
     const after = (write: () => Promise<unknown>) => async () => void (await write());
@@ -162,7 +162,7 @@ describeMongodb(60_000, () => {
     expect(await items.deleteMany({ accountId: 'a', limit: 10 })).toBe(1);
   });
 
-  it('says that the outcome is unknown where no answer comes, and that nothing was changed where nothing was sent', async () => {
+  it('says that the outcome is unknown if no answer comes, and that nothing was changed if nothing was sent', async () => {
     proxy.interfere('insert', lost);
     const inserting = items.insert(item());
     const leaving = setInterval(() => proxy.leave(), 1);
@@ -174,7 +174,7 @@ describeMongodb(60_000, () => {
     });
   });
 
-  it('brings to its place what a crash left in an outbox, once, whoever comes first', async () => {
+  it('moves the entries that a crash left in an outbox once, in whichever process comes first', async () => {
     await items.insert(item());
     const client = new MongoClient(url);
     const kept = client.db().collection<{ _id: string; version: number; accountId: string }>('items');

@@ -53,12 +53,12 @@ describe('an account with a quota', () => {
     await quota.requireRoom(things, accountId, 'things');
   });
 
-  it('is not told apart by what others have', async () => {
+  it('does not depend on what others have', async () => {
     await fill(newAccount(), { max: 2, upTo: 2 });
     expect(await fill(newAccount(), { max: 2, upTo: 3 })).toBe(2);
   });
 
-  it('gets past its bound by a hundredth at most where several processes make things', async () => {
+  it('exceeds its bound by at most a hundredth if several processes create documents', async () => {
     const accountId = newAccount();
     const quotas = [createQuota(200), createQuota(200)];
     let count = 0;
@@ -74,7 +74,7 @@ describe('an account with a quota', () => {
     expect(count).toBeLessThanOrEqual(202);
   });
 
-  it('has no bound where the setting is 0', async () => {
+  it('has no bound if the setting is 0', async () => {
     expect(await fill(newAccount(), { max: 0, upTo: 20 })).toBe(20);
   });
 });

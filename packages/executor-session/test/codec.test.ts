@@ -32,7 +32,7 @@ it('writes and reads the same messages as the generated code, whatever the lengt
   fc.assert(fc.property(message, check), { numRuns: 300 });
 });
 
-it('takes a chunk that stands twice, and fields it does not know, as the generated code does', () => {
+it('reads a repeated chunk and unknown fields as the generated code does', () => {
   const chunk = Buffer.concat([Buffer.from([0x12, 0x88, 0x27]), Buffer.alloc(5_000, 2)]);
   const unknown = Buffer.from([0xf8, 0x01, 0x05]);
   const twice = Buffer.concat([chunk, unknown, chunk, Buffer.from([0x08, 0x09])]);
@@ -146,7 +146,7 @@ describe('calls', () => {
     }
   });
 
-  it('are refused where they are cut short', () => {
+  it('are refused if they are cut short', () => {
     const call = { sequence: 1, principal: undefined, request: undefined, deadlineMs: 1 };
     const cut = { ...call, requestId: 'a'.repeat(50), traceparent: '' };
     const whole = requestToBytes({ calls: [cut], cancelled: [], windows: [] });

@@ -80,7 +80,7 @@ test.each([
   }
 });
 
-test('both seal the same to the byte where chance is the same', async () => {
+test('both seal the same bytes with the same random numbers', async () => {
   const sealed = async (suite: CipherSuite) => {
     const { publicKey } = await recipient(suite);
     const params = { recipientPublicKey: publicKey, info: fromHex(vector.info), ekm: await ephemeral(suite) };

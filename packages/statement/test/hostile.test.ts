@@ -117,7 +117,7 @@ describe.each(['postgres', 'mysql'] as const)('the columns on %s', (dialect) => 
   });
 });
 
-it('of values that are missing some are told, and how many more there are', () => {
+it('of missing values some are reported, and how many more there are', () => {
   const { bind } = compileStatement(manyNames(), { dialect: 'postgres', command: 'SELECT', variables: [] });
   const call = () => bind({ pinnedJson: '', contextJson: '' });
   expect(call).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));

@@ -200,7 +200,7 @@ describe('a value', () => {
     }
   });
 
-  it('that is missing is null only where that is said', () => {
+  it('that is missing is null only if that is declared', () => {
     expect(take(undefined)).toEqual({ fault: 'is missing' });
     expect(take(undefined, { required: true })).toEqual({ fault: 'is missing' });
     expect(take(undefined, { required: false })).toEqual({ value: null });
@@ -263,7 +263,7 @@ describe('a value', () => {
     }
   });
 
-  it('has a bound where it is an array', () => {
+  it('has a bound if it is an array', () => {
     const array = (length: number) => JSON.stringify(Array(length).fill(1));
     expect(listElementsMax).toBe(10_000);
     expect(take(array(10_000))).toMatchObject({ value: expect.any(Array) });
@@ -276,7 +276,7 @@ describe('a value', () => {
     expect(take('["a",1,null]')).toMatchObject({ value: ['a', 1, null] });
   });
 
-  it('comes from the key before the call, and all faults are told at once', () => {
+  it('comes from the key before the call, and all faults are reported at once', () => {
     const declarations = ['a', 'b', 'c'].map((key) => declare(key, { key, type: 'integer' }));
     const resolve = (pinnedJson: string, contextJson: string) =>
       resolveValues(declarations, { pinnedJson, contextJson });

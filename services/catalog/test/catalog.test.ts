@@ -171,7 +171,7 @@ describe('the catalog', () => {
       expect(await catalog.store.queries.get('ours', 'dh.q.2')).not.toBeNull();
     });
 
-    it('and takes it back where the hub goes meanwhile', async () => {
+    it('and takes it back if the hub is deleted meanwhile', async () => {
       await catalog.store.hubs.replace({ ...hub, deleting: 1, version: 2 });
       await expect(insert({})).rejects.toEqual(refused('NOT_FOUND', 'There is no such hub.'));
       expect(await inserted()).toBeNull();
@@ -181,7 +181,7 @@ describe('the catalog', () => {
       expect(await inserted()).toBeNull();
     });
 
-    it('and takes it back where the folder goes meanwhile', async () => {
+    it('and takes it back if the folder is deleted meanwhile', async () => {
       const going = await addFolder(hub, { deleting: 1 });
       await expect(insert({ parentNodeId: going.id })).rejects.toEqual(
         refused('NOT_FOUND', 'There is no such parent node.'),
@@ -227,7 +227,7 @@ describe('the catalog', () => {
       expect(await loads.hub(ours)).toEqual(changed);
     });
 
-    it('not at all where nothing changes', async () => {
+    it('not at all if nothing changes', async () => {
       expect(await rename('h')).toEqual(hub);
       expect(await loads.hub(ours)).toEqual(hub);
     });
@@ -246,7 +246,7 @@ describe('the catalog', () => {
       requireVersion(hub, {});
     });
 
-    it('one after the other, where several come at once, and gives up where it never ends', async () => {
+    it('one after the other if several come at once, and gives up if they never end', async () => {
       await Promise.all(['a', 'b', 'c', 'd'].map((label) => rename(label)));
       expect((await loads.hub(ours)).version).toBe(5);
       let loaded = 0;
@@ -269,7 +269,7 @@ describe('the catalog', () => {
     const drop = (expected?: Expected, load = () => loads.hub(ours)) =>
       remove({ collection: catalog.store.hubs, load, entry: entry(), ...(expected && { expected }) });
 
-    it('whatever its version, where the caller names none', async () => {
+    it('at any version if the caller names none', async () => {
       // Also where it was changed since it was looked at.
       await update(catalog, {
         collection: catalog.store.hubs,
@@ -297,7 +297,7 @@ describe('the catalog', () => {
       await expect(loads.hub(ours)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     });
 
-    it('gives up where others change it without end', async () => {
+    it('gives up if others keep changing it', async () => {
       let loaded = 0;
       const stale = async () => {
         loaded++;

@@ -16,7 +16,7 @@ async function isAnswered(published: Promise<void>): Promise<boolean> {
 const open = (holdersBefore: boolean) =>
   createChangeFeed({ instanceId: 'i', leaseMs: 1_000, mayMissHolders: () => false, holdersBefore });
 
-test('a change is answered at once where nobody can hold the old state', async () => {
+test('a change is answered at once if no executor can have the old state cached', async () => {
   expect(await isAnswered(open(false).publish(['q']))).toBe(true);
 });
 

@@ -104,7 +104,7 @@ it('one of several is what it is, and anything else a fault', () => {
   expect(faultsOf((one) => one.oneOf(['x'], 'c', ['a', 'b']))).toEqual(fault('must be one of a, b'));
 });
 
-it('all faults are told at once', () => {
+it('all faults are reported at once', () => {
   const refused = (count: number) => {
     const check = createChecker();
     for (let i = 0; i < count; i++) check.fault(['list', i], 'is wrong');

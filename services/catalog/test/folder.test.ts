@@ -12,7 +12,7 @@ const folders = (...paths: string[]) =>
 describe('a folder', () => {
   const tree = folders('abcd', 'xy');
 
-  it('stands on a level', () => {
+  it('has a level', () => {
     expect(['category', 'a', 'd', 'y'].map((id) => levelOf(id, tree))).toEqual([0, 1, 4, 2]);
   });
 

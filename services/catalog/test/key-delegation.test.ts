@@ -29,7 +29,7 @@ const limits: KeyLimitValues = {
 };
 
 describe('what a key hands on', () => {
-  it('is anything where it has no limits, and what it has itself', () => {
+  it('is anything if it has no limits, and its own limits otherwise', () => {
     expect(makes(reach(), reach(limits))).not.toThrow();
     expect(makes(reach(), reach({}, { scopes: ['hubs:read'], expiresAt: 5 }))).not.toThrow();
     expect(makes(reach(limits, { expiresAt: 9 }), reach(limits, { expiresAt: 9 }))).not.toThrow();

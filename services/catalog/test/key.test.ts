@@ -56,7 +56,7 @@ describe('a key', () => {
     });
   });
 
-  it('may only execute where no scope is named, and has each once', () => {
+  it('may only execute if no scope is named, and has each scope once', () => {
     expect(make().doc.scopes).toEqual(['queries:execute']);
     expect(make({ scopes: ['hubs:read', 'hubs:read'] }).doc.scopes).toEqual(['hubs:read']);
     for (const scope of grantableScopes) expect(make({ scopes: [scope] }).doc.scopes).toEqual([scope]);

@@ -17,7 +17,7 @@ describe('the variables of a query', () => {
     expect(makeQuery({ ...input, context: variables }, context).context).toEqual(variables);
   });
 
-  it('have defaults and enums that are JSON, whoever calls', () => {
+  it('have defaults and enums that are JSON, for every caller', () => {
     const variables = [
       { key: 'a', valueJson: '{bad' },
       { key: 'b', enumJson: '{"not":"a list"}' },

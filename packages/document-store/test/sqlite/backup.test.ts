@@ -59,7 +59,7 @@ describe('a copy of the embedded store', () => {
     expect(readdirSync(dir).filter((name) => name.startsWith('copy'))).toEqual(['copy.db']);
   });
 
-  it('takes the place of nothing that is there, unless told to', async () => {
+  it('replaces no existing file, unless asked to', async () => {
     writeFileSync(copy, 'precious');
     await expect(store.backup(copy)).rejects.toThrow(/copy\.db exists already/);
     expect(statSync(copy).size).toBe('precious'.length);
@@ -77,7 +77,7 @@ describe('a copy of the embedded store', () => {
     expect(await notes().count({ accountId: 'a' })).toBe(noteCount);
   });
 
-  it('is said to fail where there is no directory, and leaves nothing when it is broken off', async () => {
+  it('fails if there is no directory, and leaves no file when it is cancelled', async () => {
     const missing = store.backup(join(dir, 'missing', 'copy.db'));
     await expect(missing).rejects.toEqual(unavailable);
     await expect(missing).rejects.toThrow(/The directory .*missing/);

@@ -26,7 +26,7 @@ describe.each([
     expect(signal.reason).toBe('gone');
   });
 
-  it('tells nobody who left, also while it tells the others, and nobody who comes after', () => {
+  it('calls no listener that was removed, also while it calls the others, and none that was added later', () => {
     const { stop, signal } = setup();
     const [left, next, after] = [vi.fn(), vi.fn(), vi.fn()];
     signal.addEventListener('abort', left);

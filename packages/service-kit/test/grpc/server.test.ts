@@ -8,7 +8,7 @@ import { createGrpcClient } from '../../src/grpc/client.ts';
 import { EncodedMessage } from '../../src/grpc/encoded-message.ts';
 import { startGrpcServer } from '../../src/grpc/server.ts';
 
-it('has the log hear of a store that is away once a second, and of what nobody foresaw each time', async () => {
+it('logs a store that is away once a second, and an unexpected error each time', async () => {
   const away = new HubError('UNAVAILABLE', 'The store is away.', { cause: new Error('ECONNREFUSED') });
   const broken = new TypeError('x is not a function');
   const failures = [away, away, broken, broken, new HubError('NOT_FOUND', 'There is none.'), away];

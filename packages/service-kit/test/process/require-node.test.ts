@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 
 const launcher = fileURLToPath(new URL('../../launch.mjs', import.meta.url));
 
-it('an older Node is told in one line what the hub needs', () => {
+it('on an older Node, one line says what the hub needs', () => {
   const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(older)}`, launcher, 'none.ts'];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });

@@ -40,7 +40,7 @@ it.each([
   expect(store.attempts()).toBe(1);
 });
 
-it('says that it is not there yet where opening takes long', async () => {
+it('says that it is not there yet if opening takes long', async () => {
   let told = 0;
   const onUnavailable = async () => {
     told++;

@@ -34,7 +34,7 @@ it('says why a store cannot be had, each cause once, and which setting names it'
   expect(lines[2]).toContain('DATAHUB_STORE_URL');
 });
 
-it('shows a stack only where nobody foresaw it', () => {
+it('shows a stack only for an unexpected error', () => {
   expect(describeStartFailure(new SettingsError(['PORT is wrong.']))).not.toContain('\n    at ');
   const refused = Object.assign(new Error("EACCES: permission denied, mkdir '/data'"), { syscall: 'mkdir' });
   expect(describeStartFailure(refused)).not.toContain('\n    at ');

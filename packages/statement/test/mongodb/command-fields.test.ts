@@ -167,7 +167,7 @@ describe('a list of writes', () => {
   };
   const filters = { arrayFilters: [{ 'e.a': { $gt: ':n' } }] };
 
-  it('takes values where values stand', () => {
+  it('accepts values in the places of values', () => {
     expect(run({ update: 'o', updates: [{ ...update, ...filters }] }).updates).toEqual([
       {
         ...update,

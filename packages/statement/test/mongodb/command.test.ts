@@ -108,7 +108,7 @@ describe('a command', () => {
     );
   });
 
-  it('is refused where the text is no JSON, with the place', () => {
+  it('is refused with the place if the text is no JSON', () => {
     const compile = () =>
       compileStatement('{"find": "o",\n "filter": {a: 1}}', {
         dialect: 'mongodb',

@@ -124,7 +124,7 @@ describe('a variable', () => {
     ]);
   });
 
-  it('is written with one more colon where the text itself is meant', () => {
+  it('is written with one more colon if the text itself is meant', () => {
     expect(bind(find({ a: '::name', b: '::1', c: 'at 12:30' })).filter).toEqual({
       a: ':name',
       b: '::1',

@@ -67,7 +67,7 @@ describe('variables', () => {
     expect(() => give({ a: 1, c: 2 })).toThrow('context.c is not a variable of this query');
   });
 
-  it('without a type are told if they are lists', () => {
+  it('without a type are reported if they are lists', () => {
     const variables = [{ key: 'b', type: 'integer[]' }];
     const { lists } = compile('SELECT 1 IN (:a), 2 IN (:b), 3 = :c', 'postgres', variables);
     expect([...lists]).toEqual(['a']);
@@ -98,7 +98,7 @@ describe('variables', () => {
     expect(bind('SELECT :v[1]', { v: [5] }).text).toBe('SELECT $1[1]');
   });
 
-  it('become casts where they are declared', () => {
+  it('become casts if they are declared', () => {
     const variables = [
       { key: 'n', type: 'bigint' },
       { key: 't', type: 'string[]' },
@@ -233,7 +233,7 @@ describe('values', () => {
     expect(refuse).toThrow(word);
   });
 
-  it('are taken from nobody’s prototype', () => {
+  it('are not read from prototypes', () => {
     expect(() => bind('SELECT :constructor, :__proto__', {})).toThrow(
       expect.objectContaining({ code: 'CONTEXT_INVALID' }),
     );
@@ -269,7 +269,7 @@ describe('what is refused', () => {
 });
 
 describe('places', () => {
-  it('in the text that was run are told in the stored one', () => {
+  it('in the text that was run are reported at their place in the stored one', () => {
     const text = 'SELECT :aVeryLongName,\n  {{other}} AS x, nope FROM t WHERE id IN (:ids) AND bad';
     const compiled = compile(text, 'postgres', [{ key: 'aVeryLongName', type: 'bigint' }]);
     const context = '{"aVeryLongName":1,"other":2,"ids":[1]}';

@@ -18,7 +18,7 @@ function read(text: string, dialect: Dialect = 'postgres', declared: string[] = 
 }
 const both: Dialect[] = ['postgres', 'mysql'];
 
-it('tokens know where they stand', () => {
+it('tokens have their positions', () => {
   const text = "sélect :a, {{ b }} E'x' 1.5 ::";
   const tokens = tokenize(text, 'postgres', { isDeclared: () => false });
   expect(tokens.map(({ start, end }) => text.slice(start, end))).toEqual([
@@ -245,7 +245,7 @@ describe('colons and braces', () => {
     for (const dialect of both) expect(read(text, dialect)).toBe(refusal);
   });
 
-  it('a question mark is an operator to PostgreSQL, and refused where it is a placeholder', () => {
+  it('a question mark is an operator to PostgreSQL, and refused as a placeholder', () => {
     expect(read('a ? b')).toEqual(['word A', 'symbol ?', 'word B']);
     expect(read('a = ?', 'mysql')).toBe('1:5 Placeholders must have names: write :name instead of ?.');
   });

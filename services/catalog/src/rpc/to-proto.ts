@@ -171,7 +171,7 @@ export function toResolvedSource(source: SourceDoc): Complete<ResolvedSource> {
   };
 }
 
-export function toKey(key: KeyDoc): Complete<Key> {
+export function toKey(key: KeyDoc, state: 'active' | 'expired' = 'active'): Complete<Key> {
   return {
     keyId: key.id,
     name: key.name,
@@ -182,7 +182,7 @@ export function toKey(key: KeyDoc): Complete<Key> {
     expiresAt: toDate(key.expiresAt),
     lastUsedAt: toDate(key.lastUsedAt),
     version: key.version,
-    state: 'active',
+    state,
     isStronger: false,
   };
 }
@@ -193,7 +193,7 @@ export function toListed(
   { isStronger, nowMs }: { isStronger: boolean; nowMs: number },
 ): Complete<Key> {
   const state = key.expiresAt === null || key.expiresAt > nowMs ? 'active' : 'expired';
-  if (!isStronger) return { ...toKey(key), state };
+  if (!isStronger) return toKey(key, state);
   return {
     keyId: key.id,
     name: key.name,

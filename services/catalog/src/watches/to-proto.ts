@@ -23,9 +23,8 @@ export function toSettings(watch: WatchDoc): Complete<WatchSettings> {
 
 function toSchedule({ schedule }: WatchDoc): Complete<ScheduleMessage> {
   const { spreadS, missed } = schedule;
-  const none = { everyS: undefined, cron: undefined, timeZone: undefined };
-  if ('everyS' in schedule) return { ...none, everyS: schedule.everyS, spreadS, missed };
-  return { ...none, cron: schedule.cron, timeZone: schedule.timeZone, spreadS, missed };
+  const { cron, timeZone } = 'cron' in schedule ? schedule : {};
+  return { everyS: 'everyS' in schedule ? schedule.everyS : undefined, cron, timeZone, spreadS, missed };
 }
 
 interface Shown {

@@ -62,7 +62,7 @@ describe('the audit', () => {
     expect(await kept()).toEqual(['e1']);
   });
 
-  it('loses what is too old also where it was written with an end of its own', async () => {
+  it('loses what is too old also if it has an expiry of its own', async () => {
     await store.close();
     const before = await openDocumentStore(url, [
       { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'expiresAt' },

@@ -87,7 +87,7 @@ describe('counts of use', () => {
     expect(JSON.stringify(entries)).not.toContain('users');
   });
 
-  it('that a slow store has no time for are told, and the others are kept', async () => {
+  it('that a slow store has no time for are reported, and the others are kept', async () => {
     before = () => sleep(50);
     const left = await record(2_200);
     expect(left.length).toBeGreaterThan(0);
@@ -95,7 +95,7 @@ describe('counts of use', () => {
     expect(await kept()).toEqual(without(left));
   });
 
-  it('that the store refuses are told, and the others are kept', async () => {
+  it('that the store refuses are reported, and the others are kept', async () => {
     let turn = 0;
     before = async () => {
       if (turn++ % 3 === 0) throw new HubError('UNAVAILABLE', 'away');
@@ -105,7 +105,7 @@ describe('counts of use', () => {
     expect(await kept()).toEqual(without(left));
   });
 
-  it('fail as the store does where none is kept', async () => {
+  it('fail as the store does if none is kept', async () => {
     before = () => Promise.reject(new HubError('UNAVAILABLE', 'away'));
     await expect(record(5_000)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await kept()).toEqual([]);

@@ -107,7 +107,7 @@ describe('rotating a key', () => {
     expect([await codeOf(0, 'operator'), (await stored(keyId)).expiresAt]).toEqual(['OK', 42]);
   });
 
-  it('passes on the expiry that the key had before a rotation whose key nobody has used', async () => {
+  it('keeps the expiry that the key had before a rotation whose new key was not used', async () => {
     const keyId = await create();
     const rotate = async () => (await calls.rotateKey({ keyId, overlapSeconds: 60 }, ctx(keyId))).key;
     const lost = await rotate();

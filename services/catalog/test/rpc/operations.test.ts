@@ -54,7 +54,7 @@ describe('a record of an operation', () => {
   const finish = (recordId: string, more: object = {}) =>
     calls().finishOperation({ recordId, unknown: false, ...ended, ...unnamed, ...more }, ctx());
 
-  it('whose outcome is unknown tells a repeat what was made, where it was made', async () => {
+  it('whose outcome is unknown answers a repeat with what was made, if it was made', async () => {
     const { recordId, operation } = await begin();
     const { hub } = await createHubCalls(catalog).createHub({ label: 'h' }, ctx(operation));
     await finish(recordId, { unknown: true });
@@ -63,14 +63,14 @@ describe('a record of an operation', () => {
     expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its response was not stored.`);
   });
 
-  it('tells so as well where its end was not written at all', async () => {
+  it('does the same if its end was not written at all', async () => {
     const { operation } = await begin();
     expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });
     await createHubCalls(catalog).createHub({ label: 'h' }, ctx(operation));
     expect(await begin()).toMatchObject({ state: State.STATE_DONE });
   });
 
-  it('begins anew where nothing was made, once, and the first one then finds what was made', async () => {
+  it('runs again once if nothing was made, and the first call then finds what was made', async () => {
     const first = await begin();
     await finish(first.recordId, { unknown: true });
     const again = await begin();

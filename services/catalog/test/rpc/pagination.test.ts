@@ -43,7 +43,7 @@ describe('a list', () => {
     await expect(list()).rejects.toMatchObject({ code: 'TOO_LARGE' });
   });
 
-  it('is given in parts where it is very large', async () => {
+  it('is answered in parts if it is very large', async () => {
     await fill(140, 'x'.repeat(262_144));
     await expect(list()).rejects.toMatchObject({
       code: 'TOO_LARGE',

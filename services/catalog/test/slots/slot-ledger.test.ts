@@ -96,7 +96,7 @@ test('recalls slots until all who wait have the same', () => {
   expect(told.slice(-2).sort()).toEqual(['e1 a1 alone', 'e2 a1 alone']);
 });
 
-test('an executor that joins is told that others wait', () => {
+test('an executor that joins learns that others wait', () => {
   const { use, join, told } = setup({ known: ['e1', 'e2'] });
   join('e1', [use('a1', { held: 6, wanted: 4 })]);
   join('e2', [use('a1', { held: 4 })]);

@@ -36,7 +36,7 @@ const change = (sequence: number, ...changed: string[]): WatchResponse => ({
   deleted: false,
 });
 
-test('lets go, acknowledges, and comes back after a loss', async () => {
+test('invalidates, acknowledges, and reconnects after a loss', async () => {
   const replica = fakeReplica([
     [change(0), change(1, 'q1'), change(2, 'q2', 's1')],
     [change(0), { ...change(7, 'h1'), deleted: true }],

@@ -30,7 +30,7 @@ function setup(charactersMax: number) {
   return { table, put, names };
 }
 
-it('holds as much text as there is room for, and lets go of what was asked for longest ago', () => {
+it('caches as much text as there is room for, and evicts the least recently used', () => {
   const { put, names } = setup(300);
   put(definition('1'), definition('2'), definition('3'));
   expect(names()).toEqual(['1', '2', '3']);

@@ -62,8 +62,7 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)('values of PostgreSQL', 
       await expectForms(connection, `SELECT $1::text::${type} AS v`, wanted, { params: [wanted.value] });
     });
 
-    it('is null where there is none', () =>
-      expectForms(connection, `SELECT NULL::${type} AS v`, nothing(type)));
+    it('is null if there is none', () => expectForms(connection, `SELECT NULL::${type} AS v`, nothing(type)));
 
     if (!wanted.alone)
       it('is an element of arrays', async () => {

@@ -185,7 +185,7 @@ test('log-ins are admitted before the first connection, and only the admitted ad
   ]);
 });
 
-test('a refused log-in is told, and any other error is that of a source that cannot be reached', async () => {
+test('a refused log-in is reported as such, and any other error as a source that cannot be reached', async () => {
   const dialWith = (err: unknown) => {
     const logins = { admit: () => Promise.reject(err), reached: () => {} };
     return spyDial({ resolve: async () => ['8.8.8.8'], logins });

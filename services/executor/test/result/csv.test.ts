@@ -31,7 +31,7 @@ test.each([
   expect(fieldOf(text)).toBe(field);
 });
 
-test('any text reads back, and is in quotes where its bytes would end the field', () => {
+test('any text reads back, and is in quotes if its bytes would end the field', () => {
   const units = fc.oneof(fc.string({ unit: 'grapheme' }), fc.constantFrom(',', '"', '\r', '\n', '\\', '\t'));
   const property = fc.property(fc.string({ unit: units, maxLength: 60 }), (text) => {
     const field = fieldOf(text);

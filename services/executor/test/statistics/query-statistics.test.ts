@@ -139,7 +139,7 @@ describe('statistics of queries', () => {
     expect(queries[0]?.windows.at(-1)?.start).toBe('2026-01-01T00:10:00.000Z');
   });
 
-  it('are told apart by version, of the latest versions alone', async () => {
+  it('are counted by version, for the latest versions only', async () => {
     const { statistics, read } = setup();
     const call = (versionNumber: number) => statistics.add(query('q', 'a', 'h', versionNumber), sample);
     const versions = async () =>

@@ -70,7 +70,7 @@ describe('a key', () => {
     expect(() => auth.principalOf(key, free)).toThrow(expect.objectContaining({ code: 'KEY_EXPIRED' }));
   });
 
-  it('looks at an unknown key only where that is tolerated, and at a known one always', async () => {
+  it('looks an unknown key up only within its rate, and a known one always', async () => {
     const auth = create();
     const held = () => {
       throw new HubError('RATE_LIMITED', 'Too many.');
@@ -82,7 +82,7 @@ describe('a key', () => {
     expect(auth.principalOf(key, held)).toEqual(principal);
   });
 
-  it('is told plainly what is wrong with it', async () => {
+  it('gets an error that names the fault', async () => {
     const auth = create();
     const missing = { code: 'KEY_MISSING', message: 'Send your key in the header x-service-api-key.' };
     for (const header of [undefined, '']) {
@@ -193,7 +193,7 @@ describe('what is known of a key', () => {
     expect(await auth.principalOf(key, free)).toEqual(changed);
   });
 
-  it('keeps nobody waiting for a catalog that was found away, and asks it again behind their backs', async () => {
+  it('delays no call for a catalog that was found away, and asks it again in the background', async () => {
     const auth = create();
     await auth.principalOf(key, free);
     vi.advanceTimersByTime(1_000);
@@ -222,7 +222,7 @@ describe('what is known of a key', () => {
     await expect(auth.principalOf(key, free)).rejects.toMatchObject({ code: 'KEY_INVALID' });
   });
 
-  it('is not trusted where the catalog failed in another way', async () => {
+  it('is not trusted if the catalog failed in another way', async () => {
     const auth = create();
     await auth.principalOf(key, free);
     vi.advanceTimersByTime(1_000);

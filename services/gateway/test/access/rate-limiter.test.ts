@@ -47,7 +47,7 @@ describe('limits', () => {
     expect(() => admit()).toThrow();
   });
 
-  it('count each key by itself, by its own rate where it has one', () => {
+  it('count each key by itself, by its own rate if it has one', () => {
     const { admit } = create();
     admit('slow', 1);
     expect(() => admit('slow', 1)).toThrow();
@@ -60,7 +60,7 @@ describe('limits', () => {
     expect(headers).toEqual({ 'ratelimit-policy': '"default";q=3;w=60', ratelimit: '"default";r=2;t=20' });
   });
 
-  it('hold off an address that sends bad keys, and nobody else', () => {
+  it('limit an address that sends bad keys, and no other address', () => {
     const { limits, pass } = create();
     for (let i = 0; i < 5; i++) {
       limits.requireFewRefusals('1.2.3.4');

@@ -83,7 +83,7 @@ describe('what several gateways count together', () => {
     expect(await burst(10)).toBe(10);
   });
 
-  it('are not held against one who sends some at once, nor are very many let in before they are counted', async () => {
+  it('allow a client that sends some at once, and admit few before they are counted', async () => {
     const burst = async (count: number, address: string) => {
       const limits = gateway(1_000);
       await guess(limits, address);

@@ -37,7 +37,7 @@ async function fillBuffer(request: IncomingMessage): Promise<void> {
   while (request.readableLength < request.readableHighWaterMark) await nextIteration();
 }
 
-it('reads a body that nobody has read', async () => {
+it('reads a body that was not read', async () => {
   expect(await sendTwo(async () => {})).toBe('first, second');
 });
 

@@ -20,7 +20,7 @@ it('frees the key of what was not done', async () => {
   expect(await failed({ failedWith: 'NOT_FOUND' })).toMatchObject({ status: 0 });
 });
 
-it('keeps that nobody knows where the outcome is unknown, for the next repeat to find out', async () => {
+it('remembers that the outcome is unknown, so that the next repeat finds out', async () => {
   expect(await failed({ failedWith: 'SOURCE_BROKEN' })).toMatchObject({ status: 503, unknown: true });
   expect(await failed({ failedWith: 'OUTCOME_UNKNOWN' })).toMatchObject({ status: 503, unknown: true });
   expect(await failed({ failedWith: 'CONSTRAINT', failedPartly: true })).toMatchObject({ unknown: true });

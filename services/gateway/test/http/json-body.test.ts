@@ -53,7 +53,7 @@ describe('a body', () => {
     );
   });
 
-  it('is read once where its ids hold digits and its numbers are plain', () => {
+  it('is read once if its ids contain digits and its numbers are plain', () => {
     expect(
       parse('{"queryId":"dh.q.06d1234567890123456789e5","context":{"id":7,"at":1.5}}').exactText,
     ).toBeUndefined();

@@ -30,7 +30,7 @@ const members = (count: number, more: object = {}) => ({
 });
 
 describe('the faults of a body', () => {
-  it('are none where it fits', () => {
+  it('are none if it fits', () => {
     expect(refusalOf({ label: 'x', meta: {}, context: null })).toBeUndefined();
     const context = Array.from({ length: many }, () => ({ key: 'k' }));
     expect(refusalOf({ label: 'x', context })).toBeUndefined();
@@ -40,7 +40,7 @@ describe('the faults of a body', () => {
     expect(refusalOf({ label: 'x', mode: 'b' })?.message).toBe('/mode must be one of a, null.');
   });
 
-  it('are all named where it is an ordinary one', () => {
+  it('are all named if it is of usual size', () => {
     const { message, faults } = refusalOf({ meta: { label: 1, x: 1 }, context: [{ value: 1 }, 2] }) ?? {};
     expect(faults).toEqual([
       { pointer: '/label', detail: 'is missing' },
@@ -72,7 +72,7 @@ describe('the faults of a body', () => {
     );
   });
 
-  it('are told where there is one alone, behind all that is looked at', () => {
+  it('are reported if there is only one, behind the part that is validated first', () => {
     const context = [...new Array(many).fill({ key: 'k' }), { key: 1 }];
     const { faults } = refusalOf({ label: 'x', context }) ?? {};
     expect(faults).toEqual([{ pointer: `/context/${many}/key`, detail: 'must be a string' }]);

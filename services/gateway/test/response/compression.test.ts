@@ -38,7 +38,7 @@ it('frees the streams whose client left before the first rows', async () => {
   await expect.poll(() => open(request, createReply()) !== undefined).toBe(true);
 });
 
-it('leaves everything as it is where it is turned off', () => {
+it('changes nothing if it is turned off', () => {
   const { open } = createCompression({ enabled: false });
   expect(open(request, createReply())).toBeUndefined();
 });

@@ -131,7 +131,7 @@ describe('a replica set', () => {
     expect([primary.asked, secondary.asked]).toEqual([['insert'], ['find']]);
   });
 
-  it('is left alone where one host is given without its name', async () => {
+  it('is not looked for if one host is given without its name', async () => {
     const [primary, secondary] = (await startSet()) as [Member, Member];
     const { connect, dials } = createReaching();
     const connection = await connect(secondary.rogue.port);
@@ -165,7 +165,7 @@ interface Member {
 }
 
 describe('a name', () => {
-  it('is resolved for each dial, and refused where it turns to a forbidden address', async () => {
+  it('is resolved for each dial, and refused if it resolves to a forbidden address', async () => {
     const [primary] = (await startSet()) as [Member];
     const names = { 'db.test': ['127.0.0.1', '127.0.0.1', forbidden] };
     const { connect, dials } = createReaching({ settings: { host: 'db.test' }, names });
@@ -203,7 +203,7 @@ describe('a name', () => {
 });
 
 describe('the SOCKS proxy', () => {
-  it('is no source, and lets in nobody without its password', async () => {
+  it('is no source, and admits no client without its password', async () => {
     const [primary] = (await startSet()) as [Member];
     const { connect, engine, dials } = createReaching();
     await connect(primary.rogue.port);

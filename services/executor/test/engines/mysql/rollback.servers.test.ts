@@ -70,7 +70,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
       expect([await count('hub_back_myisam'), await count('hub_back_log')]).toEqual([0, 0]);
     });
 
-    it('is refused beforehand where a trigger writes such a table', async () => {
+    it('is refused beforehand if a trigger writes such a table', async () => {
       const client = await mysql.createConnection(url as string);
       const insert = 'INSERT INTO hub_back_innodb VALUES (9, 9)';
       expect((await write(insert, { dryRun: true })).data).toMatchObject([{ affectedRows: 1 }]);
@@ -93,7 +93,7 @@ describe.each(servers)('a rollback at %s', (name, url) => {
 
     // The test needs a user that may make users.
     if (name === 'mariadb')
-      it('reports what it could not undo where nothing could be known beforehand', async () => {
+      it('reports what it could not undo if that could not be known beforehand', async () => {
         const settings = settingsOf(name, url as string);
         const client = await mysql.createConnection(url as string);
         await client.query("DROP USER IF EXISTS 'hub_back'@'%'");

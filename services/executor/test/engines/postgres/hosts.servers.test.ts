@@ -43,7 +43,7 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
     await operator.end();
   });
 
-  it('goes on to the next where one does not answer, and begins there the next time', async () => {
+  it('goes on to the next if one does not answer, and begins there the next time', async () => {
     const facts: SourceFacts = {};
     const several = { ...closed, hosts: [{ host, port }] };
     expect((await ask(await connect(several, facts), 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);

@@ -103,7 +103,7 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
     },
   );
 
-  it('is told as a refused log-in where password, user or database are wrong', async () => {
+  it('reports a refused log-in if password, user or database are wrong', async () => {
     const wrong = [{ password: 'wrong' }, { user: 'nobody_here' }, { database: 'not_here' }];
     for (const one of wrong) {
       await expect(connect(one), JSON.stringify(one)).rejects.toMatchObject({

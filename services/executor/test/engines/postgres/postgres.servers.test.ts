@@ -214,7 +214,7 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     expect(await messageOf('SELECT hub_hinting()')).toBe('The database rejected the statement: no.');
   });
 
-  it('tells nobody a value', async () => {
+  it('reveals no value', async () => {
     const secret = 'canary-4711';
     for (const [text, params] of [
       ['SELECT $1::int', [secret]],

@@ -225,7 +225,7 @@ describe.skipIf(!here)(
       expect((await other.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
     });
 
-    it('is found out and suggested where the setting says session, and nowhere else', async () => {
+    it('is detected and suggested if the setting says session, and only then', async () => {
       const pooled = await connect({ pooling: 'session' });
       const text = "SELECT current_setting('application_name') AS name";
       expect((await ask(pooled, text)).data).toEqual([{ name: 'datahub' }]);
