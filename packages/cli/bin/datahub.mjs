@@ -2,7 +2,7 @@
 // In the repository the sources run, with the commands for operators. The packed package contains only the bundle.
 import { existsSync } from 'node:fs';
 
-const program = ['../../hub/src/cli.ts', '../dist/datahub.js']
+const program = ['../../../services/hub/src/cli.ts', '../dist/datahub.js']
   .map((path) => new URL(path, import.meta.url))
   .find((url) => existsSync(url));
 if (program === undefined) {
