@@ -136,6 +136,8 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
 
   it('gives the keyboard to dialogs and menus before their first frame', async () => {
     const { page } = shared;
+    // The page of the hub is drawn by the code that is loaded after the first page, which has the search.
+    await page.locator('.main h1').waitFor();
     for (const [name, role] of [
       ['Theme', 'menuitem'],
       ['Search queries and tables', 'combobox'],

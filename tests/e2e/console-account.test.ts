@@ -51,6 +51,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await button('I have copied it').click();
     await button(`Actions for ${name}`).first().click();
     await page.getByRole('menuitem', { name: 'Revoke' }).click();
+    await page.getByText('It has executed no query today.').waitFor();
     await button('Revoke key').click();
     await page.getByText('Revoked').waitFor();
   });

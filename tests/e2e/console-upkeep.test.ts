@@ -80,11 +80,32 @@ describe.skipIf(executablePath === undefined)(
       await ddl(`DROP TABLE ${table}`);
     });
 
+    it('runs by Enter in a variable, lists the keys, and leads on from what is gone', async () => {
+      const { page } = shared;
+      const { queryId } = await store('SELECT region FROM sales WHERE region = :region');
+      await goTo('query', queryId);
+      await page.getByLabel('region', { exact: true }).fill('south');
+      await page.keyboard.press('?');
+      expect(await page.getByLabel('region', { exact: true }).inputValue()).toBe('south?');
+      await page.getByLabel('region', { exact: true }).fill('south');
+      await page.keyboard.press('Enter');
+      await ended(page, 'done');
+      await page.locator('.grid').focus();
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keys' }).getByText('search queries, sources').waitFor();
+      await page.keyboard.press('Escape');
+      await goTo('query', `${queryId.slice(0, -3)}aaa`);
+      await page.getByRole('link', { name: 'show all hubs' }).waitFor();
+      await page.getByRole('link', { name: 'Show console' }).click();
+      await page.locator('h1', { hasText: 'console' }).waitFor();
+    });
+
     it.each(['#/query/dh.q.x', '#/hub', '#/nowhere'])('says that there is no page at %s', async (hash) => {
       const { page } = shared;
       await page.evaluate(`location.hash = '${hash}'`);
       await page.reload();
       await page.getByText('There is no such page.').waitFor();
+      await page.getByRole('link', { name: 'show all hubs' }).waitFor();
     });
   },
 );

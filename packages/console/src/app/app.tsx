@@ -10,10 +10,11 @@ import { QueryPage } from '../pages/query/query-page.tsx';
 import { RunById } from '../pages/query/run-by-id.tsx';
 import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
-import { goInstead, isAtStart, linkTo, route } from '../state/route.ts';
+import { goInstead, isAtStart, route } from '../state/route.ts';
 import { openKey } from '../state/shown-keys.ts';
 import { Connection, Notice, RunningDownloads, UnconfirmedKeys, WaitingForRate } from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
+import { LeadsOn } from '../ui/page-problem.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Bar } from './bar.tsx';
 import { Side } from './side.tsx';
@@ -133,9 +134,10 @@ function Frame() {
 }
 
 const NoPage = () => (
-  <p class="loading">
-    There is no such page. <a href={linkTo('hubs')}>Show all hubs</a>
-  </p>
+  <>
+    <p class="loading">There is no such page.</p>
+    <LeadsOn />
+  </>
 );
 
 function View() {

@@ -3,7 +3,7 @@
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { key, signOut } from '../api/session.ts';
-import { Search } from '../pages/search.tsx';
+import { Later } from '../pages/lazy.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
 import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
@@ -65,8 +65,10 @@ function Crumbs() {
 
 function Find() {
   const searching = useSignal(false);
+  const asking = useSignal(false);
   useEffect(() => {
     const keydown = (event: KeyboardEvent) => {
+      if (event.key === '?' && !isTyping(event)) asking.value = true;
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
       event.preventDefault();
       searching.value = true;
@@ -84,10 +86,25 @@ function Find() {
         <span>Search queries and tables</span>
         <kbd>{modifier}K</kbd>
       </button>
-      {searching.value && <Search onClose={set(false)} />}
+      {searching.value && <Later>{({ Search }) => <Search onClose={set(false)} />}</Later>}
+      {asking.value && (
+        <Later>
+          {({ KeysHelp }) => (
+            <KeysHelp
+              onClose={() => {
+                asking.value = false;
+              }}
+            />
+          )}
+        </Later>
+      )}
     </>
   );
 }
+
+/** True in a field, where `?` is a character, and in a dialog. */
+const isTyping = ({ target }: KeyboardEvent): boolean =>
+  (target as Element).closest('input, textarea, select, [contenteditable], dialog') !== null;
 
 const pages: Record<string, string> = {
   'new-query': 'New query',

@@ -11,7 +11,7 @@ import { counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 import { UsePost } from '../query/use/use-post.tsx';
 import { ClassesView } from './classes-view.tsx';
 import { DeleteClassifier, RenameClassifier } from './classifier-dialogs.tsx';
@@ -46,7 +46,7 @@ export function ClassifierPage({ classifierId }: { classifierId: string }) {
   /** Stays in the address of the tab, so that coming back to it shows the job. */
   const jobId = useRef<string | undefined>(undefined);
   const classifier = loaded.value;
-  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (loaded.problem !== undefined) return <PageProblem problem={loaded.problem} />;
   if (classifier === undefined) return <Loading what="the classifier" />;
   const { tabs, tab } = tabOf(classifier);
   if (tab === 'train') jobId.current = route.value[5];

@@ -7,8 +7,9 @@ import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
 import { count, percent, shareOf } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
+import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 type Evaluation = Answer<'GET /v1/classifiers/{classifierId}/evaluation'>;
 type Figures = Evaluation['recent'];

@@ -8,8 +8,8 @@ import { findNode, hubId } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
 import { count, counted } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
-import { Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 const pauseMs = 1_000;
 const pauseAfterFailureMs = 5_000;

@@ -7,8 +7,8 @@ import { may } from '../../state/permissions.ts';
 import { useAction } from '../../ui/action.ts';
 import { Field } from '../../ui/field.tsx';
 import { confidenceText } from '../../ui/format.ts';
-import { OtherResult } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { OtherResult } from '../../ui/table.tsx';
 import { CorrectLabel } from './correct-label.tsx';
 import { MeasuredAccuracy } from './measured-accuracy.tsx';
 

@@ -1,22 +1,28 @@
 /** Who did what in the account, newest first. */
 
 import { useState } from 'preact/hooks';
-import { call, part } from '../../api/client.ts';
+import { call } from '../../api/client.ts';
 import { parseExact } from '../../api/exact.ts';
 import type { AuditEntry } from '../../api/types.ts';
 import { keyNames } from '../../state/key-names.ts';
-import { classifiers, findNode, hubs } from '../../state/workspace.ts';
+import { linkTo, route } from '../../state/route.ts';
+import { classifiers, findNode, hubId, hubs } from '../../state/workspace.ts';
 import { count, moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 const pageSize = 100;
 
-async function readPage(action: string, offset: number, signal: AbortSignal) {
-  const filter = action === '' ? '' : `&action=${part(action)}`;
-  const response = await call(`v1/audit?limit=${pageSize}&offset=${offset}${filter}`, { signal });
+/** Names of query parameters, with what they select. */
+type Filter = Record<'action' | 'keyId' | 'resourceId', string | undefined>;
+
+async function readPage(filter: Filter, offset: number, signal: AbortSignal) {
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [string, string][];
+  const query = new URLSearchParams([...wanted, ['limit', String(pageSize)], ['offset', String(offset)]]);
+  const response = await call(`v1/audit?${query}`, { signal });
   return {
     keys: await keyNames(signal),
     entries: parseExact<AuditEntry[]>(await response.text()),
@@ -31,10 +37,21 @@ function nameOf(id: string, keys: Map<string, string>): string {
   return findNode(id)?.node.label ?? hub?.label ?? classifier?.name ?? keys.get(id) ?? id;
 }
 
+/** `audit`, `audit/key/<keyId>` or `audit/what/<id of a resource>`. */
 export function AuditPage() {
+  const [, , , by, id] = route.value;
+  return <Audit key={`${by} ${id}`} by={by} id={id} />;
+}
+
+function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   const [action, setAction] = useState('');
   const [offset, setOffset] = useState(0);
-  const loaded = useLoad((signal) => readPage(action, offset, signal), [action, offset]);
+  const filter = {
+    action: action === '' ? undefined : action,
+    keyId: by === 'key' ? id : undefined,
+    resourceId: by === 'what' ? id : undefined,
+  };
+  const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, offset]);
   const { entries = [], keys = new Map(), total = 0 } = loaded.value ?? {};
   return (
     <div class="page">
@@ -59,6 +76,12 @@ export function AuditPage() {
           <Icon name="refresh" /> Refresh
         </button>
       </PageHead>
+      {id !== undefined && (
+        <p class="hint">
+          Only {by === 'key' ? 'what the key' : 'entries of'} <strong>{nameOf(id, keys)}</strong>
+          {by === 'key' && ' did'}. <a href={linkTo('hub', hubId.value ?? '', 'audit')}>Show all</a>
+        </p>
+      )}
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
       {loaded.value !== undefined && <AuditTable entries={entries} keys={keys} />}
@@ -98,10 +121,14 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
               <td class="when">{moment(entry.at)}</td>
               <td title={entry.action}>{auditWords(entry.action)}</td>
               <td class="cut-text" title={entry.resourceId}>
-                {nameOf(entry.resourceId, keys)}
+                <a href={linkTo('hub', hubId.value ?? '', 'audit', 'what', entry.resourceId)}>
+                  {nameOf(entry.resourceId, keys)}
+                </a>
               </td>
               <td class="cut-text" title={entry.keyId}>
-                {keys.get(entry.keyId) ?? entry.keyId}
+                <a href={linkTo('hub', hubId.value ?? '', 'audit', 'key', entry.keyId)}>
+                  {keys.get(entry.keyId) ?? entry.keyId}
+                </a>
               </td>
               <td class="right">{count(entry.count)}</td>
               <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>

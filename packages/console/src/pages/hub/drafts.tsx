@@ -14,7 +14,7 @@ export function Drafts({ hubId }: { hubId: string }) {
   );
   if (drafts.length === 0) return null;
   return (
-    <section aria-label="Drafts">
+    <section class="drafts" aria-label="Drafts">
       <div class="list-head">
         <h2>Drafts</h2>
         <span class="note">not published, only in this browser</span>

@@ -9,12 +9,12 @@ import { category, hub, hubId, hubs, queriesIn, sources, tree, treeProblem } fro
 import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 import { Drafts } from './drafts.tsx';
 import { Home } from './home.tsx';
 
 export function HubPage() {
-  if (treeProblem.value !== undefined) return <ProblemBox problem={treeProblem.value} />;
+  if (treeProblem.value !== undefined) return <PageProblem problem={treeProblem.value} />;
   if (tree.value === undefined) return <Loading what="the hub" />;
   const queries = queriesIn(category('queries'));
   const id = hubId.value ?? '';

@@ -6,7 +6,7 @@ import { reads } from '../../state/commands.ts';
 import { linkTo } from '../../state/route.ts';
 import { foldersAbove } from '../../state/workspace.ts';
 import { count, counted, moment } from '../../ui/format.ts';
-import { Scrolling } from '../../ui/page.tsx';
+import { Scrolling } from '../../ui/table.tsx';
 import { time } from '../statistics/figures.ts';
 
 const shownMax = 100;

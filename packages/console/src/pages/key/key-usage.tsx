@@ -5,14 +5,18 @@ import type { Answer, Key } from '../../api/types.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, Scrolling, TableHead } from '../../ui/page.tsx';
+import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { partOf } from '../statistics/figures.ts';
 
 type Usage = Answer<'GET /v1/keys/{keyId}/usage'>;
 
+export const readUsage = (keyId: string, signal: AbortSignal): Promise<Usage> =>
+  callJson(`v1/keys/${part(keyId)}/usage`, { signal });
+
 export function KeyUsage({ of: { keyId, name }, onClose }: { of: Key; onClose(): void }) {
-  const usage = useLoad((signal) => callJson<Usage>(`v1/keys/${part(keyId)}/usage`, { signal }), [keyId]);
+  const usage = useLoad((signal) => readUsage(keyId, signal), [keyId]);
   return (
     <Dialog title={`Usage of “${name}”`} onClose={onClose}>
       {usage.problem !== undefined && <ProblemBox problem={usage.problem} />}

@@ -7,19 +7,20 @@ import { signOut } from '../../api/session.ts';
 import type { Key, ListedKey } from '../../api/types.ts';
 import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { currentKey } from '../../state/permissions.ts';
-import { goInstead, route } from '../../state/route.ts';
+import { go, goInstead, route } from '../../state/route.ts';
 import { keepKey } from '../../state/shown-keys.ts';
 import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { count, moment } from '../../ui/format.ts';
+import { count, counted, moment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading, PageHead, Scrolling, TableHead } from '../../ui/page.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { KeyLimits } from './key-limits.tsx';
-import { KeyUsage } from './key-usage.tsx';
+import { KeyUsage, readUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
 
 type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'replace' | 'revoke'; key: Key };
@@ -159,6 +160,7 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
           label={`Actions for ${key.name}`}
           items={[
             { label: 'Usage', run: () => onAsk({ action: 'usage', key }) },
+            { label: 'Audit', run: () => go('hub', hubId.value ?? '', 'audit', 'key', key.keyId) },
             { label: 'Change', run: () => onAsk({ action: 'change', key }) },
             { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
             { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
@@ -196,6 +198,22 @@ interface OneKeyProps {
   onDone(): void;
 }
 
+/** What the key did today, because revoking it ends that. */
+function UsedToday({ keyId }: { keyId: string }) {
+  const { value } = useLoad((signal) => readUsage(keyId, signal), [keyId]);
+  if (value === undefined) return null;
+  const { days, to } = value;
+  const today = days.find(({ day }) => day === to);
+  if (today === undefined) return <p>It has executed no query today.</p>;
+  const failed = today.failed === 0 ? '' : `, ${count(today.failed)} of them failed`;
+  return (
+    <p>
+      <strong>Today it has executed {counted(today.count, 'query', 'queries')}</strong>
+      {failed}.
+    </p>
+  );
+}
+
 function Revoke({ of, onClose, onDone }: OneKeyProps) {
   const submit = async () => {
     await call(`v1/keys/${part(of.keyId)}`, { method: 'DELETE' });
@@ -205,6 +223,7 @@ function Revoke({ of, onClose, onDone }: OneKeyProps) {
   };
   return (
     <FormDialog title={`Revoke “${of.name}”?`} action="Revoke key" danger onClose={onClose} onSubmit={submit}>
+      <UsedToday keyId={of.keyId} />
       <p>
         The hub refuses the key within five seconds. This cannot be undone.
         {isOwn(of) && <strong> This tab uses the key, so you will be signed out.</strong>}

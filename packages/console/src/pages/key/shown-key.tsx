@@ -1,7 +1,7 @@
 /** Shows a key that the hub does not show again, until it is confirmed as copied. */
 
 import { confirmKey, openKey, type ShownKey } from '../../state/shown-keys.ts';
-import { CopyBlock } from '../../ui/copy.tsx';
+import { CopyBlock } from '../../ui/copy-block.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 
 export function ShownKeyDialog({ shown }: { shown: ShownKey }) {

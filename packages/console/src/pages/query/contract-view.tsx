@@ -8,9 +8,9 @@ import type { Draft } from '../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
-import { Scrolling, TableHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { SourceChoice } from './source-choice.tsx';
 
 export function ContractView({ editor }: { editor: StoredQueryEditor }) {

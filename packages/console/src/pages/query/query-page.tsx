@@ -14,7 +14,7 @@ import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
 import { engineName } from '../../ui/format.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 import { Later } from '../lazy.tsx';
 import { useClassify } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
@@ -50,7 +50,7 @@ export function QueryPage({ queryId }: { queryId: string }) {
   }, [editor, restored.value]);
   // Its page stays while the query runs; this one would be left with the address.
   if (problem?.code === 'SCOPE_DENIED') return <ShortLink queryId={queryId} />;
-  if (problem !== undefined && editor.draft.value === undefined) return <ProblemBox problem={problem} />;
+  if (problem !== undefined && editor.draft.value === undefined) return <PageProblem problem={problem} />;
   if (editor.draft.value === undefined) return <Loading what="the query" />;
   return <LoadedQuery editor={editor} />;
 }

@@ -3,7 +3,7 @@
 import type { PastRun } from '../../state/run.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { count, duration } from '../../ui/format.ts';
-import { Scrolling, TableHead } from '../../ui/page.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const words: Record<PastRun['status'], string> = {

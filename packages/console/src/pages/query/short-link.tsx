@@ -6,7 +6,7 @@ import type { Query } from '../../api/types.ts';
 import { addressQuery, goInstead, setAddressQuery } from '../../state/route.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 
 export function ShortLink({ queryId }: { queryId: string }) {
   const loaded = useLoad((signal) => callJson<Query>(`v1/queries/${part(queryId)}`, { signal }), [queryId]);
@@ -21,6 +21,6 @@ export function ShortLink({ queryId }: { queryId: string }) {
     else goInstead('hub', hubId, 'query', queryId);
     setAddressQuery(query);
   }, [hubId, mayOnlyRun, queryId]);
-  if (problem !== undefined) return <ProblemBox problem={problem} />;
+  if (problem !== undefined) return <PageProblem problem={problem} />;
   return <Loading what="the query" />;
 }

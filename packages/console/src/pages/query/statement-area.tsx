@@ -69,7 +69,7 @@ export function StatementArea({ editor, run, faults, onSave }: StatementAreaProp
             onChange={(width) => setPanes({ variablesWidth: width })}
           />
         </div>
-        <VariablesPanel editor={editor} shown={run.tried} />
+        <VariablesPanel editor={editor} shown={run.tried} onRun={run.ask} />
       </div>
       <Splitter
         label="Height of the statement"

@@ -5,7 +5,7 @@ import { addressOf, part } from '../../api/client.ts';
 import { fromAddress, toAddress, toLink } from '../../state/address-values.ts';
 import { addressQuery, route, setAddressQuery } from '../../state/route.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
-import { copyText } from '../../ui/copy.tsx';
+import { copyText } from '../../ui/copy.ts';
 import { notify } from '../../ui/notice.tsx';
 
 /** Browsers refuse to change the history at each key. */

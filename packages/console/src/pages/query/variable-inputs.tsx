@@ -20,9 +20,11 @@ interface InputsProps {
   shown: boolean;
   /** Declares a variable. Without it, only values can be given. */
   onEdit?: ((name: string) => void) | undefined;
+  /** What Enter in a field does. */
+  onEnter?: (() => void) | undefined;
 }
 
-export function VariableInputs({ editor, shown, onEdit }: InputsProps) {
+export function VariableInputs({ editor, shown, onEdit, onEnter }: InputsProps) {
   const { faults } = editor.sent.value;
   const values = editor.values.value;
   return (
@@ -37,6 +39,7 @@ export function VariableInputs({ editor, shown, onEdit }: InputsProps) {
             editor.values.value = { ...editor.values.value, [field.key]: value };
           }}
           onEdit={onEdit && (() => onEdit(field.key))}
+          onEnter={onEnter}
         />
       ))}
     </>
@@ -58,6 +61,7 @@ interface InputProps {
   fault: string | undefined;
   onChange(value: Value | undefined): void;
   onEdit: (() => void) | undefined;
+  onEnter: (() => void) | undefined;
 }
 
 function VariableInput(props: InputProps) {
@@ -126,7 +130,7 @@ function VariableInput(props: InputProps) {
   );
 }
 
-function VariableControl({ field, value, fault, onChange, id }: InputProps & { id: string }) {
+function VariableControl({ field, value, fault, onChange, onEnter, id }: InputProps & { id: string }) {
   const text = value?.kind === 'text' ? value.text : '';
   const fallback = defaultText(field);
   const common = {
@@ -160,7 +164,7 @@ function VariableControl({ field, value, fault, onChange, id }: InputProps & { i
       </select>
     );
   }
-  return <TextControl {...{ field, text, common, onText: setText }} />;
+  return <TextControl {...{ field, text, common, onText: setText, onEnter }} />;
 }
 
 interface TextControlProps {
@@ -168,10 +172,11 @@ interface TextControlProps {
   text: string;
   common: object;
   onText(text: string): void;
+  onEnter: (() => void) | undefined;
 }
 
 /** A default of a date or a time is drawn as a value, because an empty field of a date looks like no date. */
-function TextControl({ field, text, common, onText }: TextControlProps) {
+function TextControl({ field, text, common, onText, onEnter }: TextControlProps) {
   // While a person types, the field can be empty.
   const [isTyped, setTyped] = useState(false);
   const fallback = defaultText(field);
@@ -190,8 +195,17 @@ function TextControl({ field, text, common, onText }: TextControlProps) {
     onBlur: () => setTyped(false),
   };
   if (isJsonType(field.shownType)) return <textarea {...rest} rows={3} />;
-  if (field.secret) return <input {...rest} type="password" autocomplete="off" />;
-  return field.shownType === 'date' ? <input {...rest} type="date" /> : <input {...rest} type="text" />;
+  const line = {
+    ...rest,
+    onKeyDown: (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, altKey, isComposing } = event;
+      if (key !== 'Enter' || ctrlKey || metaKey || altKey || isComposing || onEnter === undefined) return;
+      event.preventDefault();
+      onEnter();
+    },
+  };
+  if (field.secret) return <input {...line} type="password" autocomplete="off" />;
+  return field.shownType === 'date' ? <input {...line} type="date" /> : <input {...line} type="text" />;
 }
 
 const placeholders: Record<string, string> = {

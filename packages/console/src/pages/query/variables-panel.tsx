@@ -6,7 +6,13 @@ import type { QueryEditor } from '../../state/query-editor.ts';
 import { Later } from '../lazy.tsx';
 import { VariableInputs } from './variable-inputs.tsx';
 
-export function VariablesPanel({ editor, shown }: { editor: QueryEditor; shown: boolean }) {
+interface VariablesPanelProps {
+  editor: QueryEditor;
+  shown: boolean;
+  onRun(): void;
+}
+
+export function VariablesPanel({ editor, shown, onRun }: VariablesPanelProps) {
   const [edited, setEdited] = useState<string>();
   return (
     <section class="variables" aria-label="Variables">
@@ -17,7 +23,12 @@ export function VariablesPanel({ editor, shown }: { editor: QueryEditor; shown: 
           never becomes part of the text.
         </p>
       )}
-      <VariableInputs editor={editor} shown={shown} onEdit={may('queries:write') ? setEdited : undefined} />
+      <VariableInputs
+        editor={editor}
+        shown={shown}
+        onEdit={may('queries:write') ? setEdited : undefined}
+        onEnter={onRun}
+      />
       {edited !== undefined && (
         <Later>
           {({ VariableDialog }) => (

@@ -13,6 +13,7 @@ import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
 import { faultsOfProblem } from './form-faults.ts';
@@ -33,7 +34,7 @@ export function SourcePage({ sourceId }: { sourceId: string }) {
   );
   const [refusal, setRefusal] = useState<Problem>();
   const source = loaded.value;
-  if (loaded.problem !== undefined) return <ProblemBox problem={loaded.problem} />;
+  if (loaded.problem !== undefined) return <PageProblem problem={loaded.problem} />;
   if (source === undefined) return <Loading what="the source" />;
   const tab = tabs.find(([name]) => name === route.value[4])?.[0] ?? 'schema';
   const node = findNode(sourceId)?.node;

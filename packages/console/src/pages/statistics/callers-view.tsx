@@ -5,7 +5,7 @@ import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
 import { Choice } from '../../ui/field.tsx';
 import { count, counted } from '../../ui/format.ts';
-import { Scrolling, TableHead } from '../../ui/page.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { type KeyUsage, nameOfKey, partOf, type Usage } from './figures.ts';
 
 const dayMs = 86_400_000;

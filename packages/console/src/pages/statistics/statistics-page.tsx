@@ -7,8 +7,9 @@ import { hubs } from '../../state/workspace.ts';
 import { count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead, Scrolling, TableHead, Tabs } from '../../ui/page.tsx';
+import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { partOf, type StatisticsList, time } from './figures.ts';
 import { FleetNote } from './fleet-note.tsx';
 

@@ -3,7 +3,7 @@
 import { linkTo } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
 import { count } from '../../ui/format.ts';
-import { Scrolling, TableHead } from '../../ui/page.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { partOf, time, type VersionFigures } from './figures.ts';
 
 export function VersionsTable({ queryId, versions }: { queryId: string; versions: VersionFigures[] }) {

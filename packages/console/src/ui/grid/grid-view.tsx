@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { partsOf } from '../../state/rows/marks.ts';
 import type { GridColumn, RowStore, Sort } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
-import { copyText } from '../copy.tsx';
+import { copyText } from '../copy.ts';
 import { Dialog } from '../dialog.tsx';
 import { counted } from '../format.ts';
 import { type MenuItem, MenuList } from '../menu.tsx';

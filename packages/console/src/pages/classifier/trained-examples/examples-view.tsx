@@ -12,8 +12,9 @@ import { Icon } from '../../../ui/icons.tsx';
 import { useLoad } from '../../../ui/load.tsx';
 import { Menu } from '../../../ui/menu.tsx';
 import { notify } from '../../../ui/notice.tsx';
-import { Loading, Scrolling, TableHead } from '../../../ui/page.tsx';
+import { Loading } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../../ui/table.tsx';
 import { changeAsShown, isChanged } from '../change.ts';
 import { type Example, readExamples } from './example-page.ts';
 

@@ -8,7 +8,7 @@ import type { Draft } from '../../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { count } from '../../../ui/format.ts';
 import { useLoad } from '../../../ui/load.tsx';
-import { Scrolling, TableHead } from '../../../ui/page.tsx';
+import { Scrolling, TableHead } from '../../../ui/table.tsx';
 import { Fact } from './fact.tsx';
 
 interface RowChangesProps {

@@ -2,7 +2,7 @@
 
 import { call, Failure, problemOf } from '../../../api/client.ts';
 import { counted, duration } from '../../../ui/format.ts';
-import { OtherResult } from '../../../ui/page.tsx';
+import { OtherResult } from '../../../ui/table.tsx';
 import type { TryRequest } from './forms.ts';
 
 export interface Answer {

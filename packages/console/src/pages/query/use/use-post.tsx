@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks';
 import { addressOf } from '../../../api/client.ts';
 import { needs } from '../../../state/permissions.ts';
 import { useAction } from '../../../ui/action.ts';
-import { CopyBlock } from '../../../ui/copy.tsx';
+import { CopyBlock } from '../../../ui/copy-block.tsx';
 import { Icon } from '../../../ui/icons.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Tabs } from '../../../ui/page.tsx';

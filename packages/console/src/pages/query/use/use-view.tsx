@@ -7,7 +7,7 @@ import { needs } from '../../../state/permissions.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { useAction } from '../../../ui/action.ts';
-import { CopyBlock } from '../../../ui/copy.tsx';
+import { CopyBlock } from '../../../ui/copy-block.tsx';
 import { Field } from '../../../ui/field.tsx';
 import { counted } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
@@ -59,7 +59,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
         )}
         {editor.fields.value.length > 0 && (
           <div class="use-values">
-            <VariableInputs editor={editor} shown={tried} />
+            <VariableInputs editor={editor} shown={tried} onEnter={() => void attempt()} />
           </div>
         )}
         <div class="use-forms">

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import type { QueryVersion } from '../../../api/types.ts';
 import { sources } from '../../../state/workspace.ts';
 import { counted } from '../../../ui/format.ts';
-import { Scrolling, TableHead } from '../../../ui/page.tsx';
+import { Scrolling, TableHead } from '../../../ui/table.tsx';
 import { DiffLines } from './diff-lines.tsx';
 import { type Difference, differencesOf } from './differences.ts';
 import { compareLines, type DiffGap, type DiffLine } from './line-diff.ts';

@@ -1,7 +1,7 @@
 /** Lines of two texts that differ, with the words that differ in them. */
 
 import { count, counted } from '../../../ui/format.ts';
-import { Scrolling } from '../../../ui/page.tsx';
+import { Scrolling } from '../../../ui/table.tsx';
 import type { DiffGap, DiffLine } from './line-diff.ts';
 
 const signs = { added: '+', removed: '−', same: ' ' };

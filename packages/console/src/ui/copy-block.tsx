@@ -1,16 +1,7 @@
 /** Text to take away, with a button that copies it. */
 
 import { useRef, useState } from 'preact/hooks';
-
-export async function copyText(text: string): Promise<boolean> {
-  // Browsers give pages no clipboard outside of https and this machine.
-  return (
-    navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => false,
-    ) ?? false
-  );
-}
+import { copyText } from './copy.ts';
 
 export function CopyBlock({ text, label }: { text: string; label: string }) {
   const pre = useRef<HTMLPreElement>(null);
