@@ -61,6 +61,7 @@ const table: Record<string, Row> = {
   'GET /v1/hubs/:hubId/data/*': ofQuery,
   'POST /v1/queries/check': writesQuery,
   'POST /v1/queries/try': writesQuery,
+  'POST /v1/queries/transaction': ofQuery,
   'GET /v1/queries/:queryId/versions': ofQuery,
   'POST /v1/queries/:queryId/restore': writesQuery,
   'GET /v1/queries/:queryId/stats': ofQuery,

@@ -115,6 +115,9 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     expect([refused.status, refused.body.code]).toEqual([403, 'SCOPE_DENIED']);
     const dry = await execute(insert, { context, options: { dryRun: true } });
     expect([dry.status, dry.body.code]).toEqual([422, 'OPTION_REFUSED']);
+    const steps = [{ queryId: insert, context }];
+    const transaction = await api.post('/v1/queries/transaction', { steps });
+    expect([transaction.status, transaction.body.code]).toEqual([422, 'OPTION_REFUSED']);
     const remove = { delete: 'scratch', deletes: [{ q: {}, limit: 0 }] };
     expect((await store(remove, { command: 'SELECT' })).body.code).toBe('COMMAND_MISMATCH');
     expect(await run(remove)).toEqual([{ affectedRows: 1 }]);

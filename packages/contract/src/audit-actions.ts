@@ -19,6 +19,7 @@ export const auditActions = [
   'query.execute',
   'query.console',
   'query.try',
+  'query.transaction',
   'watch.create',
   'watch.update',
   'watch.delete',

@@ -69,13 +69,18 @@ export async function openRemoteExecutor(
 
   return {
     execute: async (request, ctx, reply) => {
-      const query = `${ctx.principal?.accountId} ${request.queryId}`;
+      // All steps of a transaction have one source.
+      const { transaction } = request;
+      const queryId = transaction?.steps[0]?.queryId ?? request.queryId;
+      const query = `${ctx.principal?.accountId} ${queryId}`;
       for (let tries = 2 * replicas.current.size; ; tries--) {
         const isAlone = replicas.current.size === 1;
         const known = request.draft ?? sources.get(query);
         // The executor refuses the call if the query writes by now.
-        let onlyReads = request.onlyReads || (known !== undefined && 'reads' in known && known.reads);
-        const asking = { ...request, onlyReads, tellSource: known === undefined };
+        const isOne = transaction === undefined;
+        let onlyReads =
+          request.onlyReads || (isOne && known !== undefined && 'reads' in known && known.reads);
+        const asking = { ...request, onlyReads, tellSource: known === undefined && isOne };
         const isKnown = onlyReads;
         if (known === undefined)
           reply.source = (sourceId, reads) => {
@@ -84,7 +89,7 @@ export async function openRemoteExecutor(
           };
         try {
           if (isAlone) return await pickOnly().execute(asking, ctx, reply);
-          if (cachedQueries.has(query)) return await pickFor(query).execute(asking, ctx, reply);
+          if (isOne && cachedQueries.has(query)) return await pickFor(query).execute(asking, ctx, reply);
           const session = pickForSource(known?.sourceId ?? query);
           return await session.execute({ ...asking, reroutable: true }, ctx, reply);
         } catch (err) {

@@ -106,7 +106,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   });
   const compile = compileOnce(deps.compile);
   const { statementTimeoutMs: timeoutMs, rowsMax } = config.executions;
-  const shared = { definitions, pools, compile, now, deadlines: new Deadlines() };
+  const shared = { definitions, pools, compile, now, random: Math.random, deadlines: new Deadlines() };
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });

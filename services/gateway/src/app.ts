@@ -7,7 +7,7 @@ import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type AccessDeps, authenticate } from './access/authenticate.ts';
+import { type AccessDeps, admitAgain, authenticate } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
@@ -110,11 +110,10 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
 
   const targets = createQueryTargets(deps.upstreams.catalog);
   const settings: ResponseSettings = {
-    targets,
-    stallTimeoutMs: config.stallTimeoutMs,
+    ...{ targets, responseBudget, stallTimeoutMs: config.stallTimeoutMs },
     idempotency: createIdempotency({ ...deps.upstreams, ...config }),
     compression: createCompression({ enabled: config.compresses }),
-    responseBudget,
+    admit: (request, reply) => admitAgain(request, reply, deps),
     failMidway: (err, request) => {
       drain(request.raw);
       return reportFailure(err, request, deps.events).problem;
@@ -158,6 +157,7 @@ function addRequestContext(
   app.decorateRequest('createdId', undefined);
   app.decorateRequest('target', undefined);
   app.decorateRequest('use', undefined);
+  app.decorateRequest('steps', undefined);
   const contextOptions = { timeoutMs: config.requestTimeoutMs, deadlines: new Deadlines() };
   const answered = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);

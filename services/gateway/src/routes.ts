@@ -13,6 +13,7 @@ import { keyRoutes } from './resources/keys.ts';
 import { queryCheckRoutes } from './resources/queries/checks.ts';
 import { queryRoutes } from './resources/queries/queries.ts';
 import { statisticsRoutes } from './resources/queries/statistics.ts';
+import { transactionRoutes } from './resources/queries/transaction.ts';
 import { queryTryRoutes } from './resources/queries/try.ts';
 import { queryVersionRoutes } from './resources/queries/versions.ts';
 import type { ResourceDeps } from './resources/resource-deps.ts';
@@ -32,6 +33,7 @@ const resources = [
   executionRoutes,
   queryCheckRoutes,
   queryTryRoutes,
+  transactionRoutes,
   queryVersionRoutes,
   statisticsRoutes,
   classifierRoutes,

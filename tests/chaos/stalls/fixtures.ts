@@ -214,6 +214,15 @@ export const fixtures: Record<string, Fixtures> = {
     base: ({ ids: { sourceId } }) => ({ sourceId, query: any, context, values: { a: 1 } }),
     spots: [['values', 'a']],
   },
+  'POST /v1/queries/transaction': {
+    base: ({ ids: { queryId } }) => ({ steps: [{ queryId, context: { a: 1 } }] }),
+    spots: [['steps', 0, 'context', 'a']],
+    stored: (prepared) =>
+      eachRows(prepared, (queryId) => ({
+        path: '/v1/queries/transaction',
+        body: JSON.stringify({ steps: [{ queryId, options: { maxRows: 1_000 } }] }),
+      })),
+  },
   'GET /v1/queries/:queryId/versions': { stored: eachQuery('/versions') },
   'POST /v1/queries/:queryId/restore': {
     path: ({ stored }) => `/v1/queries/${stored.most.queryIds[3]}/restore`,

@@ -24,6 +24,7 @@ export const errorCodes = [
   'TOOL_NAME_TAKEN',
   'CONSTRAINT',
   'MAX_AFFECTED',
+  'ROWS_UNEXPECTED',
   'ROLLBACK_INCOMPLETE',
   'SOURCE_GONE',
   'NOT_TRAINED',
@@ -101,6 +102,8 @@ export interface HubErrorOptions {
   version?: number;
   /** True for a failed write whose changes before the error may stay. */
   partial?: boolean;
+  /** The index of the step of a transaction that failed. */
+  step?: number | undefined;
   /** True if the call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
@@ -114,6 +117,7 @@ export class HubError extends Error {
   readonly retryAfterMs: number | undefined;
   declare readonly version?: number;
   declare readonly partial?: true;
+  declare readonly step?: number;
   declare readonly lost?: true;
 
   constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
@@ -127,6 +131,7 @@ export class HubError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     if (options.version !== undefined) this.version = options.version;
     if (options.partial === true) this.partial = true;
+    if (options.step !== undefined) this.step = options.step;
     if (options.lost === true) this.lost = true;
   }
 }

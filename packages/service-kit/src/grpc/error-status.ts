@@ -34,6 +34,7 @@ export const grpcStatusOf: Record<ErrorCode, status> = {
   PATH_TAKEN: status.ALREADY_EXISTS,
   TOOL_NAME_TAKEN: status.ALREADY_EXISTS,
   CONSTRAINT: status.FAILED_PRECONDITION,
+  ROWS_UNEXPECTED: status.FAILED_PRECONDITION,
   MAX_AFFECTED: status.FAILED_PRECONDITION,
   ROLLBACK_INCOMPLETE: status.FAILED_PRECONDITION,
   SOURCE_GONE: status.FAILED_PRECONDITION,
@@ -84,6 +85,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
     retryAfterMs: err.retryAfterMs === undefined ? undefined : Math.ceil(err.retryAfterMs),
     version: err.version,
     partial: err.partial,
+    step: err.step,
   };
 }
 
@@ -99,6 +101,7 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
     retryAfterMs: detail.retryAfterMs,
     version: detail.version,
     partial: detail.partial,
+    step: detail.step,
   });
 }
 

@@ -28,6 +28,7 @@ import {
   timeoutMsOf,
 } from './prepare.ts';
 import { type RunDeps, runOn } from './run-statement.ts';
+import { createTransactions } from './transactions/transaction.ts';
 import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
@@ -43,13 +44,16 @@ export interface ExecuteDeps extends RunDeps {
   };
   tracing?: Tracing | undefined;
   now: () => number;
+  random: () => number;
 }
 
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   const cached = new CachedExecution(deps);
   const contextOfForm = createContextOfForm();
+  const transact = createTransactions(deps);
   return async (request, ctx, reply) => {
+    if (request.transaction !== undefined) return transact(request, ctx, reply);
     const execution = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
       const principal = requirePrincipal(ctx);

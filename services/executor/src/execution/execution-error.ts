@@ -51,6 +51,7 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
     retryAfterMs: known.retryAfterMs,
     version: known.version,
     partial: known.partial,
+    step: known.step,
   });
 }
 

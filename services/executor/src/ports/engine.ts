@@ -15,6 +15,7 @@ import type {
   TargetSessionAttrs,
   TlsMode,
 } from '@datahub/contract/source-settings';
+import type { Isolation } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { UntypedValue } from '@datahub/statement/sql/untyped';
 import type { ColumnKind } from './column-kind.ts';
@@ -154,7 +155,20 @@ export interface RunOptions {
   allResults?: boolean;
   /** Only for reads, and only on connections that have `endSnapshot`. */
   snapshot?: SnapshotPlace;
+  /**
+   * Runs in the transaction that `begin` opened, which stays open. `dryRun` and `maxAffected` have no effect then. A
+   * failure leaves the transaction to `rollBack`.
+   */
+  inTransaction?: boolean;
   /** The server's own statement timeout, in case the executor's deadline does not take effect. */
+  statementTimeoutMs: number;
+}
+
+export interface TransactionOptions {
+  /** By default that of the server. */
+  isolation?: Isolation | undefined;
+  readOnly: boolean;
+  /** See `RunOptions`. */
   statementTimeoutMs: number;
 }
 
@@ -253,6 +267,8 @@ export interface Connection {
   run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
   /** Ends a snapshot without running its last statement. Closes the connection if that fails. */
   endSnapshot?(): Promise<void>;
+  /** Absent if the engine has no transactions of several statements. */
+  readonly transactions?: Transactions | undefined;
   /**
    * Cancels the running statement over a second connection. Resolves when the server has the request. `run` rejects
    * with CANCELLED.
@@ -268,6 +284,15 @@ export interface Connection {
   readSchema(): Promise<Schema>;
   /** Closes the connection at once. Idempotent. */
   close(): void;
+}
+
+/** A transaction of several statements, which run with `inTransaction`. */
+export interface Transactions {
+  begin(options: TransactionOptions): Promise<void>;
+  /** Rejects with SOURCE_BROKEN if it is unknown whether the server has committed. Otherwise nothing was changed. */
+  commit(): Promise<void>;
+  /** Rejects with ROLLBACK_INCOMPLETE if tables without transactions keep rows. Closes the connection if it fails. */
+  rollBack(): Promise<void>;
 }
 
 /** The connection died before the server responded. A read may be repeated; the outcome of a write is unknown. */

@@ -78,6 +78,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
         poolOf(source, { ...database, now, pending, callers }) as unknown as Pool,
     },
     compile: compileQuery,
+    random: () => 0,
     createWriter,
     limits: { statementTimeoutMs: 30_000, rowsMax: 0 },
     answers,

@@ -153,6 +153,7 @@ export function setupExecute({
     catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },
     pools: registry,
     compile: compile ?? (() => prepared),
+    random: () => 0,
     createWriter: ({ reply }): ResponseWriter => ({
       rowCount: 1,
       truncated: false,

@@ -79,6 +79,16 @@ function admit(
   return admitted instanceof Promise ? admitted.then(admitUser) : admitUser();
 }
 
+/** Counts one more request of a caller that was admitted: a step of a transaction. */
+export function admitAgain(
+  { context }: FastifyRequest,
+  reply: FastifyReply,
+  { rateLimiter }: Pick<AccessDeps, 'rateLimiter'>,
+): void | Promise<void> {
+  const { principal } = context;
+  return principal && rateLimiter.admit(principal, reply);
+}
+
 /** Replaces the principal of a key with that of its signed-in user. */
 function identify(
   request: FastifyRequest,

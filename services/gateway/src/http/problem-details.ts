@@ -25,6 +25,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   TOOL_NAME_TAKEN: { status: 409, title: 'The name of the tool is taken' },
   CONSTRAINT: { status: 409, title: 'A constraint of the database is violated' },
   MAX_AFFECTED: { status: 409, title: 'Too many rows would be affected' },
+  ROWS_UNEXPECTED: { status: 409, title: 'A step has another number of rows than expected' },
   ROLLBACK_INCOMPLETE: { status: 409, title: 'Some changes could not be rolled back' },
   SOURCE_GONE: { status: 409, title: 'The source of the query is gone' },
   NOT_TRAINED: { status: 409, title: 'The classifier has not been trained' },
@@ -85,6 +86,7 @@ export interface Problem {
   retryable?: boolean;
   sql?: SqlFault;
   version?: number;
+  step?: number;
 }
 
 /** `path` has no query string, because the values in it must not be repeated. */
@@ -107,6 +109,7 @@ export function toProblem(
     retryable: err.retryable,
     sql: err.sql && (request.hidesTables ? withoutTable(err.sql) : err.sql),
     version: err.version,
+    step: err.step,
   };
 }
 

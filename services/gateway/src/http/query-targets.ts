@@ -20,6 +20,8 @@ export interface QueryTarget {
 export interface QueryTargets {
   /** Sets `request.target`. Returns a promise only if the catalog must be asked. */
   resolve(request: FastifyRequest): void | Promise<void>;
+  /** The query of a path. Only with `fresh` is it certain that the query has it now, unless the executor checks it. */
+  find(path: QueryPath, request: FastifyRequest, fresh: boolean): QueryTarget | Promise<QueryTarget>;
   /** Runs the query. If its path was given to another query meanwhile, runs that one. */
   run(request: FastifyRequest, work: (target: QueryTarget) => Promise<void>): Promise<void>;
 }
@@ -28,6 +30,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The query that the request executes. */
     target: QueryTarget | undefined;
+    /** The ids of the queries of a transaction. */
+    steps: string[] | undefined;
   }
 }
 
@@ -55,6 +59,11 @@ export function createQueryTargets(catalog: Pick<Upstreams['catalog'], 'findQuer
         return find(named, request).then((target) => {
           request.target = target;
         });
+    },
+
+    find: (path, request, fresh) => {
+      const queryId = fresh ? undefined : ids.get(keyOf(path, request.context));
+      return queryId === undefined ? find(path, request) : { queryId, path };
     },
 
     run: async (request, work) => {

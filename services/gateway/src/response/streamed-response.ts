@@ -29,6 +29,8 @@ export interface ResponseSettings {
   idempotency: Idempotency;
   compression: Compression;
   responseBudget: ResponseBudget;
+  /** Counts one more request of the caller against its rates. Throws or rejects with RATE_LIMITED. */
+  admit(request: FastifyRequest, reply: FastifyReply): void | Promise<void>;
   /**
    * For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with.
    */

@@ -158,7 +158,9 @@ function createUserPlaces(): (principal: Principal) => SketchPlace | undefined {
 const noUses: readonly never[] = [];
 
 /** The resources that a request uses besides the one in its path, such as the classifiers of an annotated execution. */
-function usedBesides({ body, context }: FastifyRequest): readonly { action: string; resourceId: string }[] {
+function usedBesides(request: FastifyRequest): readonly { action: string; resourceId: string }[] {
+  const { body, context, steps } = request;
+  if (steps !== undefined) return steps.map((resourceId) => ({ action: 'query.execute', resourceId }));
   const { queryId, options } = (body ?? {}) as {
     queryId?: string;
     options?: { annotate?: { classifier: string }[] };

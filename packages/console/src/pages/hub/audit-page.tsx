@@ -144,6 +144,7 @@ const words: Record<string, string> = {
   'query.execute': 'Executed a query',
   'query.console': 'Ran a query in the console',
   'query.try': 'Tried drafts at a source',
+  'query.transaction': 'Executed a transaction',
   'query.create': 'Created a query',
   'query.update': 'Changed a query',
   'query.delete': 'Deleted a query',

@@ -30,7 +30,11 @@ export interface ErrorDetail {
     | number
     | undefined;
   /** True for a failed write whose changes before the error may stay. */
-  partial?: boolean | undefined;
+  partial?:
+    | boolean
+    | undefined;
+  /** The index of the step of a transaction that failed. */
+  step?: number | undefined;
 }
 
 export interface Fault {
@@ -86,6 +90,7 @@ function createBaseErrorDetail(): ErrorDetail {
     retryAfterMs: undefined,
     version: undefined,
     partial: undefined,
+    step: undefined,
   };
 }
 
@@ -117,6 +122,9 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
     }
     if (message.partial !== undefined) {
       writer.uint32(72).bool(message.partial);
+    }
+    if (message.step !== undefined) {
+      writer.uint32(80).uint32(message.step);
     }
     return writer;
   },
@@ -204,6 +212,14 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
             }
 
             message.partial = reader.bool();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.step = reader.uint32();
             continue;
           }
         }

@@ -157,8 +157,55 @@ export interface ExecuteRequest {
   draft?:
     | Draft
     | undefined;
+  /**
+   * Several queries in one transaction, instead of `query_id`, which is empty then. Of the options, `timeout_ms` and
+   * `dry_run` apply to the whole, and the answer is JSON.
+   */
+  transaction?:
+    | Transaction
+    | undefined;
   /** True for a call of the console, which the statistics count apart. */
   fromConsole?: boolean | undefined;
+}
+
+export interface Transaction {
+  /** In this order. The first one that fails rolls back all. */
+  steps: Step[];
+  /** read-committed, repeatable-read or serializable; by default that of the server. */
+  isolation?:
+    | string
+    | undefined;
+  /** Repeats the whole after a serialization failure or a deadlock, a few times. */
+  retry: boolean;
+}
+
+export interface Step {
+  queryId: string;
+  /** See `ExecuteRequest.path`. */
+  path?:
+    | QueryPath
+    | undefined;
+  /** See `ExecuteRequest.context_json`. */
+  contextJson: string;
+  /** Of these, `max_rows`, `max_affected`, `numbers_as_strings`, `strict`, `version` and `exact_numbers` apply. */
+  options?:
+    | ExecuteOptions
+    | undefined;
+  /** The number of rows that the step must return or affect. */
+  expectRows?:
+    | number
+    | undefined;
+  /** The name by which later steps refer to it. */
+  as?: string | undefined;
+  references: Reference[];
+}
+
+/** A variable that takes a value of the answer of an earlier step. */
+export interface Reference {
+  variable: string;
+  from: string;
+  /** A JSON Pointer into the answer, such as /data/0/id. */
+  pointer: string;
 }
 
 export interface Draft {
@@ -932,6 +979,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     path: undefined,
     timeoutWithoutRows: undefined,
     draft: undefined,
+    transaction: undefined,
     fromConsole: undefined,
   };
 }
@@ -979,6 +1027,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.draft !== undefined) {
       Draft.encode(message.draft, writer.uint32(170).fork()).join();
+    }
+    if (message.transaction !== undefined) {
+      Transaction.encode(message.transaction, writer.uint32(202).fork()).join();
     }
     if (message.fromConsole !== undefined) {
       writer.uint32(192).bool(message.fromConsole);
@@ -1111,12 +1162,276 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             message.draft = Draft.decode(reader, reader.uint32());
             continue;
           }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.transaction = Transaction.decode(reader, reader.uint32());
+            continue;
+          }
           case 24: {
             if (tag !== 192) {
               break;
             }
 
             message.fromConsole = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTransaction(): Transaction {
+  return { steps: [], isolation: undefined, retry: false };
+}
+
+export const Transaction: MessageFns<Transaction> = {
+  encode(message: Transaction, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.steps) {
+      Step.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.isolation !== undefined) {
+      writer.uint32(18).string(message.isolation);
+    }
+    if (message.retry !== false) {
+      writer.uint32(24).bool(message.retry);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Transaction {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTransaction();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.steps.push(Step.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.isolation = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.retry = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseStep(): Step {
+  return {
+    queryId: "",
+    path: undefined,
+    contextJson: "",
+    options: undefined,
+    expectRows: undefined,
+    as: undefined,
+    references: [],
+  };
+}
+
+export const Step: MessageFns<Step> = {
+  encode(message: Step, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.path !== undefined) {
+      QueryPath.encode(message.path, writer.uint32(18).fork()).join();
+    }
+    if (message.contextJson !== "") {
+      writer.uint32(26).string(message.contextJson);
+    }
+    if (message.options !== undefined) {
+      ExecuteOptions.encode(message.options, writer.uint32(34).fork()).join();
+    }
+    if (message.expectRows !== undefined) {
+      writer.uint32(40).uint32(message.expectRows);
+    }
+    if (message.as !== undefined) {
+      writer.uint32(50).string(message.as);
+    }
+    for (const v of message.references) {
+      Reference.encode(v!, writer.uint32(58).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Step {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStep();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = QueryPath.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contextJson = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.options = ExecuteOptions.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.expectRows = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.as = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.references.push(Reference.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReference(): Reference {
+  return { variable: "", from: "", pointer: "" };
+}
+
+export const Reference: MessageFns<Reference> = {
+  encode(message: Reference, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.variable !== "") {
+      writer.uint32(10).string(message.variable);
+    }
+    if (message.from !== "") {
+      writer.uint32(18).string(message.from);
+    }
+    if (message.pointer !== "") {
+      writer.uint32(26).string(message.pointer);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Reference {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReference();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.variable = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.from = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pointer = reader.string();
             continue;
           }
         }

@@ -1,6 +1,6 @@
 /** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
-import { HubError } from '@datahub/service-kit/call/error';
+import type { HubError } from '@datahub/service-kit/call/error';
 import {
   type Connection,
   type Outcome,
@@ -8,19 +8,18 @@ import {
   type Schema,
   type Signature,
   type Statement,
+  type Transactions,
   unreported,
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { withCommentInFront } from '../shared/comment.ts';
-import { toOutcome } from '../shared/outcomes.ts';
-import type { Canceller } from './cancel.ts';
+import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
   brokenError,
   ConnectionEnds,
   controlError,
   leftOpenError,
-  NotPreparable,
   reported,
   stoppedError,
   toCancelled,
@@ -32,6 +31,7 @@ import {
   createWarningsReader,
   failedIncompleteError,
   requireTransactional,
+  rollBackAll,
   runInTransaction,
   type TransactionSession,
 } from './rollback.ts';
@@ -45,18 +45,21 @@ import {
   nothing,
   type Run,
   rollback,
+  savepoint,
   showWarnings,
+  together,
   track,
+  undo,
 } from './session.ts';
-import { createPrepareReader, execute, keyOf, type Prepared, PreparedStatements } from './statements.ts';
-import { hidesColumns, usesSession } from './text.ts';
-import { type Commands, ok, type Response, Wire } from './wire.ts';
+import { execute, keyOf, type Prepared, PreparedStatements, prepareBetween } from './statements.ts';
+import { usesSession } from './text.ts';
+import { createTransactions } from './transactions.ts';
+import { ok, type Response, Wire } from './wire.ts';
 
 export class MysqlConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
   readonly #session: MysqlSession;
-  readonly #canceller: Canceller;
   readonly #prepared = new PreparedStatements();
   readonly #controls: Controls;
   readonly #host: ResultHost;
@@ -88,20 +91,23 @@ export class MysqlConnection implements Connection {
   #isSent = false;
   /** True once it was answered. */
   #hasEnded = false;
+  readonly transactions: Transactions;
 
   constructor(session: MysqlSession) {
     this.#session = session;
-    this.#canceller = session.canceller;
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session);
     this.#controls = new Controls(session.isMariadb);
     this.#formats = new SessionFormats(session.isMariadb, (query) => this.#rows(query));
+    this.transactions = createTransactions({
+      ...{ wire: this.#wire, control: (work) => this.#control(work), rollBack: this.#rollBack },
+      ...{ leave: () => this.#leave(), close: () => this.close() },
+    });
     this.#host = {
       hasExtended: session.hasExtended,
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
       discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
-      pause: () => this.#wire.pause(),
-      resume: () => this.#wire.resume(),
+      ...{ pause: () => this.#wire.pause(), resume: () => this.#wire.resume() },
     };
   }
 
@@ -150,16 +156,18 @@ export class MysqlConnection implements Connection {
     const usesState =
       (known === undefined && usesSession(statement.text)) || (isNextNew && usesSession(next.text));
     try {
-      if (usesState && this.#used) await this.#reset();
+      if (usesState && this.#used && !options.inTransaction) await this.#reset();
       this.#used = true;
       // The next statement cannot be prepared in the open transaction.
       if (isNextNew) await this.#prepare(keyOf(next, this.#session.isMariadb), next);
-      const prepared = (usesState ? undefined : known) ?? (await this.#prepare(key, statement));
+      const inner = options.inTransaction === true;
+      const prepared =
+        (usesState && !inner ? undefined : known) ?? (await this.#prepare(key, statement, inner));
       if (this.#cancellation.isAsked) throw stoppedError();
-      const inOpenTransaction =
-        statement.kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-      const run = { sink, options, inOpenTransaction };
-      const outcome = await (inOpenTransaction
+      if (inner && statement.kind === 'write') await this.#requireTransactional(prepared, statement);
+      const held = isHeld(statement.kind, options);
+      const run = { sink, options, inOpenTransaction: inner || held };
+      const outcome = await (held
         ? this.#runInTransaction(prepared, statement, run)
         : this.#execute(prepared, statement, run));
       if (this.#cancellation.isAsked && this.#isRead) throw stoppedError();
@@ -175,12 +183,13 @@ export class MysqlConnection implements Connection {
       if (this.#cancellation.isPending) this.#broken = true;
       const leavesState = usesState || this.#changed || statement.kind === 'standalone';
       this.#changed = leavesState;
-      if (next === undefined) this.#closeOnce();
-      if (leavesState && next === undefined && !this.broken) await this.#reset();
+      const isOver = next === undefined && !options.inTransaction;
+      if (isOver) this.#closeOnce();
+      if (leavesState && isOver && !this.broken) await this.#reset();
     }
   }
 
-  #toReported(err: unknown, statement: Statement): unknown {
+  #toReported(err: unknown, statement: Pick<Statement, 'text' | 'errors'>): unknown {
     if (err instanceof ConnectionEnds && this.#wire.closed) return this.#wire.broken(err);
     return this.#cancellation.isAsked ? toCancelled(err) : reported(err, statement);
   }
@@ -210,7 +219,8 @@ export class MysqlConnection implements Connection {
     const isRead = kind === 'read';
     const before = this.#controls.before(kind, options);
     const warnings = isRead ? undefined : createWarningsReader(this.#session.hasExtended);
-    const afterRead = typeof options.snapshot === 'object' ? nothing : this.#afterRead;
+    const staysOpen = typeof options.snapshot === 'object' || options.inTransaction;
+    const afterRead = staysOpen ? nothing : this.#afterRead;
     const after =
       warnings === undefined
         ? afterRead
@@ -232,7 +242,7 @@ export class MysqlConnection implements Connection {
     const isLeftOpen = kind === 'standalone' && begun === undefined && reader.inTransaction;
     if (isLeftOpen && ran === undefined) throw await this.#endLeftOpen();
     const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
-    if (!isRead && ran === undefined && isMisplaced) {
+    if ((!isRead || options.inTransaction) && ran === undefined && isMisplaced) {
       this.close();
       throw brokenError();
     }
@@ -261,11 +271,15 @@ export class MysqlConnection implements Connection {
   /** MariaDB warns of tables without transactions only in an open transaction. */
   async #mayLeaveRows(prepared: Prepared, { kind, text }: Statement, run: Run): Promise<boolean> {
     if (!this.#session.isMariadb || kind !== 'write' || run.inOpenTransaction) return false;
-    prepared.isTransactional ||= await requireTransactional(text, (query) => this.#rows(query)).then(
-      () => true,
+    return this.#requireTransactional(prepared, { text }).then(
       () => false,
+      () => true,
     );
-    return !prepared.isTransactional;
+  }
+
+  async #requireTransactional(prepared: Prepared, { text }: Pick<Statement, 'text'>): Promise<void> {
+    if (!prepared.isTransactional) await requireTransactional(text, (query) => this.#rows(query));
+    prepared.isTransactional = true;
   }
 
   async #runInTransaction(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
@@ -274,20 +288,13 @@ export class MysqlConnection implements Connection {
       begin: () => this.#command(begin.write, ok),
       execute: () => this.#execute(prepared, statement, run),
       commit: () => this.#command(commit, ok),
-      rollBack: () => this.#rollBack(),
+      rollBack: this.#rollBack,
       isBroken: () => this.broken,
     };
     return runInTransaction(session, run.options);
   }
 
-  /** Resolves to false if the server could not undo everything. */
-  async #rollBack(): Promise<boolean> {
-    const warnings = createWarningsReader(this.#session.hasExtended);
-    this.#wire.send(Buffer.concat([rollback, showWarnings]));
-    const { begun, ran } = await this.#wire.exchange([ok, warnings.response], 1);
-    if (begun !== undefined || ran !== undefined) throw begun ?? ran;
-    return !warnings.incomplete();
-  }
+  #rollBack = () => rollBackAll(this.#wire, this.#session.hasExtended);
 
   async endSnapshot(): Promise<void> {
     this.#closeOnce();
@@ -297,8 +304,27 @@ export class MysqlConnection implements Connection {
     else if (this.#changed) await this.#reset();
   }
 
-  async #prepare(key: string, statement: Statement): Promise<Prepared> {
-    const prepared = await this.#prepareNew(statement);
+  /** Cleans the session after a transaction of several statements. */
+  async #leave(): Promise<void> {
+    this.#closeOnce();
+    if (this.#changed && !this.broken) await this.#reset();
+  }
+
+  async #control<T>(work: () => Promise<T>): Promise<T> {
+    this.#cancellation.reset();
+    this.#hasEnded = false;
+    try {
+      return await work();
+    } catch (err) {
+      throw this.#toReported(err, { text: '' });
+    } finally {
+      this.#hasEnded = true;
+      if (this.#cancellation.isPending) this.#broken = true;
+    }
+  }
+
+  async #prepare(key: string, statement: Statement, inTransaction = false): Promise<Prepared> {
+    const prepared = await this.#prepareNew(statement, inTransaction);
     if (statement.isOnce) {
       this.#prepared.addOnce(key, prepared);
       return prepared;
@@ -309,19 +335,17 @@ export class MysqlConnection implements Connection {
   }
 
   /** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
-  async #prepareNew(statement: Statement): Promise<Prepared> {
-    const { kind } = statement;
+  async #prepareNew(statement: Statement, inTransaction = false): Promise<Prepared> {
+    const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
     const text = this.#session.comments ? withCommentInFront(statement) : statement.text;
-    const { prepared, response } = createPrepareReader(this.#session.hasExtended);
-    this.#wire.awaitSign();
-    this.#wire.send(Buffer.concat([begin[kind], protocol.prepare(text), rollback, ...this.#cleanUp]));
-    const responses = [ok, response, this.#followUp, ...this.#cleanUp.map(() => ok)];
-    const { begun, ran, ended } = await this.#wire.exchange(responses, 1);
-    if (begun !== undefined) throw controlError(begun);
-    if (ended !== undefined) throw controlError(ended);
-    if (ran instanceof NotPreparable && statement.params.length === 0) return { ...prepared, text };
-    if (ran !== undefined) throw ran;
-    return prepared;
+    return prepareBetween(
+      this.#wire,
+      { text, params: statement.params },
+      {
+        ...{ before, after: [after, ...this.#cleanUp], hasExtended: this.#session.hasExtended },
+        responses: [this.#followUp, ...this.#cleanUp.map(() => ok)],
+      },
+    );
   }
 
   async #command(bytes: Buffer, response: Response): Promise<void> {
@@ -332,7 +356,7 @@ export class MysqlConnection implements Connection {
 
   cancel(signal: AbortSignal): Promise<void> {
     this.#cancellation.ask();
-    return this.#canceller.cancelStatement({
+    return this.#session.canceller.cancelStatement({
       threadId: this.#session.threadId,
       // A KILL must not stop what follows the statement.
       busy: () => this.#wire.busy && !this.#hasEnded,
@@ -350,17 +374,9 @@ export class MysqlConnection implements Connection {
 
   async describe(statement: Statement): Promise<Signature> {
     // The server does not report what a function changed in the session while it prepared.
-    const { text } = statement;
     const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
     const prepared = await preparing.catch((err) => Promise.reject(reported(err, statement)));
-    if (prepared.columns.length === 0 && hidesColumns(text)) {
-      throw new HubError(
-        'OPTION_REFUSED',
-        'The server reports the columns of this statement only when it runs.',
-        { retryable: false },
-      );
-    }
-    return describePrepared(prepared, text, (query) => this.#rows(query));
+    return describePrepared(prepared, statement.text, (query) => this.#rows(query));
   }
 
   /** Runs a query of the hub's own and resolves to its rows. */
@@ -378,12 +394,7 @@ export class MysqlConnection implements Connection {
     this.#broken = true;
     // The server checks its connection only between statements, so without this a running statement would run to its
     // end.
-    if (this.#wire.busy) this.#canceller.endSession(this.#session.threadId).catch(() => {});
+    if (this.#wire.busy) this.#session.canceller.endSession(this.#session.threadId).catch(() => {});
     this.#wire.close();
   }
 }
-
-const together = (commands: readonly Buffer[], response: Response): Commands => ({
-  bytes: Buffer.concat(commands),
-  responses: commands.map(() => response),
-});

@@ -7,8 +7,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Outcome, RunOptions } from '../../ports/engine.ts';
 import { isStopped, stoppedMidway } from '../shared/outcomes.ts';
 import { createTextReader, type TextRow } from './results.ts';
+import { rollback, showWarnings } from './session.ts';
 import { literal, wordsOf } from './text.ts';
-import type { Response } from './wire.ts';
+import { ok, type Response, type Wire } from './wire.ts';
 
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const incompleteWarning = '1196';
@@ -22,6 +23,13 @@ export function createWarningsReader(hasExtended: boolean): { incomplete(): bool
 const rowsRemain =
   'It uses a table without transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
 
+/** The rollback of a transaction of several statements was incomplete. */
+export const incompleteError = (): HubError =>
+  new HubError('ROLLBACK_INCOMPLETE', `The transaction was rolled back. ${rowsRemain}`, {
+    retryable: false,
+    partial: true,
+  });
+
 /** `err` is the error of the statement. */
 export function failedIncompleteError(err: unknown): HubError {
   if (isStopped(err)) return stoppedMidway(err, 'It uses a table without transactions');
@@ -32,6 +40,15 @@ export function failedIncompleteError(err: unknown): HubError {
     partial: true,
     ...(failure?.sql === undefined ? {} : { sql: failure.sql }),
   });
+}
+
+/** Resolves to false if the server could not undo everything. */
+export async function rollBackAll(wire: Wire, hasExtended: boolean): Promise<boolean> {
+  const warnings = createWarningsReader(hasExtended);
+  wire.send(Buffer.concat([rollback, showWarnings]));
+  const { begun, ran } = await wire.exchange([ok, warnings.response], 1);
+  if (begun !== undefined || ran !== undefined) throw begun ?? ran;
+  return !warnings.incomplete();
 }
 
 /** The part of a session that `runInTransaction` uses. */

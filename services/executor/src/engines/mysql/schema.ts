@@ -3,6 +3,7 @@
  * runs.
  */
 
+import { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
@@ -17,7 +18,7 @@ import { brokenError } from './errors.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
 import type { Prepared } from './statements.ts';
-import { literal, wordsOf } from './text.ts';
+import { hidesColumns, literal, wordsOf } from './text.ts';
 import { kindOf, typeName } from './values.ts';
 
 const isShown = (
@@ -113,6 +114,13 @@ export async function describePrepared(
   text: string,
   runQuery: RunQuery,
 ): Promise<Signature> {
+  if (columns.length === 0 && hidesColumns(text)) {
+    throw new HubError(
+      'OPTION_REFUSED',
+      'The server reports the columns of this statement only when it runs.',
+      { retryable: false },
+    );
+  }
   const notNull = await readNotNull(columns, text, runQuery);
   return {
     columns: columns.map((column, i) => {

@@ -55,11 +55,18 @@ const beginSnapshot = [
   protocol.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
   protocol.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY'),
 ];
+export const together = (commands: readonly Buffer[], response: Response): Commands => ({
+  bytes: Buffer.concat(commands),
+  responses: commands.map(() => response),
+});
 export const nothing: Commands = { bytes: Buffer.alloc(0), responses: [] };
 
 export const showWarnings = protocol.query('SHOW WARNINGS');
 export const commit = protocol.query('COMMIT');
 export const rollback = protocol.query('ROLLBACK');
+/** Around what is prepared in an open transaction. */
+export const savepoint = protocol.query('SAVEPOINT datahub');
+export const undo = protocol.query('ROLLBACK TO SAVEPOINT datahub');
 
 /**
  * The commands around a statement, which are sent together with it. The server continues after a command that fails. So
@@ -91,10 +98,11 @@ export class Controls {
    * Returns the commands before a statement. The timeout, a fallback for the executor's deadline, is sent only if it
    * changes.
    */
-  before(kind: Statement['kind'], { statementTimeoutMs: timeoutMs, snapshot }: RunOptions): Commands {
+  before(kind: Statement['kind'], options: RunOptions): Commands {
+    const { statementTimeoutMs: timeoutMs, snapshot, inTransaction } = options;
     if (snapshot === 'last') return nothing;
     const isRead = kind === 'read';
-    const reads = snapshot === undefined ? this.#beforeRead : this.#beforeFirst;
+    const reads = inTransaction ? nothing : snapshot === undefined ? this.#beforeRead : this.#beforeFirst;
     if (timeoutMs === this.#timeoutMs) return isRead ? reads : this.#beforeWrite;
     const timeout = this.#timeout(timeoutMs);
     if (!isRead)

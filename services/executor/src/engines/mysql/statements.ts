@@ -2,10 +2,10 @@
 
 import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import { tooLargeError } from './errors.ts';
+import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { type Format, formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
-import type { Response } from './wire.ts';
+import { ok, type Response, type Wire } from './wire.ts';
 
 export interface Prepared {
   id: number;
@@ -61,6 +61,32 @@ export class PreparedStatements {
     this.#byKey.clear();
     this.#once.clear();
   }
+}
+
+interface Preparation {
+  /** A command that is answered by an OK. */
+  before: Buffer;
+  after: readonly Buffer[];
+  /** To the commands behind. */
+  responses: readonly Response[];
+  hasExtended: boolean;
+}
+
+/** Prepares between commands of the hub, which are sent together with it. */
+export async function prepareBetween(
+  wire: Wire,
+  { text, params }: Pick<Statement, 'text' | 'params'>,
+  { before, after, responses, hasExtended }: Preparation,
+): Promise<Prepared> {
+  const { prepared, response } = createPrepareReader(hasExtended);
+  wire.awaitSign();
+  wire.send(Buffer.concat([before, protocol.prepare(text), ...after]));
+  const { begun, ran, ended } = await wire.exchange([ok, response, ...responses], 1);
+  if (begun !== undefined) throw controlError(begun);
+  if (ended !== undefined) throw controlError(ended);
+  if (ran instanceof NotPreparable && params.length === 0) return { ...prepared, text };
+  if (ran !== undefined) throw ran;
+  return prepared;
 }
 
 /** `prepared` is complete when the response is. */

@@ -3,6 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import {
   type Connection,
+  NothingRan,
   type Outcome,
   type Param,
   type RunOptions,
@@ -13,7 +14,7 @@ import {
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
-import { toOutcome } from '../shared/outcomes.ts';
+import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
 import { withCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
@@ -34,6 +35,7 @@ import {
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
+import { PostgresTransactions } from './transactions.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
 export interface PostgresSession {
@@ -67,6 +69,7 @@ export class PostgresConnection implements Connection {
   /** True once the running statement itself was sent. */
   #isSent = false;
   readonly #cancellation = new Cancellation();
+  readonly transactions: PostgresTransactions;
 
   constructor(session: PostgresSession) {
     this.#session = session;
@@ -76,6 +79,11 @@ export class PostgresConnection implements Connection {
     this.#statements = new Statements(this.#wire, {
       block: blocks && (() => blocks.block('read', describeTimeoutMs)),
       comments: session.comments ? 'behind' : 'off',
+    });
+    this.transactions = new PostgresTransactions({
+      ...{ wire: this.#wire, statements: this.#statements, blocks },
+      ...{ control: (work) => this.#control(work), setTimeout: (timeoutMs) => this.#setTimeout(timeoutMs) },
+      ...{ simple: (text) => this.#simple(text), end: (how) => this.#end(how), close: () => this.close() },
     });
   }
 
@@ -107,7 +115,7 @@ export class PostgresConnection implements Connection {
       try {
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
-        if (!(err instanceof RefusedPlan) || options.snapshot === 'last') throw err;
+        if (!(err instanceof RefusedPlan) || options.snapshot === 'last' || options.inTransaction) throw err;
         // The statement has not run, and it only reads, so it can be repeated.
         outcome = await this.#runPrepared(statement, sink, options);
       }
@@ -115,6 +123,7 @@ export class PostgresConnection implements Connection {
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
+      if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
       const { kind } = statement;
       throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent: this.#isSent });
@@ -139,10 +148,11 @@ export class PostgresConnection implements Connection {
       this.#prepared(statement, place) ?? (await this.#statements.prepare(statement, { named }));
     const params = this.#statements.paramsOf(statement, prepared);
     const outcome: Outcome = { hasRows: prepared.fields !== undefined };
-    const held = kind === 'write' && (options.dryRun === true || options.maxAffected !== undefined);
-    const blockKind: BlockKind = held ? 'held' : (place ?? kind);
+    const inner = options.inTransaction === true;
+    const held = isHeld(kind, options);
+    const blockKind = inner ? this.transactions.kindOf(statement) : held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
-    const before = blocks === undefined ? this.#setTimeout(timeoutMs) : [];
+    const before = blocks === undefined && !inner ? this.#setTimeout(timeoutMs) : [];
     // If a command before the statement failed, `recovery` would be wrong. So this is only for a statement without
     // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
@@ -151,14 +161,9 @@ export class PostgresConnection implements Connection {
       : this.#block(statement, { blockKind, timeoutMs });
     const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
-      prepared,
-      binary,
-      sink,
-      outcome,
-      serverTypes: this.#statements.serverTypes,
-      checksTexts: this.#session.checksTexts,
-      commandsBefore: before.length + block.commandsBefore,
-      tags: block.tags,
+      ...{ prepared, binary, sink, outcome },
+      ...{ serverTypes: this.#statements.serverTypes, checksTexts: this.#session.checksTexts },
+      ...{ commandsBefore: before.length + block.commandsBefore, tags: block.tags },
       discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
@@ -173,7 +178,7 @@ export class PostgresConnection implements Connection {
       // If the ROLLBACK has completed, the function call itself failed, so the server does not wait for a Sync.
       isDirect ? () => (reader.isOver ? undefined : recovery) : undefined,
     );
-    const resets = blocks === undefined && kind !== 'read' && !held;
+    const resets = blocks === undefined && kind !== 'read' && !held && !inner;
     const cleaned = resets ? this.#expectReset() : undefined;
     // A pooler may have no server for the client yet, so it gives no sign.
     if (blocks === undefined) this.#wire.awaitSign();
@@ -182,13 +187,13 @@ export class PostgresConnection implements Connection {
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
     const isOver =
       result.error === undefined &&
-      result.status === (place === 'first' ? 'T' : 'I') &&
+      result.status === (place === 'first' || inner ? 'T' : 'I') &&
       !held &&
       reader.tagsMissing === 0;
     if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });
     if (reader.isOutdated) await this.#statements.forget(key);
     if (reader.failure !== undefined)
-      throw kind === 'read' || options.dryRun ? reader.failure : unreported(reader.failure);
+      throw kind === 'read' || options.dryRun || inner ? reader.failure : unreported(reader.failure);
     return outcome;
   }
 
@@ -228,7 +233,8 @@ export class PostgresConnection implements Connection {
   async #settle(result: ExchangeResult, statement: Statement, run: Settled): Promise<void> {
     const { held, options, outcome } = run;
     if (result.error !== undefined) {
-      if (held) await this.#end('ROLLBACK');
+      if (options.inTransaction) this.transactions.hasFailed = true;
+      else if (held) await this.#end('ROLLBACK');
       else if (result.status !== 'I') await this.#simple(undo);
       if (!run.reader.begun) await this.#statements.forgetStale(result.error, statement.key, run);
       // The call that releases the advisory locks failed.
@@ -239,10 +245,11 @@ export class PostgresConnection implements Connection {
     }
     // A proxy, or the SQL itself, has changed the transaction. The outcome of a write is unknown, and a read may not
     // have been read-only.
-    if (result.status !== (held ? 'T' : 'I') || run.reader.tagsMissing > 0) {
+    if (result.status !== (held || options.inTransaction ? 'T' : 'I') || run.reader.tagsMissing > 0) {
       this.close();
       throw brokenError(new Error(`The session is in the state ${result.status}.`));
     }
+    if (options.inTransaction) return;
     const { affectedRows: affected = 0 } = outcome;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
     await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT', statement);
@@ -304,6 +311,20 @@ export class PostgresConnection implements Connection {
   async #simple(text: string): Promise<void> {
     const { error } = await this.#wire.exchange(protocol.query(text), () => {});
     if (error !== undefined) throw toHubError(error);
+  }
+
+  /** Runs commands that can be cancelled. */
+  async #control(work: () => Promise<void>): Promise<void> {
+    this.#running = true;
+    this.#cancellation.reset();
+    try {
+      await work();
+    } catch (err) {
+      throw this.#cancellation.isAsked ? toCancelled(err) : err;
+    } finally {
+      this.#running = false;
+      if (this.#cancellation.isPending) this.#broken = true;
+    }
   }
 
   async endSnapshot(): Promise<void> {

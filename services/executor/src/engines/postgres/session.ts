@@ -36,9 +36,9 @@ export const once = (text: string) => [protocol.parse('', text), protocol.bind('
 
 /**
  * A `held` statement leaves its transaction open until the number of affected rows is known. `first` and `last` are the
- * two reads of a snapshot.
+ * two reads of a snapshot. `inner` runs in an open transaction, and `innerRead` reads in one that writes.
  */
-export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last';
+export type BlockKind = Statement['kind'] | 'held' | 'first' | 'last' | 'inner' | 'innerRead';
 
 /** Makes the server show at once that it receives what is sent. It locks nothing, so it never waits. */
 export const sign = Buffer.concat([protocol.closeStatement(''), protocol.flush]);
@@ -104,7 +104,26 @@ export const sessionBlocks: Record<BlockKind, Block> = {
     commandsBefore: 0,
     tags: toTags({ 2: 'ROLLBACK' }),
   },
+  ...innerBlocks(sign),
 };
+
+/** The blocks in an open transaction. A transaction that writes cannot end being read-only, but a savepoint can. */
+export function innerBlocks(first: Buffer): Record<'inner' | 'innerRead', Block> {
+  const readOnly = ['SAVEPOINT datahub', 'SET LOCAL transaction_read_only = on'];
+  return {
+    inner: { before: first, after: protocol.sync, commandsBefore: 0, tags: toTags({}) },
+    innerRead: {
+      before: Buffer.concat([first, ...readOnly.flatMap(once)]),
+      after: Buffer.concat([
+        ...once('ROLLBACK TO SAVEPOINT datahub'),
+        ...once('RELEASE SAVEPOINT datahub'),
+        protocol.sync,
+      ]),
+      commandsBefore: readOnly.length,
+      tags: toTags({ [-2]: 'SAVEPOINT', [-1]: 'SET', 1: 'ROLLBACK', 2: 'RELEASE' }),
+    },
+  };
+}
 
 /**
  * Sets settings until the end of the transaction, which is the implicit one of the messages up to Sync if there was no

@@ -64,6 +64,8 @@ const dataRow = 'D'.charCodeAt(0);
 
 export class Statements {
   readonly serverTypes = new Map<number, ServerType>();
+  /** True while the connection has a transaction of several statements open, which nothing here may end. */
+  inTransaction = false;
   readonly #wire: Wire;
   /** The least recently used is first. */
   readonly #prepared = new Map<string, Prepared>();
@@ -164,7 +166,7 @@ export class Statements {
       columns: undefined,
       binary: undefined,
     };
-    const block = this.#block?.();
+    const block = this.inTransaction ? undefined : this.#block?.();
     const { session } = statement;
     // Names of tables depend on the search path, and rights on the role.
     const set = session === undefined ? [] : setLocal(session);
@@ -172,7 +174,7 @@ export class Statements {
     const bytes = Buffer.concat(
       block === undefined ? [sign, ...own, protocol.sync] : [block.before, ...own, block.after],
     );
-    if (block === undefined) this.#wire.awaitSign();
+    if (this.#block === undefined) this.#wire.awaitSign();
     await this.#require(bytes, statement, (type, body) => {
       if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
@@ -197,7 +199,8 @@ export class Statements {
     if (staleness === undefined) return;
     const refused = staleness === 'refused' && !reader.bound;
     // SQL that dropped this statement may have dropped others.
-    if (refused && isGone(error)) await this.clear();
+    if (refused && isGone(error) && this.inTransaction) this.#prepared.clear();
+    else if (refused && isGone(error)) await this.clear();
     else await this.forget(key);
     if (refused) throw new RefusedPlan(error);
   }
@@ -262,7 +265,8 @@ export class Statements {
     const { error, status } = await this.#wire.exchange(bytes, (type, source, start, end) =>
       onMessage(type, source.subarray(start, end)),
     );
-    if (status !== 'I') await this.#wire.exchange(protocol.query('ROLLBACK'), () => {});
+    if (status !== 'I' && !this.inTransaction)
+      await this.#wire.exchange(protocol.query('ROLLBACK'), () => {});
     if (error !== undefined)
       throw toHubError(error, statement, statement && this.charactersBefore(statement));
   }

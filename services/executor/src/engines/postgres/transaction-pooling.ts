@@ -10,6 +10,7 @@ import {
   type Block,
   type BlockKind,
   beginSnapshot,
+  innerBlocks,
   once,
   resetCommands,
   sessionSettings,
@@ -28,7 +29,10 @@ const openingTags = { [-4]: 'BEGIN', [-3]: 'SET', [-2]: 'RESET', [-1]: 'SELECT 1
 const commits = { commands: [...cleanUp, 'COMMIT'], tags: { [cleanUp.length + 1]: 'COMMIT' } };
 const reads = { commands: [unlock, 'ROLLBACK'], tags: { 2: 'ROLLBACK' } };
 const open = { commands: [], tags: {} };
-const closings: Record<BlockKind, { commands: string[]; tags: Record<number, string> }> = {
+const closings: Record<
+  Exclude<BlockKind, 'inner' | 'innerRead'>,
+  { commands: string[]; tags: Record<number, string> }
+> = {
   read: reads,
   write: commits,
   standalone: commits,
@@ -50,6 +54,8 @@ export class PooledBlocks {
   readonly #settings: [string, string][];
   #timeoutMs = -1;
   #blocks: Partial<Record<BlockKind, Block>> = {};
+  /** A pooler may have no server for the client yet, so it gives no sign. */
+  readonly #inner = innerBlocks(Buffer.alloc(0));
 
   constructor({ watchesClient }: { watchesClient: boolean }) {
     this.#settings = [
@@ -58,18 +64,23 @@ export class PooledBlocks {
     ];
   }
 
+  /** The commands that begin a transaction, and set it up as those of single statements. */
+  opening(begin: string, timeoutMs: number): string[] {
+    const settings = [...this.#settings, ['statement_timeout', String(timeoutMs)]];
+    const calls = settings.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
+    return [begin, ...defaults, `SELECT ${calls.join(', ')}`];
+  }
+
   block(kind: BlockKind, timeoutMs: number): Block {
+    if (kind === 'inner' || kind === 'innerRead') return this.#inner[kind];
     if (timeoutMs !== this.#timeoutMs) this.#blocks = {};
     this.#timeoutMs = timeoutMs;
     this.#blocks[kind] ??= this.#build(kind, timeoutMs);
     return this.#blocks[kind];
   }
 
-  #build(kind: BlockKind, timeoutMs: number): Block {
-    const settings = [...this.#settings, ['statement_timeout', String(timeoutMs)]];
-    const calls = settings.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
-    const opening =
-      kind === 'last' ? [] : [begins[kind] ?? 'BEGIN', ...defaults, `SELECT ${calls.join(', ')}`];
+  #build(kind: keyof typeof closings, timeoutMs: number): Block {
+    const opening = kind === 'last' ? [] : this.opening(begins[kind] ?? 'BEGIN', timeoutMs);
     const { commands, tags } = closings[kind];
     return {
       before: Buffer.concat(opening.flatMap(once)),

@@ -1,7 +1,7 @@
 /** What the error of a statement says about its effect. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { NothingRan, type Statement } from '../../ports/engine.ts';
+import { NothingRan, type RunOptions, type Statement } from '../../ports/engine.ts';
 import { RowTooLarge } from './bounds.ts';
 
 export interface Failed {
@@ -9,6 +9,12 @@ export interface Failed {
   /** True if the statement itself was sent, not only prepared. */
   isSent: boolean;
 }
+
+/** A write whose transaction stays open until the number of affected rows is known. */
+export const isHeld = (
+  kind: Statement['kind'],
+  { dryRun, maxAffected, inTransaction }: RunOptions,
+): boolean => kind === 'write' && !inTransaction && (dryRun === true || maxAffected !== undefined);
 
 /** True for the error of a statement that was stopped, by its timeout or by a cancel. */
 export const isStopped = (err: unknown): err is HubError =>

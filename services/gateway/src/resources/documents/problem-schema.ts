@@ -30,5 +30,6 @@ export const problem = {
       },
     },
     version: { type: 'integer' },
+    step: { type: 'integer' },
   },
 };

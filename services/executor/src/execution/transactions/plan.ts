@@ -1,0 +1,132 @@
+/** What a transaction will run: its queries, compiled and allowed, before anything is sent to the source. */
+
+import { membersOf } from '@datahub/contract/json-text';
+import { isIsolation, transactionBounds } from '@datahub/contract/transactions';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { ExecuteRequest, Step } from '@datahub/proto/executor/v1/executor';
+import type { CallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { contextInvalid } from '@datahub/statement/values';
+import type { QueryDefinition, SourceDefinition } from '../../definitions/definition.ts';
+import type { Definitions } from '../../definitions/definition-cache.ts';
+import type { TransactionOptions } from '../../ports/engine.ts';
+import { keyLimits } from '../key-limits.ts';
+import {
+  type CompileQuery,
+  type ExecutionLimits,
+  type PreparedQuery,
+  refusedOption,
+  requireAllowed,
+  requireVersion,
+  timeoutMsOf,
+} from '../prepare.ts';
+import { ofStep } from './step-error.ts';
+
+export interface PlanDeps {
+  definitions: Pick<Definitions, 'cached' | 'query'>;
+  compile: CompileQuery;
+  limits: ExecutionLimits;
+}
+
+export interface PlannedStep {
+  step: Step;
+  query: QueryDefinition;
+  prepared: PreparedQuery;
+  timeoutMs: number;
+}
+
+export interface Plan {
+  source: SourceDefinition;
+  steps: PlannedStep[];
+  readOnly: boolean;
+  isolation: TransactionOptions['isolation'];
+  /** Of the whole. */
+  timeoutMs: number;
+}
+
+/** Rejects with the error of the first step that cannot run, or that the key may not run. */
+export async function planTransaction(
+  request: ExecuteRequest,
+  { ctx, principal }: { ctx: CallContext; principal: Principal },
+  deps: PlanDeps,
+): Promise<Plan> {
+  const { steps: given = [], isolation } = request.transaction ?? {};
+  const { min, max } = transactionBounds.steps;
+  if (given.length < min || given.length > max)
+    throw refusedOption(`A transaction has ${min} to ${max} steps.`);
+  if (isolation !== undefined && !isIsolation(isolation))
+    throw refusedOption('There is no such isolation level.');
+  const steps: PlannedStep[] = [];
+  for (const [i, step] of given.entries()) {
+    try {
+      steps.push(await planStep(step, { ctx, principal, before: steps }, deps));
+    } catch (err) {
+      throw ofStep(err, i);
+    }
+  }
+  const { source } = (steps[0] as PlannedStep).query;
+  const readOnly = steps.every(({ prepared }) => prepared.kind === 'read');
+  steps.forEach(({ query, prepared }, i) => {
+    // A transaction of MySQL that writes can write in each of its steps.
+    const kind = source.engine !== 'postgres' && !readOnly ? 'write' : prepared.kind;
+    try {
+      requireAllowed(principal, query, kind);
+    } catch (err) {
+      throw ofStep(err, i);
+    }
+  });
+  const all = steps.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
+  return { source, steps, readOnly, isolation, timeoutMs: request.options?.timeoutMs ?? all };
+}
+
+interface Circumstances {
+  ctx: CallContext;
+  principal: Principal;
+  before: readonly PlannedStep[];
+}
+
+async function planStep(
+  step: Step,
+  { ctx, principal, before }: Circumstances,
+  { definitions, compile, limits }: PlanDeps,
+): Promise<PlannedStep> {
+  const query =
+    definitions.cached(step.queryId, principal) ?? (await definitions.query(step.queryId, principal, ctx));
+  const { path } = step;
+  if (path !== undefined && !(path.path === query.path && [query.hubId, query.hubPath].includes(path.hub)))
+    throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
+  const prepared = compile(query);
+  requireAllowed(principal, query, prepared.kind);
+  keyLimits.user(principal, query.queryId, {
+    names: prepared.names,
+    usesClaim: (claim) => prepared.usesClaim(claim),
+  });
+  if (step.options !== undefined) requireVersion(query, step.options);
+  const [first] = before;
+  if (query.source.engine === 'mongodb')
+    throw refusedOption('Queries of MongoDB cannot be part of a transaction.');
+  if (prepared.kind === 'standalone')
+    throw refusedOption(
+      'This statement runs outside of a transaction, as CALL and changes of tables do, so it cannot be part of one.',
+    );
+  if (first !== undefined && first.query.source.sourceId !== query.source.sourceId)
+    throw refusedOption('All queries of a transaction must have the same source.');
+  requireReferences(step, { prepared, before });
+  return { step, query, prepared, timeoutMs: timeoutMsOf(query, undefined, limits) };
+}
+
+function requireReferences(
+  { references, contextJson, as: name }: Step,
+  { prepared, before }: { prepared: PreparedQuery; before: readonly PlannedStep[] },
+): void {
+  const fault = (variable: string, detail: string) =>
+    contextInvalid([{ path: ['references', variable], detail }]);
+  if (name !== undefined && before.some(({ step }) => step.as === name))
+    throw contextInvalid([{ path: ['as'], detail: 'is already the name of another step' }]);
+  const given = contextJson === '' || references.length === 0 ? undefined : membersOf(contextJson);
+  for (const { variable, from } of references) {
+    if (!prepared.names.includes(variable)) throw fault(variable, 'is not a variable of this query');
+    if (given?.has(variable)) throw fault(variable, 'is also in context');
+    if (!before.some(({ step }) => step.as === from)) throw fault(variable, 'must name an earlier step');
+  }
+}

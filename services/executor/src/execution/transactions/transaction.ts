@@ -1,0 +1,349 @@
+/**
+ * Runs several stored queries in one transaction on one connection. The first step that fails rolls back all. The answers
+ * are held until the source has committed.
+ */
+
+import { transactionBounds } from '@datahub/contract/transactions';
+import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { type CallContext, CallStop, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import type { SourceDefinition } from '../../definitions/definition.ts';
+import type { PoolRegistry } from '../../pool/pool-registry.ts';
+import type { Lease } from '../../pool/pool-types.ts';
+import {
+  type Connection,
+  NothingRan,
+  type RunOptions,
+  type Transactions,
+  unreported,
+} from '../../ports/engine.ts';
+import { sendBytes } from '../cached/send-bytes.ts';
+import { cancelReason, toFailure } from '../execution-error.ts';
+import { Execution } from '../execution-state.ts';
+import { claimedNames, keyLimits } from '../key-limits.ts';
+import { leastOf, refusedOption, runOptionsOf } from '../prepare.ts';
+import { CancelUnconfirmed, type RunDeps, withCancellation } from '../run-statement.ts';
+import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
+import { withReferences } from './references.ts';
+import { ofStep } from './step-error.ts';
+import { StepSessions } from './step-sessions.ts';
+
+export interface TransactionDeps extends RunDeps, PlanDeps {
+  pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
+  events: {
+    executed(execution: Execution): void;
+    failed(execution: Execution, err: HubError): void;
+  };
+  tracing?: Tracing | undefined;
+  now: () => number;
+  random: () => number;
+}
+
+/** For the end of a transaction whose caller has left, or whose time is up. */
+const rollBackMsMax = 5_000;
+const pauseMsMax = 50;
+/** Serialization failures and deadlocks. MySQL and MariaDB report deadlocks with the first one. */
+const repeatable = new Set(['40001', '40P01']);
+
+export function createTransactions(deps: TransactionDeps): Executor['execute'] {
+  return async (request, ctx, reply) => {
+    const principal = requirePrincipal(ctx);
+    const plan = await planTransaction(request, { ctx, principal }, deps);
+    const retry = request.transaction?.retry === true;
+    for (let attempt = 1; ; attempt++) {
+      const run = new TransactionRun(plan, { request, ctx }, deps);
+      try {
+        const answers = await run.run();
+        await send(answers, attempt, { reply, ctx });
+        return;
+      } catch (err) {
+        const again = retry && attempt <= transactionBounds.repeats && run.mayRepeat(err);
+        if (!again && !(attempt === 1 && run.foundDeadConnection(err))) throw err;
+        const pauseMs = deps.random() * pauseMsMax * attempt;
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  };
+}
+
+/** The source has committed, so what fails here is no failure of the transaction. */
+async function send(
+  answers: readonly string[],
+  attempts: number,
+  to: { reply: ExecutionReply; ctx: CallContext },
+): Promise<void> {
+  const body = `{"steps":[${answers.join(',')}],"meta":${JSON.stringify({ attempts })}}`;
+  try {
+    await sendBytes(to, Buffer.from(body));
+  } catch (err) {
+    throw unreported(err);
+  }
+}
+
+interface Call {
+  request: ExecuteRequest;
+  ctx: CallContext;
+}
+
+/** One attempt. */
+class TransactionRun {
+  readonly #plan: Plan;
+  readonly #call: Call;
+  readonly #deps: TransactionDeps;
+  readonly #answers = new Map<string, string>();
+  readonly #bodies: string[] = [];
+  readonly #sessions = new StepSessions();
+  #bytes = 0;
+  #deadlineAt = 0;
+  #stage: 'queue' | 'begin' | 'steps' | 'commit' = 'queue';
+  /** True once the server has confirmed that nothing is left of the transaction. */
+  #isRolledBack = false;
+  #isReused = false;
+
+  constructor(plan: Plan, call: Call, deps: TransactionDeps) {
+    this.#plan = plan;
+    this.#call = call;
+    this.#deps = deps;
+  }
+
+  /** Returns the answer of each step as JSON. */
+  async run(): Promise<string[]> {
+    const { ctx } = this.#call;
+    const { now } = this.#deps;
+    const { source, timeoutMs } = this.#plan;
+    const pool = this.#deps.pools.pool(source);
+    const { keyId } = requirePrincipal(ctx);
+    const lease = await pool
+      .acquire({ key: keyId, bytes: this.#size, deadlineAt: ctx.deadlineAt, signal: ctx.signal })
+      .catch((err) => {
+        throw toFailure(err, 'queue', { mapLocation: (fault) => fault, redactMessage: (text) => text });
+      });
+    this.#isReused = lease.uses > 1;
+    this.#deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
+    try {
+      const { transactions } = lease.connection;
+      if (transactions === undefined) throw refusedOption('This source has no transactions.');
+      await this.#runOn(lease, transactions);
+      return this.#bodies;
+    } finally {
+      pool.release(lease);
+      if (lease.connection.broken && this.#stage === 'begin') pool.closeIdle();
+    }
+  }
+
+  /** True if the whole may run again because of this error. */
+  mayRepeat(err: unknown): boolean {
+    return this.#isRolledBack && err instanceof HubError && repeatable.has(err.sql?.state ?? '');
+  }
+
+  /** True for a pooled connection that was dead before anything ran, or for a plan that was out of date. */
+  foundDeadConnection(err: unknown): boolean {
+    if (this.#call.ctx.signal.aborted || !this.#isReused) return false;
+    const { cause } = err instanceof HubError ? err : {};
+    return err instanceof HubError && (this.#stage === 'begin' || cause instanceof NothingRan)
+      ? err.code === 'SOURCE_UNREACHABLE'
+      : false;
+  }
+
+  async #runOn(lease: Lease, transactions: Transactions): Promise<void> {
+    const { connection } = lease;
+    const { readOnly, isolation, steps } = this.#plan;
+    try {
+      this.#stage = 'begin';
+      const options = steps.map((step) => this.#optionsOf(step));
+      const statementTimeoutMs = Math.max(...options.map((one) => one.statementTimeoutMs));
+      await this.#within(connection, transactions.begin({ isolation, readOnly, statementTimeoutMs }));
+      this.#stage = 'steps';
+      for (const [i, step] of steps.entries()) {
+        await this.#runStep(lease, step, options[i] as RunOptions).catch((err) => {
+          throw ofStep(err, i);
+        });
+      }
+      if (this.#call.request.options?.dryRun) await this.#rollBack(connection, transactions);
+      else await this.#commit(connection, transactions);
+    } catch (err) {
+      if (this.#stage === 'commit') throw err;
+      const hasBegun = this.#stage === 'steps';
+      if (hasBegun && !connection.broken) await this.#rollBack(connection, transactions);
+      throw this.#toNothing(err);
+    }
+  }
+
+  async #runStep(lease: Lease, planned: PlannedStep, options: RunOptions): Promise<void> {
+    const { step, query, prepared } = planned;
+    const { connection } = lease;
+    const { ctx } = this.#call;
+    const { now, tracing, createWriter, events } = this.#deps;
+    const request = toRequest(planned, this.#call.request);
+    const chunks: Buffer[] = [];
+    const reply = {
+      chunk: (chunk: Buffer) => {
+        this.#bytes += chunk.length;
+        if (this.#bytes > transactionBounds.answerBytes) throw tooLarge();
+        chunks.push(chunk);
+        return true;
+      },
+      onDrain: () => {},
+    };
+    const stepCtx = { ...contextOf(ctx), deadlineAt: this.#deadlineAt };
+    const execution = new Execution(request, stepCtx, { reply, now, tracing });
+    try {
+      this.#requireTime();
+      execution.stage = 'prepare';
+      execution.onPrepared(query, prepared, planned.timeoutMs);
+      execution.statement = this.#bind(planned, request);
+      execution.onConnection(lease);
+      const writer = createWriter(execution.responseOptions(options.maxRows));
+      try {
+        const running = connection.run(execution.statement, writer, options);
+        const { deadlineAt } = execution;
+        const outcome = await this.#within(connection, running, deadlineAt);
+        execution.onOutcome(writer, outcome);
+        writer.finish(outcome, execution);
+        requireRows(step, outcome.hasRows ? writer.rowCount : (outcome.affectedRows ?? 0), outcome.hasRows);
+      } catch (err) {
+        writer.abandon();
+        throw err;
+      }
+      this.#keep(step.as, Buffer.concat(chunks).toString());
+      events.executed(execution);
+    } catch (err) {
+      const failure = toFailure(execution.causeOf(err), execution.stage, execution);
+      events.failed(execution, failure);
+      throw failure;
+    }
+  }
+
+  #bind({ step, prepared }: PlannedStep, { options }: ExecuteRequest) {
+    const principal = requirePrincipal(this.#call.ctx);
+    const pinnedJson = keyLimits.context(principal.limits);
+    const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson) as object));
+    const contextJson = withReferences(step.contextJson, step.references, {
+      answers: this.#answers,
+      pinned,
+    });
+    const statement = prepared.bind({
+      pinnedJson,
+      contextJson,
+      scalarsAsLists: claimedNames(principal),
+      claimsJson: principal.user?.claimsJson,
+      strict: options?.strict || keyLimits.strict(principal.limits),
+    });
+    return this.#sessions.of(statement);
+  }
+
+  #optionsOf({ step, prepared, timeoutMs }: PlannedStep): RunOptions {
+    const { limits } = requirePrincipal(this.#call.ctx);
+    const rowsMax = leastOf(keyLimits.maxRows(limits), this.#deps.limits.rowsMax || undefined);
+    // What a step asks for is checked here, because a failure must roll back all steps.
+    const {
+      maxAffected: _,
+      dryRun: __,
+      ...options
+    } = runOptionsOf(step.options, prepared, {
+      timeoutMs: Math.min(timeoutMs, this.#plan.timeoutMs),
+      rowsMax,
+      format: 'json',
+    });
+    return { ...options, inTransaction: true };
+  }
+
+  #keep(name: string | undefined, json: string): void {
+    this.#bodies.push(name === undefined ? json : `{"as":${JSON.stringify(name)},${json.slice(1)}`);
+    if (name !== undefined) this.#answers.set(name, json);
+  }
+
+  async #commit(connection: Connection, transactions: Transactions): Promise<void> {
+    this.#requireTime();
+    this.#stage = 'commit';
+    try {
+      await this.#within(connection, transactions.commit());
+    } catch (err) {
+      const isTold = err instanceof HubError && !(err instanceof CancelUnconfirmed);
+      if (!isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code)) throw lostCommit(err);
+      this.#isRolledBack = true;
+      throw toFailure(err, 'execute', { mapLocation: (fault) => fault, redactMessage: (text) => text });
+    }
+  }
+
+  /** Closes a connection that does not roll back in time, which rolls back, too. */
+  async #rollBack(connection: Connection, transactions: Transactions): Promise<void> {
+    const { now, deadlines } = this.#deps;
+    const deadlineAt = now() + rollBackMsMax;
+    const signal = new CallStop();
+    await withCancellation(transactions.rollBack(), { connection, signal, deadlineAt, now, deadlines });
+    this.#isRolledBack = !connection.broken;
+  }
+
+  #within<T>(connection: Connection, work: Promise<T>, deadlineAt = this.#deadlineAt): Promise<T> {
+    const { now, deadlines } = this.#deps;
+    return withCancellation(work, { connection, signal: this.#call.ctx.signal, deadlineAt, now, deadlines });
+  }
+
+  #requireTime(): void {
+    const { signal } = this.#call.ctx;
+    const isLate = this.#deps.now() >= this.#deadlineAt;
+    if (signal.aborted || isLate) throw cancelReason(signal, isLate);
+  }
+
+  /** COMMIT was not sent, so a lost connection means that nothing was changed. */
+  #toNothing(err: unknown): unknown {
+    const { code, step } = err instanceof HubError ? err : {};
+    if (code === 'OUTCOME_UNKNOWN' || code === 'SOURCE_BROKEN' || err instanceof CancelUnconfirmed)
+      return new HubError(
+        'SOURCE_UNREACHABLE',
+        'The connection to the source broke before the transaction was committed, so nothing was changed. Try again.',
+        { cause: err, retryable: true, stage: 'execute', ...(step === undefined ? {} : { step }) },
+      );
+    return err;
+  }
+
+  get #size(): number {
+    return this.#plan.steps.reduce((sum, { step }) => sum + step.contextJson.length, 0);
+  }
+}
+
+const contextOf = ({ principal, requestId, traceparent, signal }: CallContext) => ({
+  ...{ principal, requestId, traceparent, signal },
+});
+
+/** A step as an execution of its own, for the figures of its query. */
+const toRequest = ({ step, query }: PlannedStep, { fromConsole }: ExecuteRequest): ExecuteRequest => ({
+  queryId: query.queryId,
+  contextJson: step.contextJson,
+  options: step.options,
+  format: Format.FORMAT_JSON,
+  fromConsole,
+});
+
+function requireRows({ options, expectRows }: PlannedStep['step'], rows: number, isRead: boolean): void {
+  const { maxAffected } = options ?? {};
+  if (!isRead && maxAffected !== undefined && rows > maxAffected)
+    throw new HubError(
+      'MAX_AFFECTED',
+      `The step would affect ${rows} rows, and at most ${maxAffected} are allowed. Nothing was changed.`,
+      { retryable: false },
+    );
+  if (expectRows === undefined || rows === expectRows) return;
+  throw new HubError(
+    'ROWS_UNEXPECTED',
+    `The step ${isRead ? 'returned' : 'affected'} ${rows} rows, and ${expectRows} were expected. Nothing was changed.`,
+    { retryable: false },
+  );
+}
+
+const tooLarge = () =>
+  new HubError(
+    'RESULT_TOO_LARGE',
+    `The answers of all steps have more than ${transactionBounds.answerBytes / 1_048_576} MiB. Read fewer rows. Nothing was changed.`,
+    { retryable: false },
+  );
+
+const lostCommit = (cause: unknown) =>
+  new HubError(
+    'OUTCOME_UNKNOWN',
+    'The connection to the source was lost while the transaction was committed, so it is unknown whether it was. Check the source before you repeat it.',
+    { cause, retryable: false },
+  );
