@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "RESULT_TOO_LARGE" | "RESULT_TRUNCATED" | "KEY_NOT_UNIQUE" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROWS_UNEXPECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "RESULT_TOO_LARGE" | "RESULT_TRUNCATED" | "KEY_NOT_UNIQUE" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -30,6 +30,7 @@ export interface Problem {
     hint?: string | undefined;
   } | undefined;
   version?: number | undefined;
+  step?: number | undefined;
 }
 
 export interface Node {
@@ -1447,6 +1448,47 @@ export interface Routes {
         queueMs: number;
       } | undefined;
       plan?: Json | undefined;
+    };
+  };
+  /** Execute several queries in one transaction */
+  'POST /v1/queries/transaction': {
+    body: {
+      steps: ({
+        queryId?: string | undefined;
+        hubId?: string | undefined;
+        path?: string | undefined;
+        context?: Record<string, Json> | null | undefined;
+        options?: {
+          maxRows?: number | undefined;
+          maxAffected?: number | undefined;
+          numbers?: "auto" | "string" | "number" | undefined;
+          strict?: boolean | undefined;
+          version?: number | undefined;
+          expectRows?: number | undefined;
+        } | undefined;
+        as?: string | undefined;
+        references?: Record<string, {
+            from: string;
+            pointer: string;
+          }> | undefined;
+      })[];
+      isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
+      retry?: boolean | undefined;
+      options?: {
+        timeoutMs?: number | undefined;
+        dryRun?: boolean | undefined;
+      } | undefined;
+    };
+    answer: {
+      steps: ({
+        as?: string | undefined;
+        data: (Record<string, Json>)[];
+        truncated?: true | undefined;
+      })[];
+      meta: {
+        attempts: number;
+        recovered?: true | undefined;
+      };
     };
   };
   /** List the versions of a query */

@@ -8,7 +8,6 @@ const advice: Record<string, string> = {
   KEY_EXPIRED: '“npm run datahub -- keys create” creates a new one.',
   TOKEN_INVALID: 'The key is for pages with signed-in users. The console needs a key without limits.user.',
   SCOPE_DENIED: 'Sign in with a key that has the scope, or ask the person who created this key.',
-  CLAIM_MISSING: 'Call it with a key that has limits.user, and with the token of a signed-in user.',
   SOURCE_GONE: 'Select another source for this query.',
   SOURCE_UNREACHABLE:
     'The database must be running, and reachable from the hub, and DATAHUB_SOURCES_ALLOW must permit its address.',
@@ -18,7 +17,6 @@ const advice: Record<string, string> = {
   STATEMENT_TIMEOUT: 'Read less, or raise the statement time limit of the source.',
   NOT_TRAINED: 'Train it with some examples first.',
   NOT_EMPTY: 'Delete or move its contents first.',
-  COMMAND_MISMATCH: 'Select the command that the statement begins with.',
 };
 
 export interface ProblemWords {

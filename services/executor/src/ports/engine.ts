@@ -293,6 +293,19 @@ export interface Transactions {
   commit(): Promise<void>;
   /** Rejects with ROLLBACK_INCOMPLETE if tables without transactions keep rows. Closes the connection if it fails. */
   rollBack(): Promise<void>;
+  /** Names the open transaction, so that another connection can ask how it ended; undefined if the server cannot. */
+  name?(): Promise<TransactionName | undefined>;
+  /** Outside of a transaction: how another one ended. `unknown` at another server, or after its promotion. */
+  endOf?(name: TransactionName): Promise<'committed' | 'aborted' | 'running' | 'unknown'>;
+  /** Ends the session that has the transaction open. */
+  stop?(name: TransactionName): Promise<void>;
+}
+
+export interface TransactionName {
+  /** The identifier and the timeline of the server. */
+  server: string;
+  /** Digits. */
+  id: string;
 }
 
 /** The connection died before the server responded. A read may be repeated; the outcome of a write is unknown. */

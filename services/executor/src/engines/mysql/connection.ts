@@ -46,7 +46,6 @@ import {
   type Run,
   rollback,
   savepoint,
-  showWarnings,
   together,
   track,
   undo,

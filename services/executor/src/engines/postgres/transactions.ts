@@ -1,7 +1,8 @@
 /** Transactions of several statements at PostgreSQL. */
 
 import { isolationSql } from '@datahub/contract/transactions';
-import type { Statement, TransactionOptions, Transactions } from '../../ports/engine.ts';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Statement, TransactionName, TransactionOptions, Transactions } from '../../ports/engine.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { type BlockKind, undo } from './session.ts';
@@ -22,7 +23,14 @@ export interface TransactionHost {
   close(): void;
 }
 
+/** Fails at servers that are not PostgreSQL, or older than version 10. */
+const serverText =
+  'SELECT s.system_identifier, c.timeline_id FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c';
+const endings = { committed: 'committed', aborted: 'aborted', 'in progress': 'running' } as const;
+
 export class PostgresTransactions implements Transactions {
+  /** Undefined if the server names no transactions. */
+  #server: string | undefined;
   /** Whether a statement of the open transaction failed. It takes no command but its end then. */
   hasFailed = false;
   #isReadOnly = false;
@@ -44,6 +52,7 @@ export class PostgresTransactions implements Transactions {
     this.#isReadOnly = readOnly;
     this.hasFailed = false;
     return this.#host.control(async () => {
+      if (!readOnly) this.#server ??= await this.#readServer();
       const opening = blocks?.opening(begin, timeoutMs) ?? [begin];
       const timeout = blocks === undefined ? this.#host.setTimeout(timeoutMs) : [];
       const bytes = Buffer.concat([...timeout, protocol.query(opening.join(';'))]);
@@ -60,6 +69,41 @@ export class PostgresTransactions implements Transactions {
 
   rollBack(): Promise<void> {
     return this.#host.control(() => this.#end('ROLLBACK')).catch(() => this.#host.close());
+  }
+
+  async name(): Promise<TransactionName | undefined> {
+    const server = this.#server;
+    if (server === undefined || server === '') return undefined;
+    let rows: (string | null)[][] = [];
+    await this.#host.control(async () => {
+      rows = await this.#host.statements.rows('SELECT pg_catalog.txid_current()');
+    });
+    const id = rows[0]?.[0];
+    return typeof id === 'string' ? { server, id } : undefined;
+  }
+
+  async endOf({ server, id }: TransactionName) {
+    if (!/^\d{1,19}$/.test(id) || (await this.#readServer()) !== server) return 'unknown';
+    const [[status] = []] = await this.#host.statements.rows(`SELECT pg_catalog.txid_status(${id})`);
+    return endings[status as keyof typeof endings] ?? 'unknown';
+  }
+
+  /** A session has the lower half of the id. */
+  async stop({ id }: TransactionName): Promise<void> {
+    const session = BigInt.asUintN(32, BigInt(id));
+    await this.#host.statements.rows(
+      `SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE backend_xid::text = '${session}'`,
+    );
+  }
+
+  /** Empty if the server has no names for transactions. Poolers can answer with another server each time. */
+  async #readServer(): Promise<string> {
+    if (this.#host.statements.inTransaction) return '';
+    const [row] = await this.#host.statements.rows(serverText).catch((err) => {
+      if (err instanceof HubError && err.code === 'SQL_REJECTED') return [];
+      throw err;
+    });
+    return row?.join('/') ?? '';
   }
 
   #end(how: 'COMMIT' | 'ROLLBACK'): Promise<void> {

@@ -16,6 +16,7 @@ import {
   type Connection,
   NothingRan,
   type RunOptions,
+  type TransactionName,
   type Transactions,
   unreported,
 } from '../../ports/engine.ts';
@@ -25,6 +26,7 @@ import { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
 import { leastOf, refusedOption, runOptionsOf } from '../prepare.ts';
 import { CancelUnconfirmed, type RunDeps, withCancellation } from '../run-statement.ts';
+import { findEnd, LostCommit } from './lost-commit.ts';
 import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
 import { withReferences } from './references.ts';
 import { ofStep } from './step-error.ts';
@@ -56,7 +58,7 @@ export function createTransactions(deps: TransactionDeps): Executor['execute'] {
       const run = new TransactionRun(plan, { request, ctx }, deps);
       try {
         const answers = await run.run();
-        await send(answers, attempt, { reply, ctx });
+        await send(answers, { attempts: attempt, recovered: run.isRecovered || undefined }, { reply, ctx });
         return;
       } catch (err) {
         const again = retry && attempt <= transactionBounds.repeats && run.mayRepeat(err);
@@ -71,10 +73,10 @@ export function createTransactions(deps: TransactionDeps): Executor['execute'] {
 /** The source has committed, so what fails here is no failure of the transaction. */
 async function send(
   answers: readonly string[],
-  attempts: number,
+  meta: { attempts: number; recovered: boolean | undefined },
   to: { reply: ExecutionReply; ctx: CallContext },
 ): Promise<void> {
-  const body = `{"steps":[${answers.join(',')}],"meta":${JSON.stringify({ attempts })}}`;
+  const body = `{"steps":[${answers.join(',')}],"meta":${JSON.stringify(meta)}}`;
   try {
     await sendBytes(to, Buffer.from(body));
   } catch (err) {
@@ -101,6 +103,10 @@ class TransactionRun {
   /** True once the server has confirmed that nothing is left of the transaction. */
   #isRolledBack = false;
   #isReused = false;
+  /** Set before COMMIT is sent, if the source can say later how the transaction ended. */
+  #name: TransactionName | undefined;
+  /** True if the answer to COMMIT was lost, and the source said later that it has committed. */
+  isRecovered = false;
 
   constructor(plan: Plan, call: Call, deps: TransactionDeps) {
     this.#plan = plan;
@@ -110,6 +116,20 @@ class TransactionRun {
 
   /** Returns the answer of each step as JSON. */
   async run(): Promise<string[]> {
+    try {
+      await this.#attempt();
+    } catch (err) {
+      if (!(err instanceof LostCommit) || this.#name === undefined) throw err;
+      // The connection was given back, so this may take its place.
+      const pool = this.#deps.pools.pool(this.#plan.source);
+      const { keyId } = requirePrincipal(this.#call.ctx);
+      await findEnd(this.#name, { ...this.#deps, pool, key: keyId, lost: err });
+      this.isRecovered = true;
+    }
+    return this.#bodies;
+  }
+
+  async #attempt(): Promise<void> {
     const { ctx } = this.#call;
     const { now } = this.#deps;
     const { source, timeoutMs } = this.#plan;
@@ -126,7 +146,6 @@ class TransactionRun {
       const { transactions } = lease.connection;
       if (transactions === undefined) throw refusedOption('This source has no transactions.');
       await this.#runOn(lease, transactions);
-      return this.#bodies;
     } finally {
       pool.release(lease);
       if (lease.connection.broken && this.#stage === 'begin') pool.closeIdle();
@@ -257,12 +276,15 @@ class TransactionRun {
 
   async #commit(connection: Connection, transactions: Transactions): Promise<void> {
     this.#requireTime();
+    if (!this.#plan.readOnly && transactions.name !== undefined)
+      this.#name = await this.#within(connection, transactions.name());
+    this.#requireTime();
     this.#stage = 'commit';
     try {
       await this.#within(connection, transactions.commit());
     } catch (err) {
       const isTold = err instanceof HubError && !(err instanceof CancelUnconfirmed);
-      if (!isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code)) throw lostCommit(err);
+      if (!isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code)) throw new LostCommit(err);
       this.#isRolledBack = true;
       throw toFailure(err, 'execute', { mapLocation: (fault) => fault, redactMessage: (text) => text });
     }
@@ -339,11 +361,4 @@ const tooLarge = () =>
     'RESULT_TOO_LARGE',
     `The answers of all steps have more than ${transactionBounds.answerBytes / 1_048_576} MiB. Read fewer rows. Nothing was changed.`,
     { retryable: false },
-  );
-
-const lostCommit = (cause: unknown) =>
-  new HubError(
-    'OUTCOME_UNKNOWN',
-    'The connection to the source was lost while the transaction was committed, so it is unknown whether it was. Check the source before you repeat it.',
-    { cause, retryable: false },
   );
