@@ -50,7 +50,7 @@ const dependOnForm = [
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
 /** Faults under load over minutes, in hubs of many processes. `npm test` leaves them out. */
-const underLoad = ['observability', 'replicas', 'training-jobs', 'waiting'].map(
+const underLoad = ['observability', 'replicas', 'training-jobs', 'waiting', 'watches'].map(
   (name) => `tests/chaos/${name}.test.ts`,
 );
 

@@ -16,6 +16,7 @@ import { run } from './commands/run.ts';
 import { summarize } from './commands/summarize.ts';
 import { train } from './commands/train.ts';
 import { types } from './commands/types.ts';
+import { events, listDeliveries, listWatches, redeliver, runWatch } from './commands/watches.ts';
 import { whoami } from './commands/whoami.ts';
 
 export const commands: readonly Command[] = [
@@ -31,6 +32,11 @@ export const commands: readonly Command[] = [
   train,
   predict,
   summarize,
+  listWatches,
+  runWatch,
+  events,
+  listDeliveries,
+  redeliver,
   mcp,
   createKey,
   listKeys,

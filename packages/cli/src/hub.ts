@@ -125,6 +125,7 @@ type PagedRoute =
   | 'GET /v1/sources'
   | 'GET /v1/queries'
   | 'GET /v1/classifiers'
+  | 'GET /v1/watches'
   | 'GET /v1/keys';
 
 /** All elements of a list. */

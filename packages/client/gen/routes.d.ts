@@ -2323,11 +2323,11 @@ export interface Routes {
   };
   /** List watches */
   'GET /v1/watches': {
-    query: {
+    query?: {
       offset?: number | undefined;
       limit?: number | undefined;
-      hubId: string;
-    };
+      hubId?: string | undefined;
+    } | undefined;
     answer: ({
       watchId: string;
       hubId: string;
@@ -2609,12 +2609,12 @@ export interface Routes {
   };
   /** List the runs of all watches, newest first */
   'GET /v1/watches/runs': {
-    query: {
+    query?: {
       offset?: number | undefined;
       limit?: number | undefined;
-      hubId: string;
-      outcome?: string | undefined;
-    };
+      hubId?: string | undefined;
+      outcome?: "ok" | "failed" | "skipped" | "missed" | "unknown" | undefined;
+    } | undefined;
     answer: ({
       runId: string;
       watchId: string;
@@ -2647,7 +2647,7 @@ export interface Routes {
     query?: {
       offset?: number | undefined;
       limit?: number | undefined;
-      outcome?: string | undefined;
+      outcome?: "ok" | "failed" | "skipped" | "missed" | "unknown" | undefined;
     } | undefined;
     answer: ({
       runId: string;
@@ -2715,12 +2715,12 @@ export interface Routes {
   };
   /** List events, oldest first, after the one that the caller has */
   'GET /v1/events': {
-    query: {
+    query?: {
       after?: string | undefined;
       limit?: number | undefined;
-      hubId: string;
-      type?: string | undefined;
-    };
+      hubId?: string | undefined;
+      type?: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | undefined;
+    } | undefined;
     answer: {
       events: ({
         eventId: string;
@@ -2874,7 +2874,7 @@ export interface Routes {
       offset?: number | undefined;
       limit?: number | undefined;
       destinationId?: string | undefined;
-      state?: "broken" | undefined;
+      state?: "pending" | "delivered" | "failed" | undefined;
     } | undefined;
     answer: ({
       deliveryId: string;

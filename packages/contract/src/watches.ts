@@ -38,6 +38,8 @@ export type EventType = (typeof eventTypes)[number];
 export const isEventType = (type: string): type is EventType =>
   (eventTypes as readonly string[]).includes(type);
 
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
+
 /** Rows that a run compares. */
 export const comparedRowsMax = 100_000;
 /** Bytes of the rows that a run tells. */

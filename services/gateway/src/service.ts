@@ -74,15 +74,16 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
+  const watches = createWatchRunner(deps);
+  const metricsText = async () => (await events.metrics()) + lagText(watches.lagMs());
   const metrics = await serveMetrics(
-    async () => (await events.metrics()) + ((await deps.otherMetrics?.()) ?? ''),
+    async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? ''),
     {
       host: config.host,
       port: config.metricsPort,
     },
   );
   const jobs = createJobRunner(deps);
-  const watches = createWatchRunner(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
@@ -108,13 +109,16 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     port: (app.server.address() as { port: number }).port,
     metricsPort: metrics.port,
     stopLog,
-    metrics: events.metrics,
+    metrics: metricsText,
     close: () => {
       closing ??= close();
       return closing;
     },
   };
 }
+
+const lagText = (lagMs: number): string =>
+  `# TYPE datahub_watch_lag_seconds gauge\ndatahub_watch_lag_seconds ${lagMs / 1_000}\n`;
 
 function openRateLimiter(config: GatewayConfig, { sharesLimits, upstreams }: GatewayDeps): RateLimiter {
   const local = createRateLimiter(config);

@@ -3,6 +3,7 @@
 import { csvDelimiters } from '@datahub/contract/formats';
 import { classifierLimits } from '@datahub/contract/limits';
 import { numbersForms } from '@datahub/contract/numbers';
+import { deliveryStates, eventTypes, runOutcomes } from '@datahub/contract/watches';
 import { count, text } from '../http/json-schema.ts';
 import { flagWords } from '../http/query-params.ts';
 import { anyParameter, type Route, takesIdempotencyKey } from '../http/route.ts';
@@ -141,6 +142,9 @@ const schemas = new Map<string, object>([
   ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
   ['hubId', { type: 'string', minLength: 1 }],
   ['state', { type: 'string', enum: ['broken'] }],
+  ['/v1/deliveries state', { type: 'string', enum: deliveryStates }],
+  ['outcome', { type: 'string', enum: runOutcomes }],
+  ['type', { type: 'string', enum: eventTypes }],
 ]);
 
 /** Of the list of examples. */
@@ -148,6 +152,9 @@ const examplesSchemas = new Map<string, object>([
   ['limit', { ...count, minimum: classifierLimits.examplesPage.min }],
   ['sort', { type: 'string', enum: ['uncertain'] }],
 ]);
+
+/** These list what is in one hub. */
+const ofOneHub = new Set(['/v1/sources', '/v1/queries']);
 
 /** Parameters with any name. */
 const variables = {
@@ -161,11 +168,11 @@ const variables = {
   schema: { type: 'object', additionalProperties: { anyOf: [text, { type: 'array', items: text }] } },
 };
 
-function queryParameter(name: string, { response }: Route): object {
+function queryParameter(name: string, { response, path }: Route): object {
   if (name === variables.name) return variables;
   const own = response === trainedExamples ? examplesSchemas.get(name) : undefined;
-  const schema = own ?? schemas.get(name) ?? text;
-  return { name, in: 'query', required: name === 'hubId', schema };
+  const schema = own ?? schemas.get(`${path} ${name}`) ?? schemas.get(name) ?? text;
+  return { name, in: 'query', required: name === 'hubId' && ofOneHub.has(path), schema };
 }
 
 const idempotencyKey = {

@@ -7,7 +7,7 @@ import type { Upstreams } from '../upstreams.ts';
 import { closingReason, runTick } from './run-tick.ts';
 
 export interface WatchRunner {
-  /** How late the oldest tick was that nobody had taken, when this gateway looked last. */
+  /** How late the oldest tick is that nobody has taken. Grows while this gateway cannot take any. */
   lagMs(): number;
   /** Waits for the runs for a while, then cancels them. */
   close(): Promise<void>;
@@ -34,7 +34,7 @@ export function createWatchRunner({
   const closing = new CallStop();
   const running = new Set<Promise<void>>();
   let isClosing = false;
-  let lagMs = 0;
+  let looked = { lagMs: 0, at: performance.now() };
   const warn = (err: unknown) => {
     // The next poll repeats the call.
     if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
@@ -47,7 +47,7 @@ export function createWatchRunner({
       { limit },
       createCallContext({ timeoutMs: takeTimeoutMs }),
     );
-    lagMs = lag;
+    looked = { lagMs: lag, at: performance.now() };
     for (const tick of ticks) {
       const run = runTick(tick, { upstreams, closing, onFailure: warn });
       running.add(run);
@@ -67,7 +67,7 @@ export function createWatchRunner({
   poll.unref();
 
   return {
-    lagMs: () => lagMs,
+    lagMs: () => looked.lagMs + Math.max(0, performance.now() - looked.at - pollMs),
     close: async () => {
       clearInterval(poll);
       isClosing = true;

@@ -1,0 +1,105 @@
+/** Watches, and what they told. */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Command, isSet, textOf } from '../command.ts';
+import { writeExact } from '../exact-numbers.ts';
+import { findHub, listAll } from '../hub.ts';
+import { print, printJson, printRows } from '../output.ts';
+
+const hubOption = { type: 'string', value: 'HUB', help: 'The id, path or label of a hub.' } as const;
+
+export const listWatches: Command = {
+  name: 'watches list',
+  summary: 'Lists watches with their state and last run.',
+  options: { hub: hubOption },
+  run: async (input, context) => {
+    const hub = await context.hub();
+    const named = textOf(input, 'hub');
+    const hubId = named === undefined ? undefined : (await findHub(hub, named)).hubId;
+    const watches = await listAll(hub, 'GET /v1/watches', hubId === undefined ? {} : { hubId });
+    if (context.json) return printJson(context, watches);
+    printRows(
+      context,
+      watches.map(({ watchId, label, state, paused, nextAt, lastRun }) => ({
+        ...{ watchId, label, state: paused ? 'paused' : state, nextAt },
+        lastRun: lastRun === null ? null : `${lastRun.endedAt} ${lastRun.outcome}`,
+      })),
+    );
+  },
+};
+
+export const runWatch: Command = {
+  name: 'watches run',
+  arguments: 'WATCH_ID',
+  summary: 'Runs a watch now, and prints the id of the run.',
+  run: async ({ positionals: [watchId = ''] }, context) => {
+    const hub = await context.hub();
+    printJson(context, await hub.call('POST /v1/watches/{watchId}/run', { path: { watchId }, body: {} }));
+  },
+};
+
+/** Events of one request. */
+const eventsMax = 500;
+const followMs = 2_000;
+
+export const events: Command = {
+  name: 'events',
+  summary: 'Prints events, one in a line, oldest first.',
+  options: {
+    hub: hubOption,
+    after: { type: 'string', value: 'EVENT_ID', help: 'Print only events after this one.' },
+    follow: { type: 'boolean', help: 'Go on with new events until you press Ctrl+C.' },
+  },
+  run: async (input, context) => {
+    const hub = await context.hub();
+    const named = textOf(input, 'hub');
+    const filter = named === undefined ? {} : { hubId: (await findHub(hub, named)).hubId };
+    let after = textOf(input, 'after');
+    for (;;) {
+      const query = { ...filter, limit: eventsMax, ...(after === undefined ? {} : { after }) };
+      const found = await hub.call('GET /v1/events', { query });
+      for (const event of found.events) print(context, writeExact(event));
+      after = found.after ?? undefined;
+      if (found.events.length === eventsMax) continue;
+      if (!isSet(input, 'follow')) return;
+      await wait(followMs);
+    }
+  },
+};
+
+const states = ['pending', 'delivered', 'failed'] as const;
+
+export const listDeliveries: Command = {
+  name: 'deliveries list',
+  summary: 'Lists deliveries to destinations, newest first.',
+  options: {
+    destination: { type: 'string', value: 'DESTINATION_ID', help: 'Only those of one destination.' },
+    state: {
+      type: 'string',
+      value: 'STATE',
+      help: 'Only those in a state.',
+      choices: states,
+    },
+  },
+  run: async (input, context) => {
+    const hub = await context.hub();
+    const destinationId = textOf(input, 'destination');
+    const state = states.find((one) => one === textOf(input, 'state'));
+    const query = {
+      ...(destinationId === undefined ? {} : { destinationId }),
+      ...(state === undefined ? {} : { state }),
+    };
+    printRows(context, await hub.call('GET /v1/deliveries', { query }));
+  },
+};
+
+export const redeliver: Command = {
+  name: 'deliveries redeliver',
+  arguments: 'DELIVERY_ID',
+  summary: 'Sends a delivery again, with the same id.',
+  run: async ({ positionals: [deliveryId = ''] }, context) => {
+    const hub = await context.hub();
+    const path = { deliveryId };
+    printJson(context, await hub.call('POST /v1/deliveries/{deliveryId}/redeliver', { path, body: {} }));
+  },
+};
