@@ -113,6 +113,8 @@ const bodies: [string, object][] = [
   ['/v1/queries', { meta: { label: 'x' } }],
   ['/v1/classifiers/{classifierId}/examples', { context: 'x' }],
   ['/v1/classifiers', { name: 'x' }],
+  ['/v1/watches', { label: 'x', queryId: 'none', schedule: { everyS: 60 }, when: 'always' }],
+  ['/v1/destinations', { label: 'x', url: 'https://receiver.example/' }],
   ['', { label: 'x' }],
 ];
 
