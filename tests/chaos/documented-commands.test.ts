@@ -22,6 +22,7 @@ const typedHere: Record<string, 'all' | string[]> = {
   'docs/configuration.md': 'all',
   'docs/databases.md': ['curl'],
   'docs/definitions.md': 'all',
+  'docs/events.md': 'all',
   'docs/executing.md': 'all',
   'docs/kubernetes.md': ['umask 077'],
   'docs/mcp.md': 'all',
@@ -187,6 +188,15 @@ describe('the documented commands', () => {
     expect(await type(pooled)).toContain('dh.src.');
   });
 
+  it('watch for new rows, and tell a destination', async () => {
+    for (const { command } of blockOf('docs/events.md', 0).steps) await type(command);
+    const [runs = '', events = ''] = printed.slice(-2);
+    expect(JSON.parse(runs)).toMatchObject([{ outcome: 'ok', manual: true }]);
+    expect(JSON.parse(events)).toMatchObject({ events: [] });
+    const [destination = ''] = stepsOf('docs/events.md', 1);
+    expect(await type(destination)).toContain('"secret":"whsec_');
+  });
+
   it('train a classifier with single examples and with a file', async () => {
     await typeBlock('docs/classifiers.md', 0);
     const lines = Array.from({ length: 2_000 }, (_, i) => `delivery,"where is parcel ${i}"`);
@@ -212,9 +222,11 @@ describe('the documented commands', () => {
     const answer = await shell.type(stored);
     expect(answer).toContain('dh.q.');
     printed.push(answer);
-    const [start = '', ask = ''] = stepsOf('docs/classifiers.md', 4);
+    const [start = '', ask = ''] = stepsOf('docs/classifiers.md', 5);
     expect(await type(start)).toMatch(/^\{"jobId":"dh\.job\./);
     await expect.poll(() => type(ask), { timeout: 60_000, interval: 500 }).toContain('"state":"done"');
+    const [labelNext = ''] = stepsOf('docs/classifiers.md', 4);
+    expect(await type(labelNext)).toMatch(/^\[\{"context":/);
   });
 
   it('install the client, and write the types of a hub', async () => {

@@ -78,6 +78,9 @@ const unary = Object.entries(services).flatMap(([service, methods]) =>
 const withoutPrincipal = [
   'authenticate',
   'takeJob',
+  'takeTicks',
+  'takeDeliveries',
+  'endDelivery',
   'watch',
   'leaseSlots',
   'listSealed',

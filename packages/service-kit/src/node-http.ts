@@ -4,5 +4,5 @@
  */
 
 const http = process.getBuiltinModule('node:http');
-export const { createServer, IncomingMessage, STATUS_CODES } = http;
+export const { createServer, IncomingMessage, request, STATUS_CODES } = http;
 export type IncomingMessage = InstanceType<typeof IncomingMessage>;

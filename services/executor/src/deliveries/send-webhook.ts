@@ -4,10 +4,9 @@
  */
 
 import { createHmac } from 'node:crypto';
-import { request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { orAborted } from '@datahub/service-kit/call/abort';
+import { request } from '@datahub/service-kit/node-http';
 import type { Dial } from '../network/dialer.ts';
 import { startTls } from '../network/tls.ts';
 
@@ -60,12 +59,14 @@ function post(
   { url, socket, timestampS }: { url: URL; socket: Socket; timestampS: number },
 ): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const send = url.protocol === 'https:' ? requestHttps : requestHttp;
-  const sent = send(url, {
+  // The socket speaks TLS already if the address says so.
+  const sent = request({
+    path: url.pathname + url.search,
     method: 'POST',
     createConnection: () => socket,
     agent: false,
     headers: {
+      host: url.host,
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(webhook.body),
       'user-agent': 'datahub',
