@@ -171,7 +171,7 @@ describe.skipIf(executablePath === undefined)(
       ]);
       await pick(`Actions for ${name}`, 'Rotate');
       await use('Create the new key');
-      await page.getByText('The new key, shown only now').waitFor();
+      await page.getByText(`“${name}”: the key, shown only now`).waitFor();
       await use('I have copied it');
       await dialogGone();
       expect(await keysOf()).toHaveLength(2);

@@ -121,14 +121,10 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
               <td class="when">{moment(entry.at)}</td>
               <td title={entry.action}>{auditWords(entry.action)}</td>
               <td class="cut-text" title={entry.resourceId}>
-                <a href={linkTo('hub', hubId.value ?? '', 'audit', 'what', entry.resourceId)}>
-                  {nameOf(entry.resourceId, keys)}
-                </a>
+                <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, keys)} />
               </td>
               <td class="cut-text" title={entry.keyId}>
-                <a href={linkTo('hub', hubId.value ?? '', 'audit', 'key', entry.keyId)}>
-                  {keys.get(entry.keyId) ?? entry.keyId}
-                </a>
+                <Filter by="key" id={entry.keyId} name={keys.get(entry.keyId) ?? entry.keyId} />
               </td>
               <td class="right">{count(entry.count)}</td>
               <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
@@ -139,6 +135,10 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
     </Scrolling>
   );
 }
+
+/** A link to the entries of this one. What nobody asked for has no key. */
+const Filter = ({ by, id, name }: { by: 'what' | 'key'; id: string; name: string }) =>
+  id === '' ? null : <a href={linkTo('hub', hubId.value ?? '', 'audit', by, id)}>{name}</a>;
 
 const words: Record<string, string> = {
   'query.execute': 'Executed a query',
