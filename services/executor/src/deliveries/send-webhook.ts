@@ -63,8 +63,8 @@ function post(
   const sent = request({
     path: url.pathname + url.search,
     method: 'POST',
+    // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
     createConnection: () => socket,
-    agent: false,
     headers: {
       host: url.host,
       'content-type': 'application/json',
