@@ -95,8 +95,8 @@ async function secure(url: URL, { dial, signal }: Deps): Promise<TLSSocket> {
 function read(url: URL, socket: TLSSocket, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const options = {
+    // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
     createConnection: () => socket,
-    agent: false as const,
     signal,
     headers: { accept: 'application/json', 'accept-encoding': 'identity' },
   };

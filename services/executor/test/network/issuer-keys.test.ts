@@ -35,6 +35,8 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
   let server: Server;
   let issuer: string;
   let answer: RequestListener;
+  /** How many the server has had, and how many the rules for addresses allowed. */
+  const connections = { had: 0, dialed: 0 };
 
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-issuer-'));
@@ -43,6 +45,9 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
     server = createServer({ cert: await readFile(cert), key: await readFile(key) }, (...args) =>
       answer(...args),
     );
+    server.on('connection', () => {
+      connections.had++;
+    });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     issuer = `https://localhost:${(server.address() as AddressInfo).port}`;
   });
@@ -59,7 +64,12 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
   ) => {
     const settings = { loopbackAllowed, privateAllowed: false, allow: [], deny: [], ownNames: [] };
     const policy = createAddressPolicy(settings, async () => ['127.0.0.1']);
-    const dial = createDial({ policy, accountId: 'a', connectTimeoutMs: 5_000 });
+    const allowed = createDial({ policy, accountId: 'a', connectTimeoutMs: 5_000 });
+    const dial: typeof allowed = async (...args) => {
+      const socket = await allowed(...args);
+      connections.dialed++;
+      return socket;
+    };
     return fetchIssuerKeys({ issuer, jwksUrl }, { admit: async () => () => {}, dial, signal });
   };
   const failureOf = (fetching: Promise<unknown>): Promise<[string, string]> =>
@@ -71,6 +81,13 @@ describe.skipIf(findCommand('openssl') === undefined)('the keys of an issuer (ne
     (value: object): RequestListener =>
     (_, response) =>
       response.end(JSON.stringify(value));
+
+  it('are fetched over no other connection than those that the rules for addresses allowed', async () => {
+    answer = json(keys);
+    const before = { ...connections };
+    await fetchKeys(`${issuer}/keys`);
+    expect(connections).toEqual({ had: before.had + 1, dialed: before.dialed + 1 });
+  });
 
   it('come from its OpenID configuration or from a given address, and only public ones of a usual size are passed on', async () => {
     const seen: (string | undefined)[] = [];
