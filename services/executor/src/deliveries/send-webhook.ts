@@ -6,9 +6,8 @@
 import { createHmac } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { orAborted } from '@datahub/service-kit/call/abort';
-import { request } from '@datahub/service-kit/node-http';
 import type { Dial } from '../network/dialer.ts';
-import { startTls } from '../network/tls.ts';
+import { connectTo, requestOver } from '../network/http-request.ts';
 
 export interface Webhook {
   /** The same in each attempt. */
@@ -39,18 +38,11 @@ export function signatureOf({ id, body, secrets }: Webhook, timestampS: number):
 /** Resolves to the status of the answer. Rejects if there is none; the error says nothing of the address's network. */
 export async function sendWebhook(webhook: Webhook, { dial, signal, nowMs }: SendDeps): Promise<number> {
   const url = new URL(webhook.url);
-  const isSecure = url.protocol === 'https:';
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port);
-  const plain = await dial(host, port, { signal });
-  const destroy = () => plain.destroy();
-  signal.addEventListener('abort', destroy, { once: true });
+  const socket = await connectTo(url, { dial, signal });
   try {
-    const socket: Socket = isSecure ? await startTls(plain, { host, tls: { mode: 'verify-full' } }) : plain;
     return await orAborted(post(webhook, { url, socket, timestampS: Math.floor(nowMs() / 1_000) }), signal);
   } finally {
-    signal.removeEventListener('abort', destroy);
-    plain.destroy();
+    socket.destroy();
   }
 }
 
@@ -59,16 +51,11 @@ function post(
   { url, socket, timestampS }: { url: URL; socket: Socket; timestampS: number },
 ): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  // The socket speaks TLS already if the address says so.
-  const sent = request({
-    path: url.pathname + url.search,
+  const sent = requestOver(socket, url, {
     method: 'POST',
-    // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
-    createConnection: () => socket,
     headers: {
-      host: url.host,
       'content-type': 'application/json',
-      'content-length': Buffer.byteLength(webhook.body),
+      'content-length': String(Buffer.byteLength(webhook.body)),
       'user-agent': 'datahub',
       'webhook-id': webhook.id,
       'webhook-timestamp': String(timestampS),

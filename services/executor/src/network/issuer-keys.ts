@@ -4,19 +4,16 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import { request } from 'node:https';
-import type { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { isHttpsAddress, isPublicKey, userLimitBounds } from '@datahub/contract/user-limit';
 import type { FetchIssuerKeysRequest, FetchIssuerKeysResponse } from '@datahub/proto/executor/v1/executor';
-import { onAbort, orAborted } from '@datahub/service-kit/call/abort';
+import { orAborted } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Dial } from './dialer.ts';
-
-import { startTls } from './tls.ts';
+import { connectTo, requestOver } from './http-request.ts';
 
 const timeoutMs = 5_000;
 const bytesMax = 65_536;
-const portDefault = 443;
 
 export interface FetchKeysDeps {
   /** Waits for its turn among the fetches of all accounts. Resolves with a function that ends the turn. */
@@ -68,7 +65,7 @@ async function findAddress(issuer: string, deps: Deps): Promise<string> {
 async function fetchObject(address: string, { dial, signal }: Deps): Promise<Record<string, unknown>> {
   if (!isHttpsAddress(address, { query: true })) throw unusable('it names an address that is not https');
   const url = new URL(address);
-  const socket = await secure(url, { dial, signal }).catch((err) => {
+  const socket = await connectTo(url, { dial, signal }).catch((err) => {
     throw unavailable('They cannot be reached over HTTPS from the hub.', err);
   });
   try {
@@ -82,30 +79,16 @@ async function fetchObject(address: string, { dial, signal }: Deps): Promise<Rec
   throw unusable('its answer is not a JSON object');
 }
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
-
-/** Node's own certificate authorities apply, with those of `NODE_EXTRA_CA_CERTS`. */
-async function secure(url: URL, { dial, signal }: Deps): Promise<TLSSocket> {
-  const host = hostOf(url);
-  const socket = await dial(host, url.port === '' ? portDefault : Number(url.port), { signal });
-  using _listening = onAbort(signal, () => socket.destroy());
-  return await startTls(socket, { host, tls: { mode: 'verify-full' } });
-}
-
-function read(url: URL, socket: TLSSocket, signal: AbortSignal): Promise<string> {
+function read(url: URL, socket: Socket, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const options = {
-    // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
-    createConnection: () => socket,
-    signal,
-    headers: { accept: 'application/json', 'accept-encoding': 'identity' },
-  };
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity' };
   const refuse = ({ statusCode }: IncomingMessage) =>
     reject(unusable(`it answered with the status ${statusCode}, and redirects are not followed`));
-  request(url, options, (response) => {
-    if (response.statusCode === 200) collect(response).then(resolve, reject);
-    else refuse(response);
-  })
+  requestOver(socket, url, { signal, headers })
+    .on('response', (response) => {
+      if (response.statusCode === 200) collect(response).then(resolve, reject);
+      else refuse(response);
+    })
     .on('error', reject)
     // A 101 is no response to Node, and ends the request without an error.
     .on('upgrade', refuse)
