@@ -14,7 +14,7 @@ import { eventRecords, makeEvent } from '../events/event.ts';
 import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
-import { nextTickOf, replaceState, spanOf } from './watch-state.ts';
+import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
 
 /** Of each row the digests of its key and of its values. */
 export const rowDigestBytes = 32;
@@ -144,8 +144,7 @@ export async function endTick(
   const written = await untilWritten(async () => {
     const state = await store.watchStates.get(accountId, watchId);
     if (state?.lastLease === token) return undefined;
-    if (state?.lease?.token !== token)
-      throw new HubError('CONFLICT', 'The watch was deleted, or another gateway runs it.');
+    requireLease(state, token);
     const { lease } = state;
     const watch = await store.watches.get(accountId, watchId);
     if (watch === null) throw new HubError('CONFLICT', 'The watch was deleted.');

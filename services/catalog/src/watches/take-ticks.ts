@@ -16,7 +16,7 @@ import { type Acting, loadActing } from './maker.ts';
 import { runIdOf, spanRecord } from './records.ts';
 import { toSettings } from './to-proto.ts';
 import { basisOf, writes } from './watch.ts';
-import { nextTickOf, pauseWatch, replaceState, spanOf } from './watch-state.ts';
+import { nextTickOf, pauseWatch, replaceState, requireLease, spanOf } from './watch-state.ts';
 
 export const leaseMs = 15_000;
 /** A tick that nobody took for longer is missed. */
@@ -178,12 +178,6 @@ async function refuseTick(
   await pauseWatch(catalog, watch, err);
 }
 
-/** Throws CONFLICT if the lease is over. */
-export function requireLease(state: WatchStateDoc | null, token: string): asserts state is WatchStateDoc {
-  if (state?.lease?.token === token) return;
-  throw new HubError('CONFLICT', 'The watch was deleted, or another gateway runs it.');
-}
-
 /** Throws CONFLICT if the lease is over, and another error if the watch may not go on. Then it is paused. */
 export async function keepTick(
   catalog: Catalog,
@@ -198,7 +192,7 @@ export async function keepTick(
     throw err;
   });
   const until = catalog.nowMs() + leaseMs;
-  const lease = { ...(state.lease as TickLease), until };
+  const lease = { ...state.lease, until };
   // If another call has changed the state meanwhile, the next beat extends the lease.
   await replaceState(catalog, state, { change: { lease, dueAt: until } });
 }

@@ -2,9 +2,10 @@
 
 import { withoutUndefined } from '@datahub/contract/complete';
 import type { CompanionWrite } from '@datahub/document-store';
+import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
 import { eventRecords, makeEvent } from '../events/event.ts';
-import type { WatchDoc, WatchStateDoc } from './documents.ts';
+import type { TickLease, WatchDoc, WatchStateDoc } from './documents.ts';
 import { pauseEntry, type Span, watchData } from './records.ts';
 import type { NextTick } from './schedule.ts';
 
@@ -28,6 +29,15 @@ export const isLeased = ({ lease }: WatchStateDoc, nowMs: number): boolean =>
 
 export const nextTickOf = (catalog: Catalog, { id, schedule }: WatchDoc): NextTick =>
   catalog.schedules(id, schedule);
+
+/** Throws CONFLICT if the lease is over. */
+export function requireLease(
+  state: WatchStateDoc | null,
+  token: string,
+): asserts state is WatchStateDoc & { lease: TickLease } {
+  if (state?.lease?.token === token) return;
+  throw new HubError('CONFLICT', 'The watch was deleted, or another gateway runs it.');
+}
 
 /** The first state of a new watch. */
 export function firstState(catalog: Catalog, watch: WatchDoc): WatchStateDoc {
