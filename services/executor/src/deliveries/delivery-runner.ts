@@ -3,7 +3,7 @@
 import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
 import { createCallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Catalog } from '../definitions/definition.ts';
 import type { Dial } from '../network/dialer.ts';
 import { sendWebhook } from './send-webhook.ts';
@@ -26,37 +26,25 @@ const runningMax = 32;
 const callTimeoutMs = 10_000;
 
 export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner {
-  const { catalog, onFailure, pollMs = 1_000 } = options;
+  const { catalog, pollMs = 1_000 } = options;
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
-  const warn = (err: unknown) => {
-    // The next poll repeats the call.
-    if (!(err instanceof HubError) || err.code !== 'UNAVAILABLE') onFailure(err);
-  };
+  const onFailure = unlessUnavailable(options.onFailure);
   const take = async (): Promise<void> => {
     const limit = runningMax - running.size;
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { deliveries } = await catalog.takeDeliveries({ limit }, ctx);
     for (const delivery of deliveries) {
-      const sent = send(delivery, options, closing.signal).catch(warn);
+      const sent = send(delivery, options, closing.signal).catch(onFailure);
       running.add(sent);
       void sent.then(() => running.delete(sent));
     }
   };
-  let taking: Promise<void> | undefined;
-  const poll = setInterval(() => {
-    if (taking !== undefined || running.size >= runningMax) return;
-    taking = take()
-      .catch(warn)
-      .finally(() => {
-        taking = undefined;
-      });
-  }, pollMs);
-  poll.unref();
+  const hasPlace = () => running.size < runningMax;
+  const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
   return {
     close: async () => {
-      clearInterval(poll);
-      await taking;
+      await poll.stop();
       closing.abort();
       await Promise.all(running);
     },

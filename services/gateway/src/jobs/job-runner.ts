@@ -5,7 +5,7 @@
  */
 
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { runJob, stops } from './job.ts';
@@ -48,11 +48,9 @@ export function createJobRunner({
   const running = new Set<RunningJob>();
   const room = { rows: learntRowsMax };
   let isClosing = false;
-  const warn = (err: unknown) => {
-    // The next poll repeats the call.
-    if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
+  const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'job.interrupted', err }, 'a job could not be run; it will be tried again');
-  };
+  });
 
   /** The job that began first, of those that have used their share. */
   const findOverdue = (): RunningJob | undefined => {
@@ -69,7 +67,7 @@ export function createJobRunner({
     const learnt = new LearntRows(room);
     const startedAt = performance.now();
     const shareEndsAt = startedAt + shareMs * Math.min(shareGrowthMax, 2 ** job.turns);
-    const ended = runJob(job, { upstreams, release, learnt, onFailure: warn }).catch(warn);
+    const ended = runJob(job, { upstreams, release, learnt, onFailure }).catch(onFailure);
     const own = { release, startedAt, shareEndsAt, ended };
     running.add(own);
     void ended.then(() => {
@@ -82,23 +80,14 @@ export function createJobRunner({
 
   const hasPlace = () =>
     running.size < jobsMax || (running.size < 2 * jobsMax && findOverdue() !== undefined);
-  let taking: Promise<void> | undefined;
-  const poll = setInterval(() => {
-    if (taking !== undefined || isClosing || !hasPlace()) return;
-    taking = take()
-      .catch(warn)
-      .finally(() => {
-        taking = undefined;
-      });
-  }, pollMs);
-  poll.unref();
+  const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
 
   return {
     close: async () => {
-      clearInterval(poll);
       isClosing = true;
+      const stopped = poll.stop();
       for (const { release } of running) release.abort(stops.closing);
-      await taking;
+      await stopped;
       await Promise.all([...running].map(({ ended }) => ended));
     },
   };

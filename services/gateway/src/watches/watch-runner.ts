@@ -1,7 +1,7 @@
 /** Takes due ticks from the catalog and runs several at a time. Any gateway can run any tick. */
 
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { closingReason, runTick } from './run-tick.ts';
@@ -33,13 +33,10 @@ export function createWatchRunner({
 }: WatchRunnerDeps): WatchRunner {
   const closing = new CallStop();
   const running = new Set<Promise<void>>();
-  let isClosing = false;
   let looked = { lagMs: 0, at: performance.now() };
-  const warn = (err: unknown) => {
-    // The next poll repeats the call.
-    if (err instanceof HubError && err.code === 'UNAVAILABLE') return;
+  const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
-  };
+  });
 
   const take = async (): Promise<void> => {
     const limit = runsMax - running.size;
@@ -49,29 +46,19 @@ export function createWatchRunner({
     );
     looked = { lagMs: lag, at: performance.now() };
     for (const tick of ticks) {
-      const run = runTick(tick, { upstreams, closing, onFailure: warn });
+      const run = runTick(tick, { upstreams, closing, onFailure });
       running.add(run);
       void run.then(() => running.delete(run));
     }
   };
 
-  let taking: Promise<void> | undefined;
-  const poll = setInterval(() => {
-    if (taking !== undefined || isClosing || running.size >= runsMax) return;
-    taking = take()
-      .catch(warn)
-      .finally(() => {
-        taking = undefined;
-      });
-  }, pollMs);
-  poll.unref();
+  const hasPlace = () => running.size < runsMax;
+  const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
 
   return {
     lagMs: () => looked.lagMs + Math.max(0, performance.now() - looked.at - pollMs),
     close: async () => {
-      clearInterval(poll);
-      isClosing = true;
-      await taking;
+      await poll.stop();
       const cancel = setTimeout(() => closing.abort(closingReason), closeMs);
       await Promise.all(running);
       clearTimeout(cancel);
