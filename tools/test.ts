@@ -15,6 +15,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { type Databases, startDatabases } from './databases.ts';
 
 interface Counts {
@@ -102,14 +103,23 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   return { passed: numPassedTests, failed, skipped, failures, times: timesOf(result) };
 }
 
+/** The lines of a message that are printed once more at the end: a browser names there what it waited for. */
+const linesPrinted = 8;
+
 /** Lists the failed tests, and the files that failed as a whole. */
 function failuresOf({ testResults = [] }: Report): string[] {
-  const firstLine = (message: string | undefined) => message?.split('\n', 1)[0] ?? '';
+  const beginning = (message = '') =>
+    stripVTControlCharacters(message)
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '')
+      .slice(0, linesPrinted)
+      .join(' | ');
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const failed = assertionResults.filter((test) => test.status === 'failed');
-    if (failed.length === 0) return status === 'failed' ? [`${file}: ${firstLine(message)}`] : [];
-    return failed.map((test) => `${file}: ${test.fullName}: ${firstLine(test.failureMessages[0])}`);
+    if (failed.length === 0) return status === 'failed' ? [`${file}: ${beginning(message)}`] : [];
+    return failed.map((test) => `${file}: ${test.fullName}: ${beginning(test.failureMessages[0])}`);
   });
 }
 
