@@ -85,6 +85,9 @@ const withoutPrincipal = [
   'leaseSlots',
   'listSealed',
   'reseal',
+  'listSealedSecrets',
+  'resealSecrets',
+  'tellJobEnded',
   'session',
 ];
 

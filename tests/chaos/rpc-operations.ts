@@ -55,6 +55,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['executor', 'describeQuery', 'queryId'],
   ['executor', 'checkQuery', 'sourceId', { query, notNull: [] }],
   ['executor', 'testSource', 'sourceId'],
+  ['internal', 'noteSource', 'sourceId', { reachable: true }],
   ['internal', 'takeSourceCheck', 'sourceId'],
   ['executor', 'checkSource', 'sourceId'],
   ['executor', 'readSchema', 'sourceId'],

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { api, createSource, idShape } from '../support/hub.ts';
+import { api, createSource, idShape, sourceBody } from '../support/hub.ts';
 
 interface Received {
   path: string;
@@ -151,6 +152,43 @@ describe('destinations', () => {
     expect(second.headers['webhook-id']).toBe(first.headers['webhook-id']);
     for (const { body, headers } of [first, second]) new Webhook(secret).verify(body, headers);
   });
+
+  it('is told what happens in the hub, in bodies that the OpenAPI document describes', async () => {
+    const types = ['query.published', 'query.broken', 'source.unreachable', 'source.reachable', 'job.ended'];
+    await create({ url: `${origin}/hub`, events: types });
+    const { connectionSettings, ...body } = sourceBody(hubId);
+    const down = { ...body, label: 'down', connectionSettings: { ...connectionSettings, port: 1 } };
+    const { sourceId } = await api.ok(api.post('/v1/sources', down));
+    const query = { hubId, sourceId, label: 'd', query: 'SELECT id, text, label FROM nothing' };
+    const brokenId = (await api.ok(api.post('/v1/queries', query))).config.query.queryId;
+    const run = () => api.post('/v1/queries/execute', { queryId: brokenId });
+    await run();
+    const told = () => sentTo('/hub').map(({ body }) => JSON.parse(body));
+    const tells = (type: string, data: object) =>
+      expect
+        .poll(told, { timeout: 60_000, interval: 200 })
+        .toContainEqual(expect.objectContaining({ type, data: expect.objectContaining(data) }));
+    await tells('query.published', { queryId: brokenId, label: 'd', version: 1 });
+    await tells('source.unreachable', { sourceId, label: 'down', code: 'SOURCE_UNREACHABLE' });
+    await api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings }));
+    await run();
+    await api.get(`/v1/queries/${brokenId}?signature=true`);
+    await tells('query.broken', { queryId: brokenId });
+    const { id: classifierId } = await api.ok(api.post('/v1/classifiers', { name: 'd' }));
+    const job = { queryId: brokenId, text: 'text', label: 'label', id: 'id' };
+    const { jobId } = await api.ok(api.post(`/v1/classifiers/${classifierId}/train`, job));
+    await tells('job.ended', { jobId, state: 'failed', queryId: brokenId });
+    await tells('source.reachable', { sourceId });
+    const { webhooks } = await api.ok(api.get('/openapi.json'));
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    for (const { body } of received) {
+      const sent = JSON.parse(body);
+      const found = webhooks[sent.type];
+      if (found === undefined) continue;
+      const { schema } = found.post.requestBody.content['application/json'];
+      expect([sent, ajv.validate(schema, sent), ajv.errors]).toEqual([sent, true, null]);
+    }
+  }, 180_000);
 
   it('refuses addresses of the network around it without a word about them', async () => {
     const hostile = [

@@ -2313,6 +2313,7 @@ export interface Routes {
           changed: number;
           gone: number;
         } | null;
+        queryVersion: number | null;
         durationMs: number | null;
         eventId: string | null;
         hasRows: boolean;
@@ -2371,6 +2372,7 @@ export interface Routes {
           changed: number;
           gone: number;
         } | null;
+        queryVersion: number | null;
         durationMs: number | null;
         eventId: string | null;
         hasRows: boolean;
@@ -2482,6 +2484,7 @@ export interface Routes {
           changed: number;
           gone: number;
         } | null;
+        queryVersion: number | null;
         durationMs: number | null;
         eventId: string | null;
         hasRows: boolean;
@@ -2582,6 +2585,7 @@ export interface Routes {
           changed: number;
           gone: number;
         } | null;
+        queryVersion: number | null;
         durationMs: number | null;
         eventId: string | null;
         hasRows: boolean;
@@ -2634,6 +2638,7 @@ export interface Routes {
         changed: number;
         gone: number;
       } | null;
+      queryVersion: number | null;
       durationMs: number | null;
       eventId: string | null;
       hasRows: boolean;
@@ -2668,6 +2673,7 @@ export interface Routes {
         changed: number;
         gone: number;
       } | null;
+      queryVersion: number | null;
       durationMs: number | null;
       eventId: string | null;
       hasRows: boolean;
@@ -2698,6 +2704,7 @@ export interface Routes {
         changed: number;
         gone: number;
       } | null;
+      queryVersion: number | null;
       durationMs: number | null;
       eventId: string | null;
       hasRows: boolean;
@@ -2719,12 +2726,12 @@ export interface Routes {
       after?: string | undefined;
       limit?: number | undefined;
       hubId?: string | undefined;
-      type?: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | undefined;
+      type?: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended" | undefined;
     } | undefined;
     answer: {
       events: ({
         eventId: string;
-        type: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled";
+        type: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended";
         at: string;
         hubId: string | null;
         data: Record<string, Json>;
@@ -2739,7 +2746,7 @@ export interface Routes {
       url: string;
       template?: "slack" | null | undefined;
       hubIds?: string[] | null | undefined;
-      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled")[] | undefined;
+      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended")[] | undefined;
       disabled?: boolean | undefined;
       /** Read-only: ignored. */
       destinationId?: Json | undefined;
@@ -2788,7 +2795,7 @@ export interface Routes {
       url: string;
       template?: "slack" | null | undefined;
       hubIds?: string[] | null | undefined;
-      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled")[] | undefined;
+      events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended")[] | undefined;
       disabled?: boolean | undefined;
       /** Read-only: ignored. */
       destinationId?: Json | undefined;

@@ -33,6 +33,14 @@ export const eventTypes = [
   'watch.failed',
   'watch.paused',
   'destination.disabled',
+  'query.broken',
+  'query.mended',
+  'query.drifted',
+  'query.published',
+  'source.unreachable',
+  'source.reachable',
+  'key.expiring',
+  'job.ended',
 ] as const;
 export type EventType = (typeof eventTypes)[number];
 export const isEventType = (type: string): type is EventType =>

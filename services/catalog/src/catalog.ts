@@ -101,12 +101,14 @@ interface Update<T extends Doc> {
   expected?: Expected;
   /** Of the audit: written in one step with the change, and alone if nothing changes. */
   entry: CompanionWrite;
+  /** What else is written in one step with the change. */
+  beside?: (doc: T, changed: T) => Promise<CompanionWrite[]>;
 }
 
 /** Applies a change to the document as it is now; concurrent updates are applied one after the other. */
 export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
-  { collection, load, change, beforeReplace, expected = {}, entry }: Update<T>,
+  { collection, load, change, beforeReplace, expected = {}, entry, beside }: Update<T>,
 ): Promise<T> {
   return untilWritten(async () => {
     const doc = await load();
@@ -119,7 +121,8 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
     }
     await beforeReplace?.(doc, changed);
     const next = { ...changed, version: doc.version + 1, updatedAt: nowMs };
-    return (await collection.replace(next, entry)) ? next : overtaken;
+    const others = (await beside?.(doc, next)) ?? [];
+    return (await collection.replace(next, [entry, ...others])) ? next : overtaken;
   });
 }
 
@@ -129,7 +132,7 @@ export async function remove<T extends Doc>({
   load,
   expected = {},
   entry,
-}: Omit<Update<T>, 'change' | 'beforeReplace'>): Promise<void> {
+}: Omit<Update<T>, 'change' | 'beforeReplace' | 'beside'>): Promise<void> {
   await untilWritten(async () => {
     const { accountId, id, version } = await load();
     requireVersion({ version }, expected);
@@ -229,8 +232,8 @@ export async function findFolder(catalog: Catalog, hub: HubDoc, nodeId: string):
 interface NewNode<T extends Doc> {
   collection: Collection<T>;
   doc: T;
-  /** The entry of the audit, written in one step with the node. */
-  made: CompanionWrite;
+  /** The entry of the audit, and what else is written in one step with the node. */
+  made: CompanionWrites;
   /** The entry of its deletion, if it cannot stay. */
   unmade: CompanionWrite;
   /** Throws CONFLICT if something else that the node depends on has changed meanwhile. */

@@ -215,6 +215,8 @@ export interface SignatureDoc extends Doc {
 export interface SourceCheckDoc extends Doc {
   hubId: string;
   takenAt: number;
+  /** Absent if the last connection opened. */
+  unreachableSince?: number;
 }
 
 /** Where the settings of a source have logged in. It has the id of the source. */

@@ -15,6 +15,7 @@ import type { CatalogConfig } from './config.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
+import { tellExpiringKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
@@ -24,6 +25,7 @@ import { createDestinationCalls } from './rpc/destinations.ts';
 import { createFolderCalls } from './rpc/folders.ts';
 import { createHubCalls } from './rpc/hubs.ts';
 import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
+import { createJobEventCalls } from './rpc/job-events.ts';
 import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { operate, readOperatorRequest } from './rpc/operator.ts';
@@ -108,7 +110,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     ...deps,
     ...config,
     leftovers,
-    sweepWatches: (closed) => sweepWatches(catalog, closed),
+    sweepSeldom: (closed) => sweepSeldom(catalog, closed),
   });
   logWithheldOnce(store, deps).catch((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
@@ -135,6 +137,11 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   };
 }
 
+async function sweepSeldom(catalog: Catalog, closed: AbortSignal): Promise<void> {
+  await sweepWatches(catalog, closed);
+  await tellExpiringKeys(catalog, closed);
+}
+
 function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['calls'] {
   return {
     ...createHubCalls(catalog),
@@ -151,6 +158,7 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createWatchCalls(catalog),
     ...createWatchRunCalls(catalog),
     ...createTickCalls(catalog),
+    ...createJobEventCalls(catalog),
     ...createDestinationCalls(catalog),
   };
 }

@@ -4,6 +4,8 @@ import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from './catalog.ts';
 import type { AuditDoc, QueryDoc, SignatureDoc } from './documents.ts';
+import type { Teller } from './events/event.ts';
+import { queryEvent } from './events/hub-event.ts';
 import { stampOf } from './query-version.ts';
 
 export interface Described {
@@ -22,7 +24,7 @@ type SavedBy = Pick<AuditDoc, 'keyId' | 'requestId'>;
  * what is known already is not written, so checking a source again costs no write for each query.
  */
 export async function saveSignature(
-  catalog: Pick<Catalog, 'store' | 'createId' | 'nowMs'>,
+  catalog: Teller,
   query: QueryDoc,
   { described, by }: { described: Described; by: SavedBy },
 ): Promise<void> {
@@ -32,7 +34,7 @@ export async function saveSignature(
   const old = await signatures.get(accountId, id);
   const next = nextOf(old, query, described);
   if (old !== null && isSame(old, next)) return;
-  const companion = transition(catalog, { old, next, by });
+  const companion = await transition(catalog, query, { old, next, by });
   if (old === null) {
     await signatures.insert(next, companion).catch((err) => {
       if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
@@ -103,28 +105,38 @@ export function columnChanges(fromJson: string, toJson: string): ColumnChange[] 
   return [...changes, ...added.map(({ name, ...is }): ColumnChange => ({ name, change: 'added', to: is }))];
 }
 
-/** The audit entry of a query that broke, or that the source accepts again. */
-function transition(
-  { createId, nowMs }: Pick<Catalog, 'createId' | 'nowMs'>,
+/** The event of a change of the state, and an audit entry if the query broke or the source accepts it again. */
+async function transition(
+  catalog: Teller,
+  query: QueryDoc,
   { old, next, by }: { old: SignatureDoc | null; next: SignatureDoc; by: SavedBy },
-): CompanionWrite | undefined {
-  const [was, is] = [old?.state === 'broken', next.state === 'broken'];
-  if (was === is) return undefined;
+): Promise<CompanionWrite[]> {
+  const { state, driftJson } = next;
+  if (old?.state === state && (state === 'broken' || old?.driftJson === driftJson)) return [];
+  const said = await queryEvent(catalog, query, eventOf(next));
+  return (old?.state === 'broken') === (state === 'broken') ? said : [stateEntry(catalog, next, by), ...said];
+}
+
+function stateEntry({ createId, nowMs }: Teller, next: SignatureDoc, by: SavedBy): CompanionWrite {
   const at = nowMs();
-  const { accountId, id: resourceId } = next;
-  const action = is ? 'query.break' : 'query.mend';
-  const doc = {
-    id: createId('evt', at),
-    accountId,
-    version: 1,
-    at,
-    ...by,
-    count: 1,
-    failed: 0,
-    action,
-    resourceId,
-  };
+  const { accountId, id: resourceId, state } = next;
+  const action = state === 'broken' ? 'query.break' : 'query.mend';
+  const place = { id: createId('evt', at), accountId, version: 1, at, resourceId };
+  const doc: AuditDoc = { ...place, ...by, count: 1, failed: 0, action };
   return { collection: 'audit', doc };
+}
+
+const toldColumnsMax = 50;
+
+function eventOf({ state, problemJson = '{}', driftJson = '[]' }: SignatureDoc) {
+  if (state === undefined) return { type: 'query.mended', more: {} } as const;
+  if (state === 'drifted') {
+    const changes: ColumnChange[] = JSON.parse(driftJson);
+    const columns = changes.slice(0, toldColumnsMax).map(({ name, change }) => ({ name, change }));
+    return { type: 'query.drifted', more: { columns } } as const;
+  }
+  const { code, detail } = JSON.parse(problemJson);
+  return { type: 'query.broken', more: { code, detail } } as const;
 }
 
 /** The state of a query, if it is that of the present version. */

@@ -22,7 +22,7 @@ import type {
   SourceLoginDoc,
   WindowDoc,
 } from './documents.ts';
-import type { DeliveryDoc, DestinationDoc, EventDoc } from './events/documents.ts';
+import type { AnnouncementDoc, DeliveryDoc, DestinationDoc, EventDoc } from './events/documents.ts';
 import type {
   WatchDoc,
   WatchRunDoc,
@@ -46,6 +46,7 @@ export interface CatalogStore {
   events: Collection<EventDoc>;
   destinations: Collection<DestinationDoc>;
   deliveries: Collection<DeliveryDoc>;
+  announcements: Collection<AnnouncementDoc>;
   queryVersions: Collection<QueryVersionDoc>;
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
@@ -108,9 +109,10 @@ const specs: CollectionSpec[] = [
     outbox: true,
   },
   { name: 'events', indexes: ['hubId', 'type'], expires: 'at' },
+  { name: 'announcements', expires: 'expiresAt', outbox: true },
   { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
   { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
-  { name: 'sourceChecks', indexes: ['hubId'] },
+  { name: 'sourceChecks', indexes: ['hubId'], outbox: true },
   { name: 'sourceLogins', indexes: ['hubId'] },
   { name: 'slotOwners' },
   // By its age: how long it is kept may change.
@@ -142,6 +144,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     events: store.collection('events'),
     destinations: store.collection('destinations'),
     deliveries: store.collection('deliveries'),
+    announcements: store.collection('announcements'),
     queryVersions: store.collection('queryVersions'),
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),

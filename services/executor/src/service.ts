@@ -27,6 +27,7 @@ import {
   createSourceCalls,
   type SourceDeps,
 } from './execution/source-calls.ts';
+import { createSourceReports } from './execution/source-reports.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
@@ -88,7 +89,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const answers = new ResponseStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
   const { connect, logins } = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
-  const open = createOpen(connect, () => events);
+  const { open, reports } = createOpen(connect, { catalog, events: () => events });
   const pools = openPools(config, book, open);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
@@ -123,28 +124,22 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 
   return {
     executor: {
-      execute: createExecute({
-        ...shared,
-        catalog,
-        createWriter,
-        limits: config.executions,
-        answers,
-        events,
-        tracing: deps.tracing,
-      }),
+      execute: createExecute({ ...deps, ...shared, limits: config.executions, answers, events }),
       ...createSourceCalls(sourceDeps),
       fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
     readStatistics,
-    metrics: events.metrics,
+    metrics: () => events.metrics() + deliveries.metrics(),
     onFailure: events.unexpected,
     drain: () => pools.drain(),
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       // Closing the pools ends a description that is under way.
-      await logins.stop(() => Promise.all([drift?.close(), deliveries.close(), pools.close(graceMs)]));
+      await logins.stop(() =>
+        Promise.all([drift?.close(), reports.close(), deliveries.close(), pools.close(graceMs)]),
+      );
       // The executor says that it leaves, so that others have its slots at once.
       await Promise.all([lease.close(), watch.close()]);
       book.close();
@@ -162,7 +157,7 @@ const openDeliveries = ({ catalog, opener }: ExecutorDeps, dialFor: DialFor, eve
     onFailure: (err) => events.unexpected(err, ''),
   });
 
-const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<typeof createOpen>) =>
+const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<typeof createOpen>['open']) =>
   createPoolRegistry<SourceDefinition>({
     open,
     pool: config.pool,
@@ -217,19 +212,25 @@ function startDrift(
 /** Opens the connections of pools, and reports each attempt. */
 function createOpen(
   connect: ReturnType<typeof createConnect>['connect'],
-  events: () => ExecutorEvents,
-): (source: SourceDefinition, signal: AbortSignal) => Promise<Connection> {
-  return async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
+  { catalog, events }: { catalog: Catalog; events: () => ExecutorEvents },
+) {
+  const reports = createSourceReports({ catalog, onFailure: (err) => events().unexpected(err, '') });
+  const open = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const startedAt = now();
+    const note = (err?: unknown) => {
+      events().connected(source, now() - startedAt, err);
+      reports.note(source, err);
+    };
     try {
       const connection = await connect(source, signal);
-      events().connected(source, now() - startedAt);
+      note();
       return connection;
     } catch (err) {
-      events().connected(source, now() - startedAt, err);
+      note(err);
       throw err;
     }
   };
+  return { open, reports };
 }
 
 type DialFor = (accountId: string, logins?: LoginAttempt) => Dial;

@@ -71,8 +71,11 @@ const catalog: Catalog = {
   listSealed: async () => ({ sources: [] }),
   ...unlimitedLogins,
   reseal: async () => ({ done: false, moreDone: [] }),
-  takeDeliveries: async () => ({ deliveries: [] }),
+  takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
   endDelivery: async () => ({}),
+  noteSource: async () => ({}),
+  listSealedSecrets: async () => ({ secrets: [] }),
+  resealSecrets: async () => ({ done: false }),
 };
 
 describe.skipIf(url === undefined)('names of sources (needs POSTGRES_URL)', () => {

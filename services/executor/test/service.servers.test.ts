@@ -152,8 +152,11 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     listSealed: async () => ({ sources: [] }),
     ...unlimitedLogins,
     reseal: async () => ({ done: false, moreDone: [] }),
-    takeDeliveries: async () => ({ deliveries: [] }),
+    takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
     endDelivery: async () => ({}),
+    noteSource: async () => ({}),
+    listSealedSecrets: async () => ({ secrets: [] }),
+    resealSecrets: async () => ({ done: false }),
   };
 }
 

@@ -118,8 +118,11 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
     listSealed: async () => ({ sources: [] }),
     ...unlimitedLogins,
     reseal: async () => ({ done: true, moreDone: [] }),
-    takeDeliveries: async () => ({ deliveries: [] }),
+    takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
     endDelivery: async () => ({}),
+    noteSource: async () => ({}),
+    listSealedSecrets: async () => ({ secrets: [] }),
+    resealSecrets: async () => ({ done: false }),
   };
   const seen: ConnectSettings[] = [];
   const learnt: (SourceFacts | undefined)[] = [];

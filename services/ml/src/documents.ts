@@ -86,6 +86,12 @@ export interface JobDoc extends Doc {
   expiresAt: number | null;
 }
 
+/** A job whose end nobody has told yet, with its id. Written in one step with its end. */
+export interface EndedJobDoc extends Doc, Pick<JobDoc, 'classifierId' | 'queryId' | 'trained'> {
+  state: string;
+  code?: string;
+}
+
 /** A list of the jobs that have not ended, one document per job with the job's id. */
 export interface OpenJobDoc extends Doc {
   createdAt: number;

@@ -8,7 +8,7 @@ import {
   type DocumentStore,
   openDocumentStore,
 } from '@datahub/document-store';
-import type { ClassifierDoc, EventDoc, JobDoc, OpenJobDoc } from './documents.ts';
+import type { ClassifierDoc, EndedJobDoc, EventDoc, JobDoc, OpenJobDoc } from './documents.ts';
 
 export interface MlStore {
   classifiers: Collection<ClassifierDoc>;
@@ -17,6 +17,8 @@ export interface MlStore {
   snapshots: Blobs;
   jobs: Collection<JobDoc>;
   openJobs: Collection<OpenJobDoc>;
+  /** Jobs whose end is not yet an event of the hub. */
+  endedJobs: Collection<EndedJobDoc>;
   health(): Promise<void>;
   backup: DocumentStore['backup'];
   close(): Promise<void>;
@@ -28,7 +30,8 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     // The summary makes the time and the size readable without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),
-    { name: 'jobs', indexes: ['keyId'], expires: 'expiresAt' },
+    { name: 'jobs', indexes: ['keyId'], expires: 'expiresAt', outbox: true },
+    { name: 'endedJobs' },
     { name: 'openJobs' },
   ]);
   return {
@@ -37,6 +40,7 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     snapshots: createBlobs(store, 'classifierSnapshots', createToken),
     jobs: store.collection('jobs'),
     openJobs: store.collection('openJobs'),
+    endedJobs: store.collection('endedJobs'),
     health: () => store.health(),
     backup: store.backup,
     close: () => store.close(),

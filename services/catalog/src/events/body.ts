@@ -15,6 +15,10 @@ export function bodyOf(template: 'slack' | undefined, { type, at, dataJson }: To
 
 interface Data {
   label?: string;
+  /** Of a key. */
+  name?: string;
+  /** Of a job. */
+  state?: string;
   code?: string;
   detail?: string;
   new?: number;
@@ -28,18 +32,27 @@ const words: Record<string, string> = {
   'watch.resolved': 'is resolved',
   'watch.failed': 'failed',
   'watch.paused': 'was paused',
+  'destination.disabled': 'was disabled',
+  'query.broken': 'is broken',
+  'query.mended': 'works again',
+  'query.drifted': 'returns other columns',
+  'query.published': 'was published',
+  'source.unreachable': 'cannot be reached',
+  'source.reachable': 'can be reached again',
+  'key.expiring': 'expires soon',
 };
 
 /** Chat products read `&`, `<` and `>` as markup. */
 const plain = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-function textOf(type: string, { label, code, detail, ...counts }: Data): string {
+function textOf(type: string, { name, label = name, state, code, detail, ...counts }: Data): string {
   const changes = (['new', 'changed', 'gone'] as const).flatMap((name) =>
     counts[name] ? [`${counts[name]} ${name}`] : [],
   );
   const why = detail ?? code;
   const parts = [label === undefined ? type : `${label} ${words[type] ?? type}`];
   if (changes.length > 0) parts.push(changes.join(', '));
+  if (state !== undefined) parts.push(state);
   if (why !== undefined) parts.push(why);
   return plain(parts.join(': '));
 }

@@ -62,10 +62,11 @@ export async function takeDelivery(
 
 export const testType = 'destination.test';
 
+/** Resolves to the state of the delivery after the attempt, or to undefined if the lease was over. */
 export async function endDelivery(
   catalog: Catalog,
   { accountId, deliveryId, lease, status, error, durationMs }: EndDeliveryRequest,
-): Promise<void> {
+): Promise<DeliveryDoc['state'] | undefined> {
   const { store } = catalog;
   const isDelivered = status !== undefined && status >= 200 && status < 300;
   const ended = await untilWritten(async () => {
@@ -77,20 +78,22 @@ export async function endDelivery(
     const isOver = isDelivered || status === gone || pauseS === undefined || delivery.type === testType;
     const now = catalog.nowMs();
     const pauseMs = (pauseS ?? 0) * 1_000 * (1 + jitter * (2 * catalog.random() - 1));
+    const state: DeliveryDoc['state'] = isDelivered ? 'delivered' : isOver ? 'failed' : 'pending';
     const change: Members = {
       attempts,
       status,
       error,
       durationMs,
       lease: undefined,
-      state: isDelivered ? 'delivered' : isOver ? 'failed' : 'pending',
+      state,
       dueAt: isOver ? null : Math.round(now + pauseMs),
       endedAt: isOver ? now : null,
     };
-    return (await replaceDelivery(catalog, delivery, change)) ? delivery : overtaken;
+    return (await replaceDelivery(catalog, delivery, change)) ? { delivery, state } : overtaken;
   });
-  if (ended !== undefined && ended.type !== testType)
-    await noteAttempt(catalog, ended, { isDelivered, isGone: status === gone });
+  if (ended !== undefined && ended.delivery.type !== testType)
+    await noteAttempt(catalog, ended.delivery, { isDelivered, isGone: status === gone });
+  return ended?.state;
 }
 
 /** A destination that is gone, or that nothing has reached for three days, is disabled. That is an event. */

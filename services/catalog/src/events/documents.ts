@@ -53,3 +53,8 @@ export interface DeliveryDoc extends Doc {
   endedAt: number | null;
   expiresAt: number;
 }
+
+/** An event that is told once. Its id says what it is about. */
+export interface AnnouncementDoc extends Doc {
+  expiresAt: number;
+}

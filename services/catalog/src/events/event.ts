@@ -8,7 +8,10 @@ import type { Catalog } from '../catalog.ts';
 import { bodyOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, EventDoc } from './documents.ts';
 
-interface NewEvent {
+/** The parts that telling an event uses. */
+export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace'>;
+
+export interface NewEvent {
   accountId: string;
   hubId: string | null;
   type: EventType;
@@ -16,7 +19,7 @@ interface NewEvent {
   dataJson: string;
 }
 
-export function makeEvent(catalog: Catalog, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
+export function makeEvent(catalog: Teller, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
   const at = catalog.nowMs();
   return { id: catalog.createId('evt', at), accountId, version: 1, type, at, hubId, dataJson };
 }
@@ -28,7 +31,7 @@ export const destinationsMax = 100;
  * The event and its deliveries. `to`: destinations that a watch names, besides those that want events of this type.
  */
 export async function eventRecords(
-  catalog: Catalog,
+  catalog: Teller,
   event: EventDoc,
   to: readonly string[],
 ): Promise<CompanionWrite[]> {

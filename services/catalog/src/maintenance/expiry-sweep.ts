@@ -11,8 +11,8 @@ import type { Leftovers } from './leftovers.ts';
 export const countedMs = 3_600_000;
 
 const everyMs = 60_000;
-/** Reading all watches costs more, so it is done with one of some sweeps. */
-const watchesEvery = 10;
+/** Reading all watches and keys costs more, so it is done with one of some sweeps. */
+const seldomEvery = 10;
 /** Documents deleted by one write, and the pause after it in which others use the store. */
 const removedMax = 1_000;
 const restMs = 500;
@@ -28,7 +28,14 @@ interface SweepOptions {
 
 type SweptCollections = Pick<
   CatalogStore,
-  'operations' | 'windows' | 'audit' | 'watchRuns' | 'watchRunRows' | 'events' | 'deliveries'
+  | 'operations'
+  | 'windows'
+  | 'audit'
+  | 'watchRuns'
+  | 'watchRunRows'
+  | 'events'
+  | 'deliveries'
+  | 'announcements'
 >;
 
 /** `closed`: when it fires, the rest is left for the next sweep. */
@@ -43,6 +50,7 @@ export async function removeExpired(
   await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - countedMs, max), closed);
   await removeAll((max) => store.watchRunRows.sweepExpired(now, max), closed);
   await removeAll((max) => store.deliveries.sweepExpired(now, max), closed);
+  await removeAll((max) => store.announcements.sweepExpired(now, max), closed);
   await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max), closed);
   await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max), closed);
 }
@@ -59,7 +67,7 @@ export function startExpirySweep(
   options: SweepOptions & {
     logger: Logger;
     leftovers: Leftovers;
-    sweepWatches(closed: AbortSignal): Promise<void>;
+    sweepSeldom(closed: AbortSignal): Promise<void>;
   },
 ): Closable {
   const closing = new AbortController();
@@ -73,7 +81,7 @@ export function startExpirySweep(
       await store.settle();
       await options.leftovers.retry();
       await removeExpired(store, options, closing.signal);
-      if (sweeps++ % watchesEvery === 0) await options.sweepWatches(closing.signal);
+      if (sweeps++ % seldomEvery === 0) await options.sweepSeldom(closing.signal);
     } catch (err) {
       if (!closing.signal.aborted)
         options.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');

@@ -3,12 +3,14 @@
 import type {
   CatalogInternalServiceService,
   ResealedSource,
+  SealedSecrets,
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
 import { endDelivery, takeDelivery } from '../events/deliveries.ts';
+import { noteSource } from '../events/source-reach.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
@@ -56,26 +58,43 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       return {};
     },
 
+    noteSource: async ({ sourceId, ...seen }, ctx) => {
+      const source = await loadSource(catalog, requirePrincipal(ctx), sourceId);
+      await noteSource(catalog, source, seen);
+      await sweepSource(store, source);
+      return {};
+    },
+
     takeSourceCheck: createTakeSourceCheck(catalog),
 
     ...createLoginCalls(catalog),
 
+    ...createDeliveryCalls(catalog),
+    ...createSealedCalls(catalog),
+  };
+}
+
+function createDeliveryCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
     takeDeliveries: async ({ limit }) => {
-      const due = await store.deliveries.findDue(catalog.nowMs(), Math.min(limit, pageMax));
+      const now = catalog.nowMs();
+      const due = await store.deliveries.findDue(now, Math.min(limit, pageMax));
       const taken = await Promise.allSettled(due.map((delivery) => takeDelivery(catalog, delivery)));
       // What was leased must reach the executor. The rest is found again.
       const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
-      return { deliveries };
+      return { deliveries, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };
     },
 
-    endDelivery: async (request) => {
-      await endDelivery(catalog, request);
-      return {};
-    },
+    endDelivery: async (request) => ({ state: await endDelivery(catalog, request) }),
+  } satisfies Partial<InternalCalls>;
+}
 
+function createSealedCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
     listSealed: async ({ afterSourceId, limit }) => {
-      const [accountId = '', id = ''] = afterSourceId.split('/');
-      const after = afterSourceId === '' ? undefined : { accountId, id };
+      const after = positionOf(afterSourceId);
       const docs = await store.sources.scan({ after, limit: Math.min(limit || pageMax, pageMax) });
       return { sources: docs.map(toResolvedSource) };
     },
@@ -89,7 +108,19 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
       );
       return { done, moreDone };
     },
-  };
+
+    listSealedSecrets: async ({ afterDestinationId, limit }) => {
+      const after = positionOf(afterDestinationId);
+      const docs = await store.destinations.scan({ after, limit: Math.min(limit || pageMax, pageMax) });
+      const secrets = docs.map(({ id: destinationId, accountId, version, secrets }) => ({
+        ...{ accountId, destinationId, version },
+        sealed: secrets.map(({ sealed }) => sealed),
+      }));
+      return { secrets };
+    },
+
+    resealSecrets: async ({ secrets }) => ({ done: await saveSecrets(catalog, secrets) }),
+  } satisfies Partial<InternalCalls>;
 }
 
 function createResolveQuery(catalog: Catalog, leaseMs: number): InternalCalls['resolveQuery'] {
@@ -144,6 +175,20 @@ async function saveSealed(
   });
 }
 
+/** Resolves to false if the destination was deleted, or has changed since its old envelopes were read. */
+async function saveSecrets({ store }: Catalog, resealed: SealedSecrets | undefined): Promise<boolean> {
+  const { accountId = '', destinationId = '', sealed = [] } = resealed ?? {};
+  const destination = await store.destinations.get(accountId, destinationId);
+  if (destination === null || destination.version !== resealed?.version) return false;
+  const secrets = destination.secrets.map((secret, i) => ({ ...secret, sealed: sealed[i] ?? secret.sealed }));
+  return store.destinations.replace({ ...destination, secrets, version: destination.version + 1 });
+}
+
+function positionOf(text: string): { accountId: string; id: string } | undefined {
+  const [accountId = '', id = ''] = text.split('/');
+  return text === '' ? undefined : { accountId, id };
+}
+
 /** Of several callers, one gets the check of a source in `everyMs`. */
 async function takeCheck(
   { store: { sourceChecks }, nowMs }: Catalog,
@@ -154,7 +199,7 @@ async function takeCheck(
   const last = await sourceChecks.get(check.accountId, check.id);
   // A time far ahead is from before the clock was set back.
   if (last !== null && Math.abs(takenAt - last.takenAt) < everyMs) return false;
-  if (last !== null) return sourceChecks.replace({ ...check, takenAt, version: last.version + 1 });
+  if (last !== null) return sourceChecks.replace({ ...last, takenAt, version: last.version + 1 });
   return sourceChecks.insert({ ...check, takenAt, version: 1 }).then(
     () => true,
     (err) => {

@@ -20,6 +20,7 @@ import {
   remove,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
+import { published } from '../events/hub-event.ts';
 import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
@@ -60,7 +61,10 @@ export function createQueryCalls(catalog: Catalog) {
       const created = await insertInHub(catalog, {
         collection: store.queries,
         doc: query,
-        made: auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
+        made: [
+          auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
+          ...(await published(catalog, query)),
+        ],
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
         confirm: () => claimSource(catalog, query),
       }).catch(async (err) => {

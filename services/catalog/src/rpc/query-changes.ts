@@ -17,6 +17,7 @@ import {
   update,
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
+import { published } from '../events/hub-event.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { isSameState, patchQuery, type QueryChange, type QueryPatch } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
@@ -60,6 +61,7 @@ export async function changeQuery(
     },
     expected,
     entry: auditEntry(catalog, ctx, { rpc, resourceId: queryId }),
+    beside: async (doc, next) => (isSameState(doc, next) ? [] : published(catalog, next)),
   }).catch(async (err) => {
     // If the query was deleted meanwhile, its versions may have been deleted before the last one was kept.
     const isGone = before !== undefined && err instanceof HubError && err.code === 'NOT_FOUND';

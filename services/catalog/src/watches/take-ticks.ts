@@ -9,6 +9,7 @@ import type { CompanionWrite } from '@datahub/document-store';
 import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
+import { stampOf } from '../query-version.ts';
 import type { TickLease, WatchDoc, WatchStateDoc } from './documents.ts';
 import { endLease } from './end-tick.ts';
 import { forgetWatch } from './forget.ts';
@@ -96,6 +97,7 @@ async function leaseTick(
     principal: acting.principal,
     settings: toSettings(watch),
     writes: isWriting,
+    queryVersion: stampOf(acting.query).number,
     before:
       isSame && state.snapshot !== undefined
         ? { snapshotId: state.snapshot.id, digest: state.snapshot.digest }

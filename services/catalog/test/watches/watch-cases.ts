@@ -132,7 +132,7 @@ async function openCase(open: () => Promise<CatalogStore>) {
   return {
     ...{ store, calls, ctx, create, take, end, runsOf, eventsOf, keyId, reading, writing, hub },
     wait: (seconds: number) => {
-      now += seconds * 1_000;
+      now += Math.round(seconds * 1_000);
     },
     close: () => store.close(),
   };

@@ -8,29 +8,18 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { keyIdOf, type Opener } from '@datahub/sealing/opener';
-import { createSealer, type Seal } from '@datahub/sealing/sealer';
+import { createSealer } from '@datahub/sealing/sealer';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { type Catalog, toSourceDefinition } from '../definitions/definition.ts';
+import { resealDestinations } from './destination-secrets.ts';
+import type { Resealed, Resealing } from './resealed.ts';
 import { bindingOf } from './unseal.ts';
 
-export interface ResealOptions {
+export interface ResealOptions extends Resealing {
   catalog: Pick<Catalog, 'listSealed' | 'reseal'>;
-  opener: Opener;
-  /** Seals to the opener's current key. */
-  seal: Seal;
-  signal: AbortSignal;
-  pageSize?: number;
-}
-
-export interface Resealed {
-  moved: number;
-  /** Cannot be opened, because the key is missing or the envelope was altered: the owner has to set them again. */
-  unopened: number;
-  /** Changed meanwhile; the next run tries them again. */
-  contended: number;
 }
 
 const callTimeoutMs = 30_000;
@@ -121,9 +110,15 @@ export interface ResealingOptions {
   /** The first is the current key of `opener`. */
   privateKeys: readonly string[];
   opener: Opener;
-  catalog: ResealOptions['catalog'];
+  catalog: ResealOptions['catalog'] & Pick<Catalog, 'listSealedSecrets' | 'resealSecrets'>;
   logger: Logger;
 }
+
+const sum = (one: Resealed, other: Resealed): Resealed => ({
+  moved: one.moved + other.moved,
+  unopened: one.unopened + other.unopened,
+  contended: one.contended + other.contended,
+});
 
 /** If there are several keys, reseals everything with the first one, repeatedly, until the others can be removed. */
 export async function startResealing(options: ResealingOptions): Promise<Closable> {
@@ -135,7 +130,8 @@ export async function startResealing(options: ResealingOptions): Promise<Closabl
   let again: NodeJS.Timeout | undefined;
   const run = async (): Promise<number> => {
     try {
-      const resealed = await resealAll({ catalog, opener, seal, signal: stop.signal });
+      const options = { catalog, opener, seal, signal: stop.signal };
+      const resealed = sum(await resealAll(options), await resealDestinations(options));
       logger.info({ event: 'reseal.done', ...resealed }, 'resealed stored credentials with the current key');
       return resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
     } catch (err) {

@@ -177,7 +177,7 @@ function createIdleCheck(
 }
 
 /** The executor itself asks, so no key is named. */
-const principalOf = (accountId: string): Principal => ({
+export const principalOf = (accountId: string): Principal => ({
   accountId,
   keyId: '',
   scopes: [],

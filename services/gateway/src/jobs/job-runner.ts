@@ -4,6 +4,7 @@
  * that has run longest gives its place away once it has used its share of time. It continues later, with a longer share.
  */
 
+import type { EndedJob, TakenJob } from '@datahub/proto/ml/v1/ml';
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
 import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -48,6 +49,8 @@ export function createJobRunner({
   const running = new Set<RunningJob>();
   const room = { rows: learntRowsMax };
   let isClosing = false;
+  /** Events are made of these, which the ml service does not know yet. */
+  let told: EndedJob[] = [];
   const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'job.interrupted', err }, 'a job could not be run; it will be tried again');
   });
@@ -60,17 +63,28 @@ export function createJobRunner({
   };
 
   const take = async (): Promise<void> => {
-    const { job } = await upstreams.ml.takeJob({}, createCallContext({ timeoutMs: takeTimeoutMs }));
-    if (job === undefined) return;
+    const ctx = () => createCallContext({ timeoutMs: takeTimeoutMs });
+    const { job, ended } = await upstreams.ml.takeJob({ told }, ctx());
+    told = [];
+    if (job !== undefined) begin(job);
+    // The ml service lists them until they are told, to any gateway.
+    for (const one of ended) {
+      const { errorCode: code, ...rest } = one;
+      await upstreams.catalog.tellJobEnded({ ...rest, code }, ctx());
+      told.push(one);
+    }
+  };
+
+  const begin = (job: TakenJob): void => {
     if (running.size >= jobsMax) findOverdue()?.release.abort(stops.share);
     const release = new CallStop();
     const learnt = new LearntRows(room);
     const startedAt = performance.now();
     const shareEndsAt = startedAt + shareMs * Math.min(shareGrowthMax, 2 ** job.turns);
-    const ended = runJob(job, { upstreams, release, learnt, onFailure }).catch(onFailure);
-    const own = { release, startedAt, shareEndsAt, ended };
+    const run = runJob(job, { upstreams, release, learnt, onFailure }).catch(onFailure);
+    const own = { release, startedAt, shareEndsAt, ended: run };
     running.add(own);
-    void ended.then(() => {
+    void run.then(() => {
       learnt.close();
       running.delete(own);
     });

@@ -14,6 +14,7 @@ import { problem } from './documents/problem-schema.ts';
 import { allResults, execution } from './execute.ts';
 import { node } from './hubs.ts';
 import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
+import { webhooks } from './webhooks.ts';
 
 export function buildOpenApi(routes: Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -31,6 +32,7 @@ export function buildOpenApi(routes: Route[]): object {
     },
     security: [{ key: [] }],
     paths,
+    webhooks,
     components: {
       securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-api-key' } },
       schemas: { Problem: problem, Node: node },

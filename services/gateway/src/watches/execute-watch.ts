@@ -15,6 +15,8 @@ export interface WatchExecution {
   writes: boolean;
   /** True to undo what it writes. */
   dryRun: boolean;
+  /** Of the query; the one that is executed. Absent if it does not matter. */
+  version?: number;
   before: Before | undefined;
   executor: Pick<Upstreams['executor'], 'execute'>;
   /** Its signal is `stop`. */
@@ -24,7 +26,7 @@ export interface WatchExecution {
 
 /** Throws RESULT_TRUNCATED if a limit cut the rows, and the errors of `FoundRows` and of executions. */
 export async function executeWatch(options: WatchExecution): Promise<Found> {
-  const { settings, writes, dryRun, before, executor, ctx, stop } = options;
+  const { settings, writes, dryRun, version, before, executor, ctx, stop } = options;
   const found = new FoundRows(settings, before);
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
     for (const row of rows) found.add(row);
@@ -33,7 +35,7 @@ export async function executeWatch(options: WatchExecution): Promise<Found> {
   const execution = {
     queryId: settings.queryId,
     contextJson: settings.contextJson,
-    options: { dryRun, meta: false, numbersAsStrings: false },
+    options: { dryRun, meta: false, numbersAsStrings: false, version },
     format: Format.FORMAT_NDJSON,
     onlyReads: !writes,
     cache: { bypass: true, etags: [], anyEtag: false },

@@ -13,7 +13,7 @@ import {
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { repeated } from '../rows/repeated.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { executeWatch } from './execute-watch.ts';
+import { executeWatch, type WatchExecution } from './execute-watch.ts';
 import type { Before, Found } from './found-rows.ts';
 
 export interface TickDeps {
@@ -70,6 +70,7 @@ type Ended = Partial<Found> & {
   outcome: string;
   code?: string;
   detail?: string;
+  queryVersion: number;
   toldNdjson: Buffer;
 };
 
@@ -82,11 +83,12 @@ async function execute(
   if (settings === undefined || principal === undefined)
     throw new HubError('INTERNAL', 'The catalog gave a tick without its watch.');
   const deadlineAt = performance.now() + runMsMax;
+  const version = { number: tick.queryVersion };
   const ctx = { principal, requestId: createRequestId(), deadlineAt, signal: stop };
   try {
     const before = await readBefore(tick, upstreams, callCtx());
     const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, stop };
-    return { outcome: 'ok', ...(await executeWatch(run)) };
+    return { outcome: 'ok', ...(await executeVersion(run, version)), queryVersion: version.number };
   } catch (err) {
     const { code, message } = toHubError(err);
     if (code === 'INTERNAL') onFailure(err);
@@ -94,7 +96,26 @@ async function execute(
     const isLost = err instanceof HubError && err.lost === true;
     const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || stop.aborted);
     const outcome = isUnknown ? 'unknown' : 'failed';
-    return { outcome, code, detail: message.slice(0, detailCharactersMax), toldNdjson: Buffer.alloc(0) };
+    const detail = message.slice(0, detailCharactersMax);
+    return { outcome, code, detail, queryVersion: version.number, toldNdjson: Buffer.alloc(0) };
+  }
+}
+
+const versionsMax = 5;
+
+/** Executes the version that the record of the run names. If the query was changed meanwhile, that is the new one. */
+async function executeVersion(
+  run: Omit<WatchExecution, 'version'>,
+  version: { number: number },
+): Promise<Found> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await executeWatch({ ...run, version: version.number });
+    } catch (err) {
+      const isOther = err instanceof HubError && err.code === 'VERSION_CHANGED' && err.version !== undefined;
+      if (!isOther || tries >= versionsMax) throw err;
+      version.number = err.version as number;
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-import type { TakenJob } from '@datahub/proto/ml/v1/ml';
+import type { EndedJob, TakeJobRequest, TakenJob } from '@datahub/proto/ml/v1/ml';
 import { type CallContext, toAbortSignal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import { expect, it } from 'vitest';
 import { createJobRunner, type JobRunnerDeps, jobsMax } from '../../src/jobs/job-runner.ts';
@@ -17,10 +18,24 @@ const takenJob = (n: number, turns = 0): TakenJob => ({
 });
 
 /** The queries in `fast` have one row. The others wait until they are cancelled. */
-function createRunner({ queued, fast, shareMs }: { queued: TakenJob[]; fast: string[]; shareMs: number }) {
+interface Given {
+  queued: TakenJob[];
+  fast: string[];
+  shareMs: number;
+  /** Jobs whose end is not yet told. */
+  ending?: EndedJob[];
+}
+
+function createRunner({ queued, fast, shareMs, ending = [] }: Given) {
   const ended: string[] = [];
+  const told: string[] = [];
   const upstreams = {
     catalog: {
+      tellJobEnded: async ({ jobId }: EndedJob) => {
+        told.push(jobId);
+        if (told.length === 1) throw new HubError('UNAVAILABLE', 'away');
+        return {};
+      },
       resolveKey: async () => ({
         principal: {
           accountId: 'a',
@@ -42,7 +57,14 @@ function createRunner({ queued, fast, shareMs }: { queued: TakenJob[]; fast: str
       },
     },
     ml: {
-      takeJob: async () => ({ job: queued.shift() }),
+      takeJob: async ({ told }: TakeJobRequest) => {
+        for (const { jobId } of told)
+          ending.splice(
+            ending.findIndex((one) => one.jobId === jobId),
+            1,
+          );
+        return { job: queued.shift(), ended: [...ending] };
+      },
       trainRows: async () => ({ trained: 1, corrected: 0 }),
       endJob: async ({ jobId, state }: { jobId: string; state: string }) => {
         ended.push(`${jobId} ${state || 'released'}`);
@@ -51,7 +73,7 @@ function createRunner({ queued, fast, shareMs }: { queued: TakenJob[]; fast: str
     },
   } as unknown as JobRunnerDeps['upstreams'];
   const logger = createLogger({ service: 'test', level: 'silent', pretty: false });
-  return { runner: createJobRunner({ upstreams, logger, pollMs: 1, shareMs }), ended };
+  return { runner: createJobRunner({ upstreams, logger, pollMs: 1, shareMs }), ended, told };
 }
 
 const slowJobs = Array.from({ length: jobsMax }, (_, n) => takenJob(n));
@@ -71,4 +93,13 @@ it('gives the place of the job that has run longest, and has used its share, to 
   const { runner, ended } = createRunner({ queued, fast: ['query 99'], shareMs: 100 });
   await expect.poll(() => ended.toSorted()).toEqual(['job 1 released', 'job 99 done']);
   await runner.close();
+});
+
+it('tells the catalog that jobs ended, again if that failed, and then the ml service that it did', async () => {
+  const more = { accountId: 'a', classifierId: 'c', queryId: 'q', state: 'done', trained: 1 };
+  const ending: EndedJob[] = [{ jobId: 'one', ...more, errorCode: undefined }];
+  const { runner, told } = createRunner({ queued: [], fast: [], shareMs: 1_000, ending });
+  await expect.poll(() => ending).toEqual([]);
+  await runner.close();
+  expect(told).toEqual(['one', 'one']);
 });

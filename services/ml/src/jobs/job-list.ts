@@ -6,8 +6,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { JobDoc } from '../documents.ts';
+import type { EndedJobDoc, JobDoc } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 
 export interface Held {
@@ -26,6 +27,8 @@ const attemptsMax = 50;
 const pageMax = 500;
 const pagesMax = 20;
 const sweptMax = 1_000;
+/** Ended jobs of one call. */
+const toldMax = 100;
 /** If an open job still has no document after this time, adding it failed, and it is deleted. */
 const orphanMs = 60_000;
 
@@ -40,14 +43,18 @@ export interface JobListOptions {
   nowMs: () => number;
 }
 
+type JobStore = Pick<MlStore, 'jobs' | 'openJobs' | 'endedJobs'>;
+
 export class JobList {
   readonly #jobs: MlStore['jobs'];
   readonly #openJobs: MlStore['openJobs'];
+  readonly #endedJobs: MlStore['endedJobs'];
   readonly #options: JobListOptions;
 
-  constructor({ jobs, openJobs }: Pick<MlStore, 'jobs' | 'openJobs'>, options: JobListOptions) {
+  constructor({ jobs, openJobs, endedJobs }: JobStore, options: JobListOptions) {
     this.#jobs = jobs;
     this.#openJobs = openJobs;
+    this.#endedJobs = endedJobs;
     this.#options = options;
   }
 
@@ -154,7 +161,8 @@ export class JobList {
       const next = { ...job, lease, ...change, version: job.version + 1 };
       if (next.endedAt !== null) next.expiresAt = next.endedAt + keptMs;
       // Another call of the same gateway may have changed the job.
-      if (!(await this.#jobs.replace(next))) continue;
+      const beside = next.endedAt === null ? undefined : endRecord(next);
+      if (!(await this.#jobs.replace(next, beside))) continue;
       // If this deletion fails, `take` repeats it.
       if (next.endedAt !== null) await this.#openJobs.delete(job.accountId, job.id);
       return;
@@ -162,6 +170,16 @@ export class JobList {
     throw new HubError('UNAVAILABLE', 'Too many calls change this job at the same time. Try again.', {
       retryable: true,
     });
+  }
+
+  /** Ended jobs whose end nobody has told. */
+  listEnded(): Promise<EndedJobDoc[]> {
+    return this.#endedJobs.scan({ limit: toldMax });
+  }
+
+  /** Lists the job no more as ended. */
+  async forgetEnded({ accountId, jobId }: Pick<Held, 'accountId' | 'jobId'>): Promise<void> {
+    await this.#endedJobs.delete(accountId, jobId);
   }
 
   /** Rejects with NOT_FOUND. */
@@ -191,6 +209,13 @@ export class JobList {
       if (found.length < pageMax) return;
     }
   }
+}
+
+function endRecord(job: JobDoc): CompanionWrite {
+  const { id, accountId, classifierId, queryId, state, trained, error } = job;
+  const code = error === null ? {} : { code: error.code };
+  const doc: EndedJobDoc = { id, accountId, version: 1, classifierId, queryId, state, trained, ...code };
+  return { collection: 'endedJobs', doc };
 }
 
 const waitingSince = ({ createdAt, releasedAt = createdAt }: JobDoc): number => releasedAt;

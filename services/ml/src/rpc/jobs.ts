@@ -1,11 +1,12 @@
 /** The RPCs of jobs, which train classifiers from the rows of queries. */
 
-import type { Job, RowCounts } from '@datahub/proto/ml/v1/ml';
+import type { Complete } from '@datahub/contract/complete';
+import type { EndedJob, Job, RowCounts } from '@datahub/proto/ml/v1/ml';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ClassifierCache } from '../classifiers/classifier-cache.ts';
-import type { JobCounts, JobDoc } from '../documents.ts';
+import type { EndedJobDoc, JobCounts, JobDoc } from '../documents.ts';
 import type { JobList, JobView } from '../jobs/job-list.ts';
 import { keyLimits } from '../jobs/key-limits.ts';
 import type { TextBudget } from '../scheduling/text-budget.ts';
@@ -89,17 +90,14 @@ export function createJobCalls(deps: JobCallDeps) {
       return {};
     },
 
-    takeJob: async () => {
-      const job = await jobs.take();
-      if (job === undefined) return { job: undefined };
-      const { id: jobId, accountId, keyId, queryId, contextJson, columns, lease } = job;
-      const taken = { jobId, accountId, keyId, queryId, contextJson, columns, turns: job.turns ?? 0 };
-      return { job: { ...taken, lease: lease?.token ?? '', leaseMs: deps.leaseMs } };
-    },
-
     ...createRunCalls(deps),
   } satisfies Partial<MlCalls>;
 }
+
+const toEnded = ({ id: jobId, code: errorCode, ...rest }: EndedJobDoc): Complete<EndedJob> => {
+  const { accountId, classifierId, queryId, state, trained } = rest;
+  return { accountId, jobId, classifierId, queryId, state, errorCode, trained };
+};
 
 /** The jobs that the caller may see: those of its account, or only its own if its key is limited. */
 function viewOf(ctx: CallContext): JobView {
@@ -109,8 +107,18 @@ function viewOf(ctx: CallContext): JobView {
 }
 
 /** The calls of the gateway that runs a job. */
-function createRunCalls({ store, jobs, cache, budget, nowMs }: JobCallDeps) {
+function createRunCalls({ store, jobs, cache, budget, nowMs, leaseMs }: JobCallDeps) {
   return {
+    takeJob: async ({ told }) => {
+      for (const job of told) await jobs.forgetEnded(job);
+      const ended = (await jobs.listEnded()).map(toEnded);
+      const job = await jobs.take();
+      if (job === undefined) return { job: undefined, ended };
+      const { id: jobId, accountId, keyId, queryId, contextJson, columns, lease } = job;
+      const taken = { jobId, accountId, keyId, queryId, contextJson, columns, turns: job.turns ?? 0 };
+      return { job: { ...taken, lease: lease?.token ?? '', leaseMs }, ended };
+    },
+
     trainRows: async ({ jobId, lease, rows, counts }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const { classifierId, queryId } = await jobs.leased({ accountId, jobId, lease });

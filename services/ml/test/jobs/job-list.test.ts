@@ -44,3 +44,25 @@ it('takes the job of a process that ended while the clock was a day ahead', asyn
   expect((await jobs.take())?.id).toBe('first');
   expect(await jobs.take()).toBeUndefined();
 });
+
+it('lists a job as ended until somebody has told its end', async () => {
+  const jobs = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
+  await jobs.add(job('first', 'a', 1));
+  const lease = (await jobs.take())?.lease?.token ?? '';
+  const held = { accountId: 'a', jobId: 'first', lease };
+  await jobs.change(held, { trained: 7 });
+  expect(await jobs.listEnded()).toEqual([]);
+  const error = { code: 'VALIDATION', detail: 'no column' };
+  await jobs.change(held, { state: 'failed', error, endedAt: 1_000, lease: null });
+  const ended = {
+    id: 'first',
+    classifierId: 'c',
+    queryId: 'q',
+    state: 'failed',
+    code: 'VALIDATION',
+    trained: 7,
+  };
+  expect(await jobs.listEnded()).toMatchObject([ended]);
+  await jobs.forgetEnded(held);
+  expect(await jobs.listEnded()).toEqual([]);
+});

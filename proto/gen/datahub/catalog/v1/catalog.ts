@@ -50,6 +50,8 @@ import {
   RunWatchResponse,
   TakeTicksRequest,
   TakeTicksResponse,
+  TellJobEndedRequest,
+  TellJobEndedResponse,
   TestDestinationRequest,
   TestDestinationResponse,
   UpdateDestinationRequest,
@@ -9424,6 +9426,17 @@ export const CatalogServiceService = {
       Buffer.from(ReadSnapshotResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadSnapshotResponse => ReadSnapshotResponse.decode(value),
   },
+  /** Needs no principal. */
+  tellJobEnded: {
+    path: "/datahub.catalog.v1.CatalogService/TellJobEnded" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TellJobEndedRequest): Buffer => Buffer.from(TellJobEndedRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TellJobEndedRequest => TellJobEndedRequest.decode(value),
+    responseSerialize: (value: TellJobEndedResponse): Buffer =>
+      Buffer.from(TellJobEndedResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TellJobEndedResponse => TellJobEndedResponse.decode(value),
+  },
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.
@@ -9621,6 +9634,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   keepTick: handleUnaryCall<KeepTickRequest, KeepTickResponse>;
   endTick: handleUnaryCall<EndTickRequest, EndTickResponse>;
   readSnapshot: handleUnaryCall<ReadSnapshotRequest, ReadSnapshotResponse>;
+  /** Needs no principal. */
+  tellJobEnded: handleUnaryCall<TellJobEndedRequest, TellJobEndedResponse>;
   /**
    * Returns the principal of a key, which is given as its SHA-256. The only call without a principal. Fails with
    * KEY_INVALID or KEY_EXPIRED.

@@ -238,6 +238,16 @@ export interface TakeSourceCheckResponse {
 export interface SaveSignatureResponse {
 }
 
+export interface NoteSourceRequest {
+  sourceId: string;
+  reachable: boolean;
+  /** The code of the error if it is not. */
+  code?: string | undefined;
+}
+
+export interface NoteSourceResponse {
+}
+
 export interface LoginTarget {
   /** A digest of address, port and user. */
   login: string;
@@ -320,6 +330,8 @@ export interface TakeDeliveriesRequest {
 
 export interface TakeDeliveriesResponse {
   deliveries: TakenDelivery[];
+  /** How late the oldest delivery is that nobody has taken. */
+  lagMs: number;
 }
 
 export interface TakenDelivery {
@@ -345,6 +357,36 @@ export interface EndDeliveryRequest {
 }
 
 export interface EndDeliveryResponse {
+  /** Of the delivery after the attempt: `delivered`, `pending` or `failed`. Absent if the lease was over. */
+  state?: string | undefined;
+}
+
+/** The secrets of one destination, as envelopes. */
+export interface SealedSecrets {
+  accountId: string;
+  destinationId: string;
+  version: number;
+  sealed: string[];
+}
+
+export interface ListSealedSecretsRequest {
+  /** `<account id>/<destination id>` of the last one on the previous page; empty for the first page. */
+  afterDestinationId: string;
+  limit: number;
+}
+
+export interface ListSealedSecretsResponse {
+  secrets: SealedSecrets[];
+}
+
+export interface ResealSecretsRequest {
+  /** In the order of the list, at the version of the list. */
+  secrets?: SealedSecrets | undefined;
+}
+
+export interface ResealSecretsResponse {
+  /** False if the destination was changed or deleted meanwhile. */
+  done: boolean;
 }
 
 function createBaseSealedCredentials(): SealedCredentials {
@@ -2094,6 +2136,109 @@ export const SaveSignatureResponse: MessageFns<SaveSignatureResponse> = {
   },
 };
 
+function createBaseNoteSourceRequest(): NoteSourceRequest {
+  return { sourceId: "", reachable: false, code: undefined };
+}
+
+export const NoteSourceRequest: MessageFns<NoteSourceRequest> = {
+  encode(message: NoteSourceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.reachable !== false) {
+      writer.uint32(16).bool(message.reachable);
+    }
+    if (message.code !== undefined) {
+      writer.uint32(26).string(message.code);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteSourceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteSourceRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.reachable = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNoteSourceResponse(): NoteSourceResponse {
+  return {};
+}
+
+export const NoteSourceResponse: MessageFns<NoteSourceResponse> = {
+  encode(_: NoteSourceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteSourceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteSourceResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseLoginTarget(): LoginTarget {
   return { login: "", address: "" };
 }
@@ -2838,13 +2983,16 @@ export const TakeDeliveriesRequest: MessageFns<TakeDeliveriesRequest> = {
 };
 
 function createBaseTakeDeliveriesResponse(): TakeDeliveriesResponse {
-  return { deliveries: [] };
+  return { deliveries: [], lagMs: 0 };
 }
 
 export const TakeDeliveriesResponse: MessageFns<TakeDeliveriesResponse> = {
   encode(message: TakeDeliveriesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.deliveries) {
       TakenDelivery.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.lagMs !== 0) {
+      writer.uint32(16).uint32(message.lagMs);
     }
     return writer;
   },
@@ -2868,6 +3016,14 @@ export const TakeDeliveriesResponse: MessageFns<TakeDeliveriesResponse> = {
             }
 
             message.deliveries.push(TakenDelivery.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.lagMs = reader.uint32();
             continue;
           }
         }
@@ -3097,11 +3253,14 @@ export const EndDeliveryRequest: MessageFns<EndDeliveryRequest> = {
 };
 
 function createBaseEndDeliveryResponse(): EndDeliveryResponse {
-  return {};
+  return { state: undefined };
 }
 
 export const EndDeliveryResponse: MessageFns<EndDeliveryResponse> = {
-  encode(_: EndDeliveryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: EndDeliveryResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state !== undefined) {
+      writer.uint32(10).string(message.state);
+    }
     return writer;
   },
 
@@ -3118,6 +3277,288 @@ export const EndDeliveryResponse: MessageFns<EndDeliveryResponse> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSealedSecrets(): SealedSecrets {
+  return { accountId: "", destinationId: "", version: 0, sealed: [] };
+}
+
+export const SealedSecrets: MessageFns<SealedSecrets> = {
+  encode(message: SealedSecrets, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.destinationId !== "") {
+      writer.uint32(18).string(message.destinationId);
+    }
+    if (message.version !== 0) {
+      writer.uint32(24).uint32(message.version);
+    }
+    for (const v of message.sealed) {
+      writer.uint32(34).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SealedSecrets {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSealedSecrets();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.destinationId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.sealed.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSealedSecretsRequest(): ListSealedSecretsRequest {
+  return { afterDestinationId: "", limit: 0 };
+}
+
+export const ListSealedSecretsRequest: MessageFns<ListSealedSecretsRequest> = {
+  encode(message: ListSealedSecretsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.afterDestinationId !== "") {
+      writer.uint32(10).string(message.afterDestinationId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSealedSecretsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSealedSecretsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.afterDestinationId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListSealedSecretsResponse(): ListSealedSecretsResponse {
+  return { secrets: [] };
+}
+
+export const ListSealedSecretsResponse: MessageFns<ListSealedSecretsResponse> = {
+  encode(message: ListSealedSecretsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.secrets) {
+      SealedSecrets.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSealedSecretsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSealedSecretsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.secrets.push(SealedSecrets.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResealSecretsRequest(): ResealSecretsRequest {
+  return { secrets: undefined };
+}
+
+export const ResealSecretsRequest: MessageFns<ResealSecretsRequest> = {
+  encode(message: ResealSecretsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.secrets !== undefined) {
+      SealedSecrets.encode(message.secrets, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResealSecretsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResealSecretsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.secrets = SealedSecrets.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResealSecretsResponse(): ResealSecretsResponse {
+  return { done: false };
+}
+
+export const ResealSecretsResponse: MessageFns<ResealSecretsResponse> = {
+  encode(message: ResealSecretsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.done !== false) {
+      writer.uint32(8).bool(message.done);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResealSecretsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResealSecretsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.done = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3208,6 +3649,16 @@ export const CatalogInternalServiceService = {
       Buffer.from(SaveSignatureResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SaveSignatureResponse => SaveSignatureResponse.decode(value),
   },
+  /** Says whether connections to a source open. If that has changed, it is an event. */
+  noteSource: {
+    path: "/datahub.catalog.v1.CatalogInternalService/NoteSource" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: NoteSourceRequest): Buffer => Buffer.from(NoteSourceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): NoteSourceRequest => NoteSourceRequest.decode(value),
+    responseSerialize: (value: NoteSourceResponse): Buffer => Buffer.from(NoteSourceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): NoteSourceResponse => NoteSourceResponse.decode(value),
+  },
   /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
   takeSourceCheck: {
     path: "/datahub.catalog.v1.CatalogInternalService/TakeSourceCheck" as const,
@@ -3286,6 +3737,28 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: ResealResponse): Buffer => Buffer.from(ResealResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ResealResponse => ResealResponse.decode(value),
   },
+  /** The same for the secrets of destinations. */
+  listSealedSecrets: {
+    path: "/datahub.catalog.v1.CatalogInternalService/ListSealedSecrets" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListSealedSecretsRequest): Buffer =>
+      Buffer.from(ListSealedSecretsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListSealedSecretsRequest => ListSealedSecretsRequest.decode(value),
+    responseSerialize: (value: ListSealedSecretsResponse): Buffer =>
+      Buffer.from(ListSealedSecretsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListSealedSecretsResponse => ListSealedSecretsResponse.decode(value),
+  },
+  resealSecrets: {
+    path: "/datahub.catalog.v1.CatalogInternalService/ResealSecrets" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResealSecretsRequest): Buffer => Buffer.from(ResealSecretsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResealSecretsRequest => ResealSecretsRequest.decode(value),
+    responseSerialize: (value: ResealSecretsResponse): Buffer =>
+      Buffer.from(ResealSecretsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResealSecretsResponse => ResealSecretsResponse.decode(value),
+  },
 } as const;
 
 export interface CatalogInternalServiceServer extends UntypedServiceImplementation {
@@ -3308,6 +3781,8 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
    */
   leaseSlots: handleBidiStreamingCall<LeaseSlotsRequest, LeaseSlotsResponse>;
   saveSignature: handleUnaryCall<SaveSignatureRequest, SaveSignatureResponse>;
+  /** Says whether connections to a source open. If that has changed, it is an event. */
+  noteSource: handleUnaryCall<NoteSourceRequest, NoteSourceResponse>;
   /** Lists the queries of a source, to describe them all. With `every_ms`, one caller gets them in this time. */
   takeSourceCheck: handleUnaryCall<TakeSourceCheckRequest, TakeSourceCheckResponse>;
   /**
@@ -3326,6 +3801,9 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
    * failed call may have stored some.
    */
   reseal: handleUnaryCall<ResealRequest, ResealResponse>;
+  /** The same for the secrets of destinations. */
+  listSealedSecrets: handleUnaryCall<ListSealedSecretsRequest, ListSealedSecretsResponse>;
+  resealSecrets: handleUnaryCall<ResealSecretsRequest, ResealSecretsResponse>;
 }
 
 export interface MessageFns<T> {

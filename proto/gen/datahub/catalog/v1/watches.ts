@@ -288,7 +288,11 @@ export interface TakenTick {
   /** True if the query writes. It is started at most once. */
   writes: boolean;
   /** The rows of the last run; absent if there are none to compare with. */
-  before?: TakenRows | undefined;
+  before?:
+    | TakenRows
+    | undefined;
+  /** The number of the query's version. */
+  queryVersion: number;
 }
 
 export interface TakenRows {
@@ -484,6 +488,21 @@ export interface RedeliverRequest {
 
 export interface RedeliverResponse {
   count: number;
+}
+
+/** An event of a job that trains a classifier. Repeated calls have no further effect. */
+export interface TellJobEndedRequest {
+  accountId: string;
+  jobId: string;
+  classifierId: string;
+  queryId: string;
+  /** `done` or `failed`. */
+  state: string;
+  code?: string | undefined;
+  trained: number;
+}
+
+export interface TellJobEndedResponse {
 }
 
 function createBaseSchedule(): Schedule {
@@ -2776,6 +2795,7 @@ function createBaseTakenTick(): TakenTick {
     settings: undefined,
     writes: false,
     before: undefined,
+    queryVersion: 0,
   };
 }
 
@@ -2807,6 +2827,9 @@ export const TakenTick: MessageFns<TakenTick> = {
     }
     if (message.before !== undefined) {
       TakenRows.encode(message.before, writer.uint32(74).fork()).join();
+    }
+    if (message.queryVersion !== 0) {
+      writer.uint32(80).uint32(message.queryVersion);
     }
     return writer;
   },
@@ -2894,6 +2917,14 @@ export const TakenTick: MessageFns<TakenTick> = {
             }
 
             message.before = TakenRows.decode(reader, reader.uint32());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.queryVersion = reader.uint32();
             continue;
           }
         }
@@ -4762,6 +4793,153 @@ export const RedeliverResponse: MessageFns<RedeliverResponse> = {
             message.count = reader.uint32();
             continue;
           }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTellJobEndedRequest(): TellJobEndedRequest {
+  return { accountId: "", jobId: "", classifierId: "", queryId: "", state: "", code: undefined, trained: 0 };
+}
+
+export const TellJobEndedRequest: MessageFns<TellJobEndedRequest> = {
+  encode(message: TellJobEndedRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.jobId !== "") {
+      writer.uint32(18).string(message.jobId);
+    }
+    if (message.classifierId !== "") {
+      writer.uint32(26).string(message.classifierId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(34).string(message.queryId);
+    }
+    if (message.state !== "") {
+      writer.uint32(42).string(message.state);
+    }
+    if (message.code !== undefined) {
+      writer.uint32(50).string(message.code);
+    }
+    if (message.trained !== 0) {
+      writer.uint32(56).uint32(message.trained);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TellJobEndedRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTellJobEndedRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.trained = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTellJobEndedResponse(): TellJobEndedResponse {
+  return {};
+}
+
+export const TellJobEndedResponse: MessageFns<TellJobEndedResponse> = {
+  encode(_: TellJobEndedResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TellJobEndedResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTellJobEndedResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

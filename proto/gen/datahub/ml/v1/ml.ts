@@ -382,11 +382,27 @@ export interface DeleteJobResponse {
 }
 
 export interface TakeJobRequest {
+  /** Ended jobs whose end has become an event. They are not listed again. */
+  told: EndedJob[];
 }
 
 export interface TakeJobResponse {
   /** Absent if there is none. */
-  job?: TakenJob | undefined;
+  job?:
+    | TakenJob
+    | undefined;
+  /** Jobs that have ended, and whose end is not yet an event. */
+  ended: EndedJob[];
+}
+
+export interface EndedJob {
+  accountId: string;
+  jobId: string;
+  classifierId: string;
+  queryId: string;
+  state: string;
+  errorCode?: string | undefined;
+  trained: number;
 }
 
 export interface TakenJob {
@@ -3855,11 +3871,14 @@ export const DeleteJobResponse: MessageFns<DeleteJobResponse> = {
 };
 
 function createBaseTakeJobRequest(): TakeJobRequest {
-  return {};
+  return { told: [] };
 }
 
 export const TakeJobRequest: MessageFns<TakeJobRequest> = {
-  encode(_: TakeJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+  encode(message: TakeJobRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.told) {
+      EndedJob.encode(v!, writer.uint32(10).fork()).join();
+    }
     return writer;
   },
 
@@ -3876,6 +3895,14 @@ export const TakeJobRequest: MessageFns<TakeJobRequest> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.told.push(EndedJob.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3890,13 +3917,16 @@ export const TakeJobRequest: MessageFns<TakeJobRequest> = {
 };
 
 function createBaseTakeJobResponse(): TakeJobResponse {
-  return { job: undefined };
+  return { job: undefined, ended: [] };
 }
 
 export const TakeJobResponse: MessageFns<TakeJobResponse> = {
   encode(message: TakeJobResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.job !== undefined) {
       TakenJob.encode(message.job, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.ended) {
+      EndedJob.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -3920,6 +3950,126 @@ export const TakeJobResponse: MessageFns<TakeJobResponse> = {
             }
 
             message.job = TakenJob.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.ended.push(EndedJob.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndedJob(): EndedJob {
+  return { accountId: "", jobId: "", classifierId: "", queryId: "", state: "", errorCode: undefined, trained: 0 };
+}
+
+export const EndedJob: MessageFns<EndedJob> = {
+  encode(message: EndedJob, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.jobId !== "") {
+      writer.uint32(18).string(message.jobId);
+    }
+    if (message.classifierId !== "") {
+      writer.uint32(26).string(message.classifierId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(34).string(message.queryId);
+    }
+    if (message.state !== "") {
+      writer.uint32(42).string(message.state);
+    }
+    if (message.errorCode !== undefined) {
+      writer.uint32(50).string(message.errorCode);
+    }
+    if (message.trained !== 0) {
+      writer.uint32(56).uint32(message.trained);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndedJob {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndedJob();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.jobId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.classifierId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.errorCode = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.trained = reader.uint32();
             continue;
           }
         }

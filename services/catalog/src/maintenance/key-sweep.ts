@@ -1,0 +1,31 @@
+/** Says which keys expire soon. */
+
+import { setImmediate as turnEnd } from 'node:timers/promises';
+import type { Catalog } from '../catalog.ts';
+import type { KeyDoc } from '../documents.ts';
+import { sayOnce } from '../events/hub-event.ts';
+import { scanAll } from './deletion-sweep.ts';
+
+/** Days before the end, the last first. */
+const warnedDays = [2, 14];
+const dayMs = 86_400_000;
+
+export async function tellExpiringKeys(catalog: Catalog, closed: AbortSignal): Promise<void> {
+  for await (const key of scanAll<KeyDoc>(catalog.store.keys)) {
+    if (closed.aborted) return;
+    await tellExpiring(catalog, key);
+    await turnEnd();
+  }
+}
+
+/** A key that was replaced ends as planned, and one that never lived longer than the warning needs none. */
+async function tellExpiring(catalog: Catalog, key: KeyDoc): Promise<void> {
+  const { id: keyId, accountId, name, createdAt, expiresAt, successor } = key;
+  const leftMs = (expiresAt ?? Number.POSITIVE_INFINITY) - catalog.nowMs();
+  if (expiresAt === null || leftMs <= 0 || successor !== undefined) return;
+  const days = warnedDays.find((days) => leftMs <= days * dayMs && expiresAt - createdAt > days * dayMs);
+  if (days === undefined) return;
+  const data = { keyId, name, expiresAt: new Date(expiresAt).toISOString() };
+  const event = { accountId, hubId: null, type: 'key.expiring', data } as const;
+  await sayOnce(catalog, `${keyId}/${expiresAt}/${days}`, event);
+}
