@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ProblemError } from '@datahub/client';
 import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { writeDirectory } from '../files/directory.ts';
@@ -7,13 +8,14 @@ import { type HubFile, hubFileName, readHubFile, toFileSettings } from '../files
 import { folderKey, type HubModel } from '../files/model.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import { readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
+import { type RemoteWatches, readWatches } from '../files/watches.ts';
 import { findHub, type Hub } from '../hub.ts';
-import { note, print, printJson } from '../output.ts';
+import { countOf, note, print, printJson } from '../output.ts';
 
 export const exportHub: Command = {
   name: 'export',
   arguments: 'DIR',
-  summary: 'Writes a hub into a directory: hub.yaml, and a file for each query.',
+  summary: 'Writes a hub into a directory: hub.yaml, and a file for each query and each watch.',
   options: {
     hub: {
       type: 'string',
@@ -24,7 +26,7 @@ export const exportHub: Command = {
       type: 'boolean',
       help: 'Store the paths of the files in queries that have none, and in the hub.',
     },
-    prune: { type: 'boolean', help: 'Remove files of queries that the hub does not have.' },
+    prune: { type: 'boolean', help: 'Remove files of queries and watches that the hub does not have.' },
     classifiers: { type: 'boolean', help: 'List all classifiers of the account in hub.yaml.' },
   },
   completes: 'files',
@@ -48,8 +50,10 @@ export const exportHub: Command = {
     });
     if (before !== undefined) keepOrder(model, before.model);
     const engines = new Map(model.sources.map(({ label, engine }) => [label, engine]));
+    const found = await readExported(hub, remote);
     const written = await writeDirectory(dir, {
       hub: model,
+      watches: found?.watches.map((watch) => watch.model),
       isMongodb: (source) => engines.get(source) === 'mongodb',
       prune: isSet(input, 'prune'),
     });
@@ -60,10 +64,13 @@ export const exportHub: Command = {
         context,
         `${nameless.length} queries have no path. Their files are named after their labels; store these paths with --adopt.`,
       );
+    if (found === undefined) note(context, 'The key may not read watches, so their files stay as they are.');
+    else if (found.nameless > 0)
+      note(context, `${countOf(found.nameless, 'watch has', 'watches have')} no path, and no file.`);
     if (written.others.length > 0)
       note(
         context,
-        `The hub has no queries for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
+        `The hub has no queries and watches for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
       );
     if (context.json) printJson(context, written);
     else
@@ -115,4 +122,12 @@ async function adopt(hub: Hub, { remote, path }: { remote: RemoteHub; path: stri
         path: { queryId },
         body: { meta: { path: model.path } },
       });
+}
+
+/** Resolves to undefined if the key may not read watches. */
+async function readExported(hub: Hub, remote: RemoteHub): Promise<RemoteWatches | undefined> {
+  return readWatches(hub, remote).catch((err) => {
+    if (err instanceof ProblemError && err.status === 403) return undefined;
+    throw err;
+  });
 }

@@ -15,6 +15,7 @@ import type { Plan, QueryUpdate, Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
 import { findFolder, type RemoteHub, readClassifiers, readFolders, readRemote, toModel } from './remote.ts';
+import { applyWatch } from './watches.ts';
 
 export interface ApplyOptions {
   hub: Hub;
@@ -33,6 +34,7 @@ export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<vo
     try {
       if (step.kind === 'hub') remote = await applyHub(hub, { model, remote });
       else if (step.kind === 'classifier') await applyClassifier(hub, step);
+      else if (step.kind === 'watch') await applyWatch(hub, step, { remote, watches: plan.watches });
       else if (remote !== undefined) await applyInHub(hub, { step, remote });
     } catch (err) {
       const explained = explain(err, step);
@@ -98,7 +100,7 @@ async function applyClassifier(hub: Hub, step: Extract<Step, { kind: 'classifier
 
 async function applyInHub(
   hub: Hub,
-  { step, remote }: { step: Exclude<Step, { kind: 'hub' | 'classifier' }>; remote: RemoteHub },
+  { step, remote }: { step: Exclude<Step, { kind: 'hub' | 'classifier' | 'watch' }>; remote: RemoteHub },
 ): Promise<void> {
   if (step.kind === 'folder') {
     if (step.action === 'create') await createFolder(hub, { labels: step.labels, remote });
@@ -209,7 +211,8 @@ async function createQuery(
     ...{ label, path, query: text, command, context, notNull },
     ...settingsOf(file.model),
   };
-  await hub.call('POST /v1/queries', { body });
+  const { config } = await hub.call('POST /v1/queries', { body });
+  remote.queries.push({ queryId: config.query.queryId, path, model: file.model });
 }
 
 type QueryChange = Routes['PUT /v1/queries/{queryId}']['body'];
@@ -282,7 +285,9 @@ function explain(err: unknown, step: Step): unknown {
     );
   // Nothing in the files causes these.
   if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
-  const file = 'file' in step ? step.file : undefined;
+  if (step.kind === 'watch' && step.action !== 'delete')
+    return new CommandError(`${step.file.file}: ${name}: ${err.message} ${pointersOf(err)}`);
+  const file = 'file' in step && step.kind === 'query' ? step.file : undefined;
   if (file === undefined)
     return step.kind === 'source' || step.kind === 'hub'
       ? new CommandError(`${hubFileName}: ${name}: ${err.message} ${pointersOf(err)}`)

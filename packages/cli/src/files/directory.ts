@@ -6,13 +6,16 @@ import { CommandError, exitCodes } from '../failure.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { folderKey, type HubModel, type QueryModel } from './model.ts';
+import { folderKey, type HubModel, type QueryModel, type WatchModel } from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
+import { changedWatchMembers, readWatchFile, type WatchFile, writeWatchFile } from './watch-file.ts';
 
 /** By the ending: whether the text is SQL. */
 const endings: Readonly<Record<string, boolean>> = { '.sql': true, '.mongodb': false };
 const queryPath = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/;
 const folderName = 'queries';
+const watchFolder = 'watches';
+const watchEnding = '.yaml';
 /** Windows has no files and folders with these names, whatever their ending. */
 const reservedName = /^(con|prn|aux|nul|com\d|lpt\d)$/;
 const replaceNames = (path: string, replace: (name: string) => string) =>
@@ -28,6 +31,8 @@ const toQueryPath = (path: string) =>
 export interface Directory {
   hub: HubFile;
   queries: QueryFile[];
+  /** Undefined if there is no folder of watches: those of the hub are left alone. */
+  watches: WatchFile[] | undefined;
 }
 
 export class FaultsError extends CommandError {
@@ -53,20 +58,60 @@ export async function readDirectory(dir: string): Promise<Directory> {
   });
   const hub = readHubFile(text, { file: hubFileName, faults });
   const queries: QueryFile[] = [];
-  const listed = await listFiles(dir);
+  const listed = (await listFiles(dir, folderName)) ?? [];
   faults.push(...listed.flatMap(faultOfName));
   for (const { file, isLink } of listed) {
     if (isLink || !isQueryFile(file)) continue;
-    const path = toQueryPath(file.slice(folderName.length + 1, -extname(file).length));
-    const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
-    if (!queryPath.test(path) || path.length > 200) faults.push({ file, line: 1, column: 1, detail });
+    const path = pathOf(file, faults);
     const isSql = endings[extname(file)] === true;
     const query = readQueryFile(await readFile(join(dir, file), 'utf8'), { file, path, isSql, faults });
     if (query !== undefined) queries.push(query);
   }
+  const watches = await readWatchFiles(dir, faults);
   if (hub !== undefined) faults.push(...faultsBetween(hub, queries));
+  faults.push(...faultsOfWatches(watches ?? [], queries));
   if (faults.length > 0 || hub === undefined) throw new FaultsError(faults);
-  return { hub, queries };
+  return { hub, queries, watches };
+}
+
+/** The path that the name of a file stands for. */
+function pathOf(file: string, faults: Fault[]): string {
+  const path = toQueryPath(file.slice(file.indexOf('/') + 1, -extname(file).length));
+  const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
+  if (!queryPath.test(path) || path.length > 200) faults.push({ file, line: 1, column: 1, detail });
+  return path;
+}
+
+async function readWatchFiles(dir: string, faults: Fault[]): Promise<WatchFile[] | undefined> {
+  const listed = await listFiles(dir, watchFolder);
+  if (listed === undefined) return undefined;
+  const watches: WatchFile[] = [];
+  for (const { file, isLink } of listed) {
+    const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isWatchFile(file);
+    const detail = isLink
+      ? 'Links are not followed. Put the file itself here.'
+      : `The ending must be ${watchEnding}.`;
+    if (isLink || isMisspelt) faults.push({ file, line: 1, column: 1, detail });
+    else if (isWatchFile(file)) {
+      const text = await readFile(join(dir, file), 'utf8');
+      const watch = readWatchFile(text, { file, path: pathOf(file, faults), faults });
+      if (watch !== undefined) watches.push(watch);
+    }
+  }
+  return watches;
+}
+
+const isWatchFile = (file: string) => extname(file) === watchEnding;
+
+function faultsOfWatches(watches: readonly WatchFile[], queries: readonly QueryFile[]): Fault[] {
+  const paths = new Set(queries.map(({ model }) => model.path));
+  return watches
+    .filter(({ model }) => !paths.has(model.query))
+    .map(({ file, model, place }) => ({
+      file,
+      ...place(['query']),
+      detail: `There is no query ${model.query}. The path of queries/a/b.sql is a/b`,
+    }));
 }
 
 function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault[] {
@@ -111,14 +156,15 @@ interface Listed {
   isLink: boolean;
 }
 
-async function listFiles(dir: string): Promise<Listed[]> {
-  const place = join(dir, folderName);
+/** Resolves to undefined if there is no such folder. */
+async function listFiles(dir: string, folder: string): Promise<Listed[] | undefined> {
+  const place = join(dir, folder);
   const entries = await readdir(place, { recursive: true, withFileTypes: true }).catch((cause) => {
-    if (cause.code === 'ENOENT') return [];
+    if (cause.code === 'ENOENT') return undefined;
     throw new CommandError(`${place} cannot be read: ${cause.code}`, undefined, { cause });
   });
   return entries
-    .filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    ?.filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map((entry) => ({
       file: relative(dir, join(entry.parentPath, entry.name)).split(sep).join('/'),
       isLink: entry.isSymbolicLink(),
@@ -129,16 +175,24 @@ async function listFiles(dir: string): Promise<Listed[]> {
 export interface Written {
   files: string[];
   removed: string[];
-  /** Files of queries that the hub does not have. */
+  /** Files of queries and watches that the hub does not have. */
   others: string[];
 }
 
-/** `prune` removes the files of queries that the model does not have. */
+interface Wanted {
+  hub: HubModel;
+  /** Undefined leaves the files of watches alone. */
+  watches?: WatchModel[] | undefined;
+  isMongodb(source: string): boolean;
+  prune: boolean;
+}
+
+/** `prune` removes the files of queries and watches that the model does not have. */
 export async function writeDirectory(
   dir: string,
-  { hub, isMongodb, prune }: { hub: HubModel; isMongodb(source: string): boolean; prune: boolean },
+  { hub, watches, isMongodb, prune }: Wanted,
 ): Promise<Written> {
-  const strange = hub.queries.find(({ path }) => !queryPath.test(path));
+  const strange = [...hub.queries, ...(watches ?? [])].find(({ path }) => !queryPath.test(path));
   if (strange !== undefined)
     throw new CommandError(
       `${JSON.stringify(strange.path)} is not a valid path of a query. Nothing was written.`,
@@ -146,7 +200,7 @@ export async function writeDirectory(
   const contents = new Map([
     [hubFileName, { text: writeHubFile(hub), says: (before: string) => saysHub(before, hub) }],
   ]);
-  const before = (await listFiles(dir)).map(({ file }) => file).filter(isQueryFile);
+  const before = ((await listFiles(dir, folderName)) ?? []).map(({ file }) => file).filter(isQueryFile);
   for (const query of hub.queries) {
     const ending = isMongodb(query.source) ? '.mongodb' : '.sql';
     const plain = `${folderName}/${query.path}${ending}`;
@@ -155,6 +209,15 @@ export async function writeDirectory(
       text: writeQueryFile(query),
       says: (before) => saysQuery(before, { query, isSql: !isMongodb(query.source) }),
     });
+  }
+  if (watches !== undefined) {
+    const present = (await listFiles(dir, watchFolder)) ?? [];
+    before.push(...present.map(({ file }) => file).filter(isWatchFile));
+    for (const watch of watches)
+      contents.set(`${watchFolder}/${toFilePath(watch.path)}${watchEnding}`, {
+        text: writeWatchFile(watch),
+        says: (before) => saysWatch(before, watch),
+      });
   }
   for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
@@ -187,4 +250,10 @@ function saysQuery(text: string, { query, isSql }: { query: QueryModel; isSql: b
   const faults: Fault[] = [];
   const file = readQueryFile(text, { file: '', path: query.path, isSql, faults });
   return file !== undefined && faults.length === 0 && changedMembers(file.model, query).length === 0;
+}
+
+function saysWatch(text: string, watch: WatchModel): boolean {
+  const faults: Fault[] = [];
+  const file = readWatchFile(text, { file: '', path: watch.path, faults });
+  return file !== undefined && faults.length === 0 && changedWatchMembers(file.model, watch).length === 0;
 }

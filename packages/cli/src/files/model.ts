@@ -54,6 +54,22 @@ export interface QueryModel extends QuerySettings {
   text: string;
 }
 
+type WatchBody = Settable<Routes['POST /v1/watches']['body']>;
+
+export interface WatchModel extends Pick<WatchBody, 'label' | 'schedule'> {
+  path: string;
+  /** The path of the query. */
+  query: string;
+  context: Record<string, unknown>;
+  /** A word, or a condition. */
+  when: string | Record<string, unknown>;
+  by: readonly string[];
+  include: readonly string[];
+  /** The labels of destinations. */
+  to: readonly string[];
+  paused: boolean;
+}
+
 /** What a change of a member concerns: the contract with callers, or only how the query is found and shown. */
 export type Concern = 'contract' | 'name';
 

@@ -14,6 +14,7 @@ import type { QueryFile } from './query-file.ts';
 import { toFaults } from './rejection.ts';
 import { type RemoteHub, type RemoteQuery, readClassifiers } from './remote.ts';
 import { type SettingChange, settingChanges } from './setting-changes.ts';
+import { compareWatches, type RemoteWatches, readWatches, type WatchStep } from './watches.ts';
 import { envName } from './yaml.ts';
 
 export type ContractChange = NonNullable<Routes['POST /v1/queries/check']['answer']['changes']>[number];
@@ -36,7 +37,8 @@ export type Step =
     }
   | { kind: 'query'; action: 'create'; name: string; file: QueryFile }
   | QueryUpdate
-  | { kind: 'query'; action: 'delete'; name: string; remote: RemoteQuery; callers?: Callers };
+  | { kind: 'query'; action: 'delete'; name: string; remote: RemoteQuery; callers?: Callers }
+  | WatchStep;
 
 export interface QueryUpdate {
   kind: 'query';
@@ -65,6 +67,10 @@ export interface Plan {
   steps: Step[];
   /** Queries of the hub that the files do not have. */
   unmanaged: string[];
+  /** The same of watches, if the files have any. */
+  unmanagedWatches: string[];
+  /** Undefined if the plan has nothing to do with watches. */
+  watches: RemoteWatches | undefined;
 }
 
 export interface PlanOptions {
@@ -96,6 +102,11 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   if (faults.length > 0) throw new FaultsError(faults);
   const { changes, left } = querySteps(directory, { remote, adopt });
   steps.push(...changes);
+  const watches =
+    directory.watches === undefined || only !== undefined ? undefined : await readWatches(hub, remote);
+  const ofWatches = compareWatches(directory.watches ?? [], watches);
+  if (ofWatches.faults.length > 0) throw new FaultsError(ofWatches.faults);
+  steps.push(...ofWatches.changes, ...(prune ? ofWatches.deletions : []));
   if (prune && remote !== undefined) {
     for (const query of left)
       steps.push({ kind: 'query', action: 'delete', name: query.model.path, remote: query });
@@ -109,6 +120,8 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
     remote,
     steps: only === undefined ? steps : stepsOf(only, { steps, directory, remote }),
     unmanaged: prune || only !== undefined ? [] : left.map((query) => query.path ?? query.model.label),
+    unmanagedWatches: prune ? [] : ofWatches.deletions.map(({ name }) => name),
+    watches,
   };
 }
 

@@ -8,12 +8,15 @@ import { type SettingChange, settingChanges } from './setting-changes.ts';
 const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
 
+/** The parts of a plan that are shown. */
+type Reported = Pick<Plan, 'steps' | 'unmanaged' | 'unmanagedWatches'>;
+
 export interface Line {
   text: string;
   colour?: Colour;
 }
 
-export function toLines({ steps, unmanaged }: Plan): Line[] {
+export function toLines({ steps, ...left }: Reported): Line[] {
   const changes = steps.flatMap((step): Line[] => [
     { text: `${signs[step.action]} ${titleOf(step)}`, colour: colours[step.action] },
     ...detailsOf(step).map((line) => ({ text: `    ${line}` })),
@@ -21,10 +24,10 @@ export function toLines({ steps, unmanaged }: Plan): Line[] {
       (line): Line => ({ text: `    ${line}`, colour: line.startsWith('+') ? 'green' : 'red' }),
     ),
   ]);
-  return [...changes, ...[summaryOf(steps), ...noteOf(unmanaged)].map((text) => ({ text }))];
+  return [...changes, ...[summaryOf(steps), ...notesOf(left)].map((text) => ({ text }))];
 }
 
-export function toMarkdown({ steps, unmanaged }: Plan): string {
+export function toMarkdown({ steps, ...left }: Reported): string {
   const rows = steps.flatMap((step) => {
     const details = detailsOf(step).map((line) => `  - ${escapeMarkdown(line)}\n`);
     const diff = diffOf(step);
@@ -39,12 +42,12 @@ export function toMarkdown({ steps, unmanaged }: Plan): string {
   return [
     `### Data Hub: ${summaryOf(steps)}\n\n`,
     ...rows,
-    ...noteOf(unmanaged).map((line) => `\n${escapeMarkdown(line)}\n`),
+    ...notesOf(left).map((line) => `\n${escapeMarkdown(line)}\n`),
   ].join('');
 }
 
 /** Without the contents of files and credentials. */
-export function toJson({ steps, unmanaged }: Plan): object {
+export function toJson({ steps, unmanaged, unmanagedWatches }: Reported): object {
   return {
     changes: steps.map((step) => ({
       kind: step.kind,
@@ -59,6 +62,7 @@ export function toJson({ steps, unmanaged }: Plan): object {
       callers: 'callers' in step ? step.callers : undefined,
     })),
     unmanaged,
+    unmanagedWatches,
   };
 }
 
@@ -140,11 +144,16 @@ function summaryOf(steps: readonly Step[]): string {
   return `${count(['create'])} to create, ${count(['update', 'rename'])} to change, ${count(['delete'])} to delete.`;
 }
 
-function noteOf(unmanaged: readonly string[]): string[] {
+const notesOf = ({ unmanaged, unmanagedWatches }: Omit<Reported, 'steps'>): string[] => [
+  ...noteOf('queries', unmanaged),
+  ...noteOf('watches', unmanagedWatches),
+];
+
+function noteOf(kind: string, unmanaged: readonly string[]): string[] {
   if (unmanaged.length === 0) return [];
   const shown = unmanaged.slice(0, 10).join(', ');
   const more = unmanaged.length > 10 ? ` and ${unmanaged.length - 10} more` : '';
   return [
-    `The files do not have these queries of the hub, which stay (--prune deletes them): ${visible(shown)}${more}`,
+    `The files do not have these ${kind} of the hub, which stay (--prune deletes them): ${visible(shown)}${more}`,
   ];
 }

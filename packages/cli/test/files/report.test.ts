@@ -14,6 +14,8 @@ const planOf = (before: string, after: string, name = 'one') =>
       },
     ],
     unmanaged: ['a\u001b[2Jb'],
+    unmanagedWatches: [],
+    watches: undefined,
   }) as unknown as Plan;
 const toText = (plan: Plan) =>
   toLines(plan)
