@@ -55,7 +55,7 @@ function toSchema({ parameters, requestBody, responses }: Operation): Schema {
     required: [
       ...(path === undefined ? [] : ['path']),
       ...(query?.required?.length ? ['query'] : []),
-      ...(requestBody?.required ? ['body'] : []),
+      ...(requestBody?.required && body !== undefined ? ['body'] : []),
       'answer',
     ],
   };

@@ -1,7 +1,7 @@
 import { type KeyLimit, keyLimitNames } from '@datahub/contract/key-limits';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
-import { api, bodyFor, makeResources } from '../support/hub.ts';
+import { api, bodyFor, makeResources, sentTo } from '../support/hub.ts';
 
 /**
  * What a key with all scopes reaches over a route: all of the account, only what its limit names (of lists: only that),
@@ -62,6 +62,7 @@ const table: Record<string, Row> = {
   'POST /v1/queries/check': writesQuery,
   'POST /v1/queries/try': writesQuery,
   'POST /v1/queries/transaction': ofQuery,
+  'POST /v1/queries/:queryId/rows': ofQuery,
   'GET /v1/queries/:queryId/versions': ofQuery,
   'POST /v1/queries/:queryId/restore': writesQuery,
   'GET /v1/queries/:queryId/stats': ofQuery,
@@ -204,10 +205,15 @@ async function ask(route: Named, ids: Ids, { key, limits }: Pick<Limited, 'key' 
     'POST /v1/keys': { name: 'limits', limits },
   };
   const isSent = method === 'POST' || method === 'PUT';
+  const sent = isSent ? sentTo(url, bodies[name] ?? bodyFor(url, ids) ?? {}) : {};
   const answer = await api.call(method, search.length === 0 ? path : `${path}?${search.join('&')}`, {
+    ...sent,
     key,
-    headers: { ...(method === 'PUT' || method === 'DELETE' ? { 'if-match': '"0"' } : {}), ...headers },
-    ...(isSent ? { body: bodies[name] ?? bodyFor(url, ids) ?? {} } : {}),
+    headers: {
+      ...(method === 'PUT' || method === 'DELETE' ? { 'if-match': '"0"' } : {}),
+      ...sent.headers,
+      ...headers,
+    },
   });
   if (name === 'POST /v1/keys' && answer.status === 200) made.push(answer.body.keyId);
   return answer;

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Route } from '../../services/gateway/src/http/route.ts';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import type { Answer } from '../support/api.ts';
-import { api, bodyFor, makeResources, sourceBody } from '../support/hub.ts';
+import { api, bodyFor, makeResources, sentTo, sourceBody } from '../support/hub.ts';
 
 /**
  * Ids by the parameter or member that accepts them: of the first account, of the other one, and deleted ones of both.
@@ -85,8 +85,9 @@ describe('another account', () => {
       const ask = async (ids: Record<string, string>) => {
         const path = url.replace(/:(\w+)/g, (_, name) => ids[name] as string);
         const search = query?.includes('hubId') ? `?hubId=${ids.hubId}` : '';
-        const body = method === 'POST' || method === 'PUT' ? bodyFor(url, ids) : undefined;
-        const { status, body: problem } = await api.call(method, path + search, { ...other, body });
+        const isSent = method === 'POST' || method === 'PUT';
+        const sent = isSent ? sentTo(url, bodyFor(url, ids)) : {};
+        const { status, body: problem } = await api.call(method, path + search, { ...other, ...sent });
         const { requestId: _, instance: __, ...rest } = problem;
         return { status, ...rest };
       };

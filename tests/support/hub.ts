@@ -131,6 +131,10 @@ async function waitForRun({ watchId, runId }: Record<string, string>, key?: Call
   while ((await api.get(`/v1/watches/${watchId}/runs/${runId}`, key)).status === 404) await wait(50);
 }
 
+/** What is sent to a route, whose body may be a stream of records. */
+export const sentTo = (url: string, body: object | undefined): CallOptions =>
+  url.endsWith('/rows') ? { raw: '{}\n', headers: { 'content-type': 'application/x-ndjson' } } : { body };
+
 /** Returns a body that passes all checks except ownership. Undefined for a route without one. */
 export function bodyFor(url: string, ids: Record<string, string>): object | undefined {
   if (url === '/v1/hubs/:hubId' || url.endsWith('/folders')) return { label: 'x' };

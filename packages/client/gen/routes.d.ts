@@ -8,7 +8,7 @@ export interface Problem {
   status: number;
   detail: string;
   instance: string;
-  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROWS_UNEXPECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "RESULT_TOO_LARGE" | "RESULT_TRUNCATED" | "KEY_NOT_UNIQUE" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
+  code: "VALIDATION" | "KEY_MISSING" | "KEY_INVALID" | "KEY_EXPIRED" | "TOKEN_INVALID" | "SCOPE_DENIED" | "CLAIM_MISSING" | "QUOTA_EXCEEDED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "NOT_ACCEPTABLE" | "UPLOAD_TOO_SLOW" | "CONFLICT" | "PATH_TAKEN" | "TOOL_NAME_TAKEN" | "CONSTRAINT" | "MAX_AFFECTED" | "ROWS_UNEXPECTED" | "ROLLBACK_INCOMPLETE" | "SOURCE_GONE" | "NOT_TRAINED" | "NOT_EMPTY" | "IDEMPOTENCY_CONFLICT" | "VERSION_CHANGED" | "VERSION_MISMATCH" | "TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "SQL_REJECTED" | "COMMAND_MISMATCH" | "CONTEXT_INVALID" | "OPTION_REFUSED" | "LIMIT_EXCEEDED" | "RESULT_TOO_LARGE" | "RESULT_TRUNCATED" | "KEY_NOT_UNIQUE" | "IDEMPOTENCY_MISMATCH" | "RATE_LIMITED" | "CANCELLED" | "INTERNAL" | "SOURCE_UNREACHABLE" | "SOURCE_AUTH" | "SOURCE_TLS" | "SOURCE_BROKEN" | "CONTRACT_BROKEN" | "SOURCE_BUSY" | "UNAVAILABLE" | "OUTCOME_UNKNOWN" | "STATEMENT_TIMEOUT";
   requestId: string;
   errors?: ({
     pointer?: string | undefined;
@@ -31,6 +31,8 @@ export interface Problem {
   } | undefined;
   version?: number | undefined;
   step?: number | undefined;
+  line?: number | undefined;
+  committedLines?: number | undefined;
 }
 
 export interface Node {
@@ -1489,6 +1491,22 @@ export interface Routes {
         attempts: number;
         recovered?: true | undefined;
       };
+    };
+  };
+  /** Execute a query that writes for each record */
+  'POST /v1/queries/{queryId}/rows': {
+    path: {
+      queryId: string;
+    };
+    query?: {
+      commitEvery?: number | undefined;
+      from?: number | undefined;
+    } | undefined;
+    answer: {
+      records: number;
+      affectedRows: number;
+      committedLines: number;
+      recovered?: true | undefined;
     };
   };
   /** List the versions of a query */

@@ -8,6 +8,7 @@ import type {
   ExecuteRequest,
   ExecutorServiceService,
   ReadStatisticsRequest,
+  RecordBatch,
 } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -39,6 +40,8 @@ export interface ExecutionReply {
   unknownContext?(names: string): void;
   /** Called before the first chunk with the times of the execution so far, as metrics of the header `Server-Timing`. */
   timings?(metrics: string): void;
+  /** The records of a request with `load`. A batch is read only after a chunk has asked for it. */
+  input?: AsyncIterable<RecordBatch>;
   /** Called before the first chunk if the request has `tellSource`. */
   source?(sourceId: string, reads: boolean): void;
   /** Called before the first chunk, or if there is none, for a query that has a cache. */

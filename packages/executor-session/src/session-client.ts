@@ -6,7 +6,9 @@
 import type {
   ExecuteRequest,
   ExecutorServiceService,
+  RecordBatch,
   SessionCall,
+  SessionInput,
   SessionReply,
   SessionRequest,
   SessionWindow,
@@ -63,7 +65,12 @@ export class NotSentError extends HubError {
 /** After this time, calls are sent even without the greeting. */
 const greetingTimeoutMs = 2_000;
 
-type Item = { call: SessionCall } | { cancelled: number } | { window: SessionWindow } | 'ping';
+type Item =
+  | { call: SessionCall }
+  | { cancelled: number }
+  | { window: SessionWindow }
+  | { input: SessionInput }
+  | 'ping';
 
 /** Bytes are acknowledged in portions of this size, so a small answer needs no acknowledgement. */
 const creditBytes = windowBytes / 4;
@@ -146,7 +153,25 @@ class SessionClient implements ExecutorSession {
       ctx.signal.addEventListener('abort', cancel, { once: true });
       reply.onDrain(() => this.#acknowledge(call));
       this.#outgoing.push({ call: toCall(sequence, request, ctx) });
+      if (reply.input !== undefined) void this.#feed(call, reply.input);
     });
+  }
+
+  /** Sends the records of a load. If they cannot be read, the load is cancelled. */
+  async #feed(call: Pending, input: AsyncIterable<RecordBatch>): Promise<void> {
+    const { sequence } = call;
+    const isOver = () => this.#calls.get(sequence) !== call;
+    try {
+      for await (const batch of input) {
+        if (isOver()) return;
+        this.#outgoing.push({ input: { sequence, batch } });
+      }
+      this.#outgoing.push({ input: { sequence } });
+    } catch (err) {
+      if (isOver()) return;
+      this.#outgoing.push({ cancelled: sequence });
+      call.settle(err);
+    }
   }
 
   /** Ends the calls of an executor that does not respond. If it wakes, it cancels them. */
@@ -277,16 +302,17 @@ async function* toRequests(
 ): AsyncIterable<SessionRequest> {
   await greeting;
   for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
-    const request: SessionRequest = { calls: [], cancelled: [], windows: [] };
+    const request: SessionRequest = { calls: [], cancelled: [], windows: [], inputs: [] };
     let pings = 0;
     for (const item of items) {
       if (item === 'ping') pings++;
       else if ('call' in item) request.calls.push(item.call);
       else if ('cancelled' in item) request.cancelled.push(item.cancelled);
+      else if ('input' in item) request.inputs.push(item.input);
       else request.windows.push(item.window);
     }
     if (items.length > pings) yield request;
     // A ping is an empty message, which the executor always answers.
-    if (pings > 0) yield { calls: [], cancelled: [], windows: [] };
+    if (pings > 0) yield { calls: [], cancelled: [], windows: [], inputs: [] };
   }
 }

@@ -7,6 +7,7 @@ import type {
   CacheInfo,
   ExecuteRequest,
   ExecuteResponse,
+  RecordBatch,
   SessionCall,
   SessionReply,
   SessionRequest,
@@ -32,9 +33,13 @@ interface Running {
   readonly sequence: number;
   stop: CallStop;
   deadline: Deadline;
+  /** Starts the deadline anew. */
+  renew: () => void;
   /** Bytes that were sent but not yet acknowledged. */
   outstanding: number;
   onDrain: () => void;
+  /** The records of a call with `load`. */
+  input: BatchQueue<RecordBatch>;
 }
 
 export interface SessionServerOptions {
@@ -96,11 +101,17 @@ async function readRequests(
   requests: AsyncIterable<SessionRequest>,
   onMessage: () => void,
 ): Promise<void> {
-  for await (const { calls, cancelled, windows } of requests) {
+  for await (const { calls, cancelled, windows, inputs } of requests) {
     onMessage();
-    const isPing = calls.length === 0 && cancelled.length === 0 && windows.length === 0;
+    const isPing = [calls, cancelled, windows, inputs].every(({ length }) => length === 0);
     if (isPing) session.replies.wake();
     for (const call of calls) startCall(session, call);
+    for (const { sequence, batch } of inputs) {
+      const call = session.running.get(sequence);
+      if (batch === undefined) call?.input.close();
+      else call?.input.push(batch);
+      call?.renew();
+    }
     for (const sequence of cancelled) {
       session.running
         .get(sequence)
@@ -126,11 +137,17 @@ function startCall(session: ServedSession, call: SessionCall): void {
     sequence,
     stop,
     deadline: deadlines.add(deadlineMs, timeout),
+    renew: () => {
+      deadlines.remove(own.deadline);
+      own.deadline = deadlines.add(deadlineMs, timeout);
+    },
     outstanding: 0,
     onDrain: () => {},
+    input: createBatchQueue(),
   };
   const finish = (reply: SessionReply) => {
     deadlines.remove(own.deadline);
+    own.input.close();
     running.remove(own);
     replies.push(reply);
   };
@@ -179,11 +196,17 @@ function contextOf(call: SessionCall, signal: CallStop): CallContext {
   };
 }
 
+async function* batchesOf(input: BatchQueue<RecordBatch>): AsyncIterable<RecordBatch> {
+  for (let batches = await input.take(false); batches !== undefined; batches = await input.take(false))
+    yield* batches;
+}
+
 /**
  * Delays the last chunk, so that it is sent in one reply with `done`. All other chunks are sent at once, because the
  * executor's response writer has already delayed small ones.
  */
 class SessionWriter implements ExecutionReply {
+  readonly input: AsyncIterable<RecordBatch>;
   readonly #call: Running;
   readonly #replies: BatchQueue<SessionReply>;
   #last: Buffer = nothing;
@@ -195,6 +218,7 @@ class SessionWriter implements ExecutionReply {
   constructor(call: Running, replies: BatchQueue<SessionReply>) {
     this.#call = call;
     this.#replies = replies;
+    this.input = batchesOf(call.input);
   }
 
   chunk(bytes: Buffer, last = false): boolean {

@@ -84,6 +84,10 @@ describe('calls', () => {
     options: orNone(options),
     format: fc.constantFrom(0, 1, 2, 3),
   });
+  const batch = fc.record({
+    records: fc.array(text, { maxLength: 3 }),
+    lines: fc.array(uint32, { maxLength: 3 }),
+  });
   const callsBy = (principals: fc.Arbitrary<SessionRequest['calls'][number]['principal']>) =>
     fc.array(
       fc.record({
@@ -101,6 +105,7 @@ describe('calls', () => {
       calls: callsBy(fc.constantFrom(undefined, ...few)),
       cancelled: fc.array(uint32, { maxLength: 3 }),
       windows: fc.array(fc.record({ sequence: uint32, bytes: uint32 }), { maxLength: 3 }),
+      inputs: fc.array(fc.record({ sequence: uint32, batch: orNone(batch) }), { maxLength: 3 }),
     }),
   );
 
@@ -127,7 +132,7 @@ describe('calls', () => {
       requestId: 'r',
       traceparent: '',
     };
-    const bytes = requestToBytes({ calls: [call, call], cancelled: [], windows: [] });
+    const bytes = requestToBytes({ calls: [call, call], cancelled: [], windows: [], inputs: [] });
     expect(requestFromBytes(bytes)).toEqual(generated.requestDeserialize(bytes));
   });
 
@@ -149,7 +154,7 @@ describe('calls', () => {
   it('are refused if they are cut short', () => {
     const call = { sequence: 1, principal: undefined, request: undefined, deadlineMs: 1 };
     const cut = { ...call, requestId: 'a'.repeat(50), traceparent: '' };
-    const whole = requestToBytes({ calls: [cut], cancelled: [], windows: [] });
+    const whole = requestToBytes({ calls: [cut], cancelled: [], windows: [], inputs: [] });
     for (let length = 1; length < whole.length; length++)
       expect(() => requestFromBytes(whole.subarray(0, length))).toThrow(RangeError);
   });

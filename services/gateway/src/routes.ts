@@ -12,6 +12,7 @@ import { hubRoutes } from './resources/hubs.ts';
 import { keyRoutes } from './resources/keys.ts';
 import { queryCheckRoutes } from './resources/queries/checks.ts';
 import { queryRoutes } from './resources/queries/queries.ts';
+import { rowsRoutes } from './resources/queries/rows.ts';
 import { statisticsRoutes } from './resources/queries/statistics.ts';
 import { transactionRoutes } from './resources/queries/transaction.ts';
 import { queryTryRoutes } from './resources/queries/try.ts';
@@ -34,6 +35,7 @@ const resources = [
   queryCheckRoutes,
   queryTryRoutes,
   transactionRoutes,
+  rowsRoutes,
   queryVersionRoutes,
   statisticsRoutes,
   classifierRoutes,

@@ -223,6 +223,25 @@ export const fixtures: Record<string, Fixtures> = {
         body: JSON.stringify({ steps: [{ queryId, options: { maxRows: 1_000 } }] }),
       })),
   },
+  'POST /v1/queries/:queryId/rows': {
+    // A body of JSON is one record.
+    headers: { 'content-type': 'application/x-ndjson' },
+    base: () => ({ a: 1 }),
+    status: 422,
+    stored: (prepared) => {
+      let queryId: string | undefined;
+      const send = (records: string) => async () => {
+        const query = 'UPDATE pg_catalog.pg_description SET description = CAST(:a AS text) WHERE false';
+        queryId ??= await createQuery(prepared, { query, command: 'UPDATE' });
+        const headers = { 'content-type': 'application/x-ndjson' };
+        return { path: `/v1/queries/${queryId}/rows`, headers, body: records };
+      };
+      return {
+        'many records': send('{"a":1}\n'.repeat(60_000)),
+        'large records': send(`{"a":[${'{},'.repeat(99_000)}1]}\n`.repeat(3)),
+      };
+    },
+  },
   'GET /v1/queries/:queryId/versions': { stored: eachQuery('/versions') },
   'POST /v1/queries/:queryId/restore': {
     path: ({ stored }) => `/v1/queries/${stored.most.queryIds[3]}/restore`,

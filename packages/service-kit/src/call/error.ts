@@ -53,6 +53,7 @@ export const errorCodes = [
   'UNAVAILABLE',
   'OUTCOME_UNKNOWN',
   'STATEMENT_TIMEOUT',
+  'UPLOAD_TOO_SLOW',
   'INTERNAL',
 ] as const;
 
@@ -104,6 +105,10 @@ export interface HubErrorOptions {
   partial?: boolean;
   /** The index of the step of a transaction that failed. */
   step?: number | undefined;
+  /** The line of a streamed body that failed, from 1. */
+  line?: number | undefined;
+  /** The lines of a streamed body, from its start, whose records are committed. */
+  committedLines?: number | undefined;
   /** True if the call was sent and got no answer, so it may have taken effect. Only the calling side sets this. */
   lost?: boolean;
 }
@@ -118,6 +123,8 @@ export class HubError extends Error {
   declare readonly version?: number;
   declare readonly partial?: true;
   declare readonly step?: number;
+  declare readonly line?: number;
+  declare readonly committedLines?: number;
   declare readonly lost?: true;
 
   constructor(code: ErrorCode, message: string, options: HubErrorOptions = {}) {
@@ -132,8 +139,27 @@ export class HubError extends Error {
     if (options.version !== undefined) this.version = options.version;
     if (options.partial === true) this.partial = true;
     if (options.step !== undefined) this.step = options.step;
+    if (options.line !== undefined) this.line = options.line;
+    if (options.committedLines !== undefined) this.committedLines = options.committedLines;
     if (options.lost === true) this.lost = true;
   }
+}
+
+/** The same error in other words, or with further members. */
+export function reword(err: HubError, message: string, more: HubErrorOptions = {}): HubError {
+  const { code, cause, errors, stage, retryable, sql, retryAfterMs } = err;
+  const { version, partial, step, line, committedLines, lost } = err;
+  const same = { cause, errors, stage, retryable, sql, retryAfterMs };
+  return new HubError(code, message, {
+    ...same,
+    version,
+    partial,
+    step,
+    line,
+    committedLines,
+    lost,
+    ...more,
+  });
 }
 
 /** VALIDATION with every fault that was found in the request; `faults` is not empty. */

@@ -64,6 +64,7 @@ export const grpcStatusOf: Record<ErrorCode, status> = {
   UNAVAILABLE: status.UNAVAILABLE,
   OUTCOME_UNKNOWN: status.UNKNOWN,
   STATEMENT_TIMEOUT: status.DEADLINE_EXCEEDED,
+  UPLOAD_TOO_SLOW: status.ABORTED,
   INTERNAL: status.INTERNAL,
 };
 
@@ -86,6 +87,7 @@ export function toErrorDetail(err: HubError): ErrorDetail {
     version: err.version,
     partial: err.partial,
     step: err.step,
+    line: err.line,
   };
 }
 
@@ -102,6 +104,7 @@ export function fromErrorDetail(detail: ErrorDetail, cause?: unknown): HubError 
     version: detail.version,
     partial: detail.partial,
     step: detail.step,
+    line: detail.line,
   });
 }
 

@@ -2,9 +2,9 @@
 
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { ExecuteRequest, QueryPath } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
@@ -15,12 +15,14 @@ import { draftTimeoutMs, requireMayTry, resolveDraft, runDraft } from './draft.t
 import { toFailure } from './execution-error.ts';
 import { Execution } from './execution-state.ts';
 import { claimedNames, keyLimits } from './key-limits.ts';
+import { createLoads } from './loads/load.ts';
 import {
   type CompileQuery,
   type ExecutionLimits,
   leastOf,
   type PreparedQuery,
   requireAllowed,
+  requireNamed,
   requireReading,
   requireTypedColumns,
   requireVersion,
@@ -48,12 +50,20 @@ export interface ExecuteDeps extends RunDeps {
 }
 
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
+  const executeOne = createExecuteOne(deps);
+  const transact = createTransactions(deps);
+  const load = createLoads(deps);
+  return (request, ctx, reply) => {
+    if (request.transaction !== undefined) return transact(request, ctx, reply);
+    return request.load === undefined ? executeOne(request, ctx, reply) : load(request, ctx, reply);
+  };
+}
+
+function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   const cached = new CachedExecution(deps);
   const contextOfForm = createContextOfForm();
-  const transact = createTransactions(deps);
   return async (request, ctx, reply) => {
-    if (request.transaction !== undefined) return transact(request, ctx, reply);
     const execution = new Execution(request, ctx, { reply, now, tracing: deps.tracing });
     try {
       const principal = requirePrincipal(ctx);
@@ -140,13 +150,6 @@ function requireFit({ format }: Execution, request: ExecuteRequest, { query, pre
   if (request.options !== undefined) requireVersion(query, request.options);
   requireReading(request, prepared);
   requireTypedColumns(format, request, query);
-}
-
-/** The caller may have found the query by names that it had before. */
-function requireNamed({ hubId, hubPath, path }: QueryDefinition, named: QueryPath | undefined): void {
-  if (named === undefined) return;
-  if (named.path === path && (named.hub === hubId || named.hub === hubPath)) return;
-  throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
 }
 
 const namesMax = 10;

@@ -1,7 +1,7 @@
 /** The error of a failed execution: the stage that failed, and the position in the stored text. */
 
 import type { CallSignal } from '@datahub/service-kit/call/call';
-import { HubError, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/call/error';
+import { HubError, reword, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/call/error';
 
 /** Codes of requests that fail before anything happens on the way to the database: their errors name no stage. */
 const withoutStage = new Set([
@@ -42,17 +42,7 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
   const message = known.sql ? mapping.redactMessage(known.message) : known.message;
   const stage = known.stage ?? (withoutStage.has(known.code) ? undefined : currentStage);
   if (stage === known.stage && sql === known.sql && message === known.message) return known;
-  return new HubError(known.code, message, {
-    cause: known.cause,
-    errors: known.errors,
-    stage,
-    retryable: known.retryable,
-    sql,
-    retryAfterMs: known.retryAfterMs,
-    version: known.version,
-    partial: known.partial,
-    step: known.step,
-  });
+  return reword(known, message, { stage, sql });
 }
 
 /** Returns CANCELLED or STATEMENT_TIMEOUT. The signal also aborts at the deadline of the call, which is a timeout. */

@@ -8,7 +8,7 @@ import { isGranted } from '@datahub/contract/scopes';
 import { claimsOf, joinSessions, parseSession } from '@datahub/contract/session-settings';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { ExecuteOptions, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteOptions, ExecuteRequest, QueryPath } from '@datahub/proto/executor/v1/executor';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import {
   type ColumnFacts,
@@ -271,6 +271,13 @@ export function requireAllowed(principal: Principal, query: QueryDefinition, kin
 export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
   keyLimits.queryIds(limits, query.queryId);
   keyLimits.hubIds(limits, query.hubId);
+}
+
+/** The caller may have found the query by names that it had before. */
+export function requireNamed({ hubId, hubPath, path }: QueryDefinition, named: QueryPath | undefined): void {
+  if (named === undefined) return;
+  if (named.path === path && (named.hub === hubId || named.hub === hubPath)) return;
+  throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
 }
 
 /** Throws VERSION_CHANGED if the call is for another version of the query. */

@@ -56,6 +56,10 @@ export class Pool implements GrowingPool, SlotPool {
     deps.slots.enter(this);
   }
 
+  get sizeMax(): number {
+    return this.#settings.sizeMax;
+  }
+
   /** Returns an idle connection without waiting; undefined if there is none. None is idle while an execution waits. */
   tryAcquire(): Lease | undefined {
     const now = this.#deps.now();

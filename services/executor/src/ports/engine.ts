@@ -289,6 +289,11 @@ export interface Connection {
 /** A transaction of several statements, which run with `inTransaction`. */
 export interface Transactions {
   begin(options: TransactionOptions): Promise<void>;
+  /**
+   * Runs many statements, sent together, and leaves out the rows that they return. Resolves to the number of affected
+   * rows. If one fails, `onFailure` gets its index, and the transaction must be rolled back.
+   */
+  runAll(statements: readonly Statement[], options: RunAllOptions): Promise<number>;
   /** Rejects with SOURCE_BROKEN if it is unknown whether the server has committed. Otherwise nothing was changed. */
   commit(): Promise<void>;
   /** Rejects with ROLLBACK_INCOMPLETE if tables without transactions keep rows. Closes the connection if it fails. */
@@ -299,6 +304,12 @@ export interface Transactions {
   endOf?(name: TransactionName): Promise<'committed' | 'aborted' | 'running' | 'unknown'>;
   /** Ends the session that has the transaction open. */
   stop?(name: TransactionName): Promise<void>;
+}
+
+export interface RunAllOptions {
+  /** Of each statement; see `RunOptions`. */
+  statementTimeoutMs: number;
+  onFailure(index: number): void;
 }
 
 export interface TransactionName {

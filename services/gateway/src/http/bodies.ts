@@ -92,7 +92,12 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
         done(err, value);
       };
       const { bodyBytesMax, largeBodyBytesMax } = limits;
-      const isLarge = request.context.route?.largeBody === true;
+      const { route } = request.context;
+      if (route?.imports === 'only')
+        return done(
+          new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/x-ndjson or text/csv.'),
+        );
+      const isLarge = route?.largeBody === true;
       readBody(request, payload, {
         bodyBytesMax: isLarge ? largeBodyBytesMax : bodyBytesMax,
         weightMax: keyBytesMax,

@@ -20,6 +20,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   NOT_FOUND: { status: 404, title: 'Not found' },
   METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
+  UPLOAD_TOO_SLOW: { status: 408, title: 'The body arrives too slowly' },
   CONFLICT: { status: 409, title: 'Conflict' },
   PATH_TAKEN: { status: 409, title: 'The path is taken' },
   TOOL_NAME_TAKEN: { status: 409, title: 'The name of the tool is taken' },
@@ -87,6 +88,8 @@ export interface Problem {
   sql?: SqlFault;
   version?: number;
   step?: number;
+  line?: number;
+  committedLines?: number;
 }
 
 /** `path` has no query string, because the values in it must not be repeated. */
@@ -110,6 +113,8 @@ export function toProblem(
     sql: err.sql && (request.hidesTables ? withoutTable(err.sql) : err.sql),
     version: err.version,
     step: err.step,
+    line: err.line,
+    committedLines: err.committedLines,
   };
 }
 

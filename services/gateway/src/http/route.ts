@@ -76,8 +76,8 @@ interface RouteMembers {
   largeBody?: boolean;
   /** True if the answer can be compressed. Such an answer must have no secret, and no ETag for `If-Match`. */
   compressed?: boolean;
-  /** True if the body can also be streamed as NDJSON or CSV. */
-  imports?: boolean;
+  /** Set if the body can also be streamed as NDJSON or CSV. `only`: it must be. */
+  imports?: 'also' | 'only';
   /** True if the key can also be sent as `Authorization: Bearer`. */
   bearer?: boolean;
   /** True for a POST that changes nothing. */

@@ -8,7 +8,7 @@ import { count, text } from '../http/json-schema.ts';
 import { flagWords } from '../http/query-params.ts';
 import { anyParameter, type Route, takesIdempotencyKey } from '../http/route.ts';
 import { inAllFormats, inTextFormats } from '../response/format.ts';
-import { importMediaTypes } from './classifiers/import.ts';
+import { importMediaTypes } from '../rows/streamed-body.ts';
 import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
 import { allResults, execution } from './execute.ts';
@@ -87,13 +87,14 @@ function operation(route: Route): object {
 
 function bodyContentOf({ documented, body, imports }: Route): Record<string, object> {
   const streams = imports ? importMediaTypes.map((type) => [type, { schema: text }]) : [];
-  return { 'application/json': { schema: documented ?? body }, ...Object.fromEntries(streams) };
+  const json = imports === 'only' ? {} : { 'application/json': { schema: documented ?? body } };
+  return { ...json, ...Object.fromEntries(streams) };
 }
 
 const progress = {
   ...text,
   description:
-    'For a streamed body. Lines with `trained` and `skipped` while the body is read, at most one a second. The last line is the result, with `faults`, or a problem, with `code`.',
+    'For a streamed body. Lines with the figures so far while the body is read, at most one a second. The last line is the result or a problem, with `code`.',
 };
 
 /** Rows and examples are also available in other formats, and an import with its progress. */
@@ -142,6 +143,8 @@ const schemas = new Map<string, object>([
   ['options.csv.bom', flag],
   ['options.csv.delimiter', { type: 'string', enum: csvDelimiters }],
   ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
+  ['commitEvery', { type: 'integer', minimum: 1, maximum: 1_000_000 }],
+  ['from', { type: 'integer', minimum: 1 }],
   ['hubId', { type: 'string', minLength: 1 }],
   ['state', { type: 'string', enum: ['broken'] }],
   ['/v1/deliveries state', { type: 'string', enum: deliveryStates }],

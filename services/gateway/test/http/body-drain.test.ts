@@ -5,7 +5,7 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { createBodyDrain } from '../../src/http/bodies.ts';
 import { createListener } from '../../src/http/listener.ts';
-import { readChunks } from '../../src/resources/classifiers/import.ts';
+import { readChunks } from '../../src/rows/streamed-body.ts';
 
 let server: Server;
 afterEach(() => server?.close());

@@ -34,7 +34,11 @@ export interface ErrorDetail {
     | boolean
     | undefined;
   /** The index of the step of a transaction that failed. */
-  step?: number | undefined;
+  step?:
+    | number
+    | undefined;
+  /** The line of a streamed body that failed, from 1. */
+  line?: number | undefined;
 }
 
 export interface Fault {
@@ -91,6 +95,7 @@ function createBaseErrorDetail(): ErrorDetail {
     version: undefined,
     partial: undefined,
     step: undefined,
+    line: undefined,
   };
 }
 
@@ -125,6 +130,9 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
     }
     if (message.step !== undefined) {
       writer.uint32(80).uint32(message.step);
+    }
+    if (message.line !== undefined) {
+      writer.uint32(88).uint64(message.line);
     }
     return writer;
   },
@@ -220,6 +228,14 @@ export const ErrorDetail: MessageFns<ErrorDetail> = {
             }
 
             message.step = reader.uint32();
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.line = longToNumber(reader.uint64());
             continue;
           }
         }
@@ -470,6 +486,17 @@ export const SqlFault: MessageFns<SqlFault> = {
     }
   },
 };
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
+}
 
 export interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;

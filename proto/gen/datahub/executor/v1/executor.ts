@@ -165,7 +165,31 @@ export interface ExecuteRequest {
     | Transaction
     | undefined;
   /** True for a call of the console, which the statistics count apart. */
-  fromConsole?: boolean | undefined;
+  fromConsole?:
+    | boolean
+    | undefined;
+  /**
+   * Runs a query that writes once for each record that follows in `SessionRequest.inputs`, instead of `context_json`. Each
+   * chunk of the answer is a JSON object with the figures so far, in bytes that are not split: `batches`, `records`,
+   * `affectedRows`, `committedLines`. The caller sends a batch if at most one more than `batches` was sent before it.
+   */
+  load?: Load | undefined;
+}
+
+export interface Load {
+  /**
+   * For records of CSV: the names of the columns. Each record is then a JSON list of texts, which are read by the types
+   * of the variables. Otherwise it is a JSON object.
+   */
+  columns: string[];
+  /** Commits after so many records. By default, all are in one transaction. */
+  commitEvery?: number | undefined;
+}
+
+export interface RecordBatch {
+  records: string[];
+  /** The line of each record, from 1. */
+  lines: number[];
 }
 
 export interface Transaction {
@@ -358,6 +382,14 @@ export interface SessionRequest {
   cancelled: number[];
   /** The bytes of large answers that were received since the last message. */
   windows: SessionWindow[];
+  /** Records of calls with `ExecuteRequest.load`. */
+  inputs: SessionInput[];
+}
+
+export interface SessionInput {
+  sequence: number;
+  /** Absent after the last one. */
+  batch?: RecordBatch | undefined;
 }
 
 export interface SessionCall {
@@ -981,6 +1013,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     draft: undefined,
     transaction: undefined,
     fromConsole: undefined,
+    load: undefined,
   };
 }
 
@@ -1033,6 +1066,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.fromConsole !== undefined) {
       writer.uint32(192).bool(message.fromConsole);
+    }
+    if (message.load !== undefined) {
+      Load.encode(message.load, writer.uint32(210).fork()).join();
     }
     return writer;
   },
@@ -1177,6 +1213,142 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
 
             message.fromConsole = reader.bool();
             continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.load = Load.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLoad(): Load {
+  return { columns: [], commitEvery: undefined };
+}
+
+export const Load: MessageFns<Load> = {
+  encode(message: Load, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.columns) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.commitEvery !== undefined) {
+      writer.uint32(16).uint32(message.commitEvery);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Load {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLoad();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.columns.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.commitEvery = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRecordBatch(): RecordBatch {
+  return { records: [], lines: [] };
+}
+
+export const RecordBatch: MessageFns<RecordBatch> = {
+  encode(message: RecordBatch, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.records) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.lines.length !== 0) {
+      writer.uint32(18).fork();
+      for (const v of message.lines) {
+        writer.uint64(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordBatch {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordBatch();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.records.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag === 16) {
+              message.lines.push(longToNumber(reader.uint64()));
+
+              continue;
+            }
+
+            if (tag === 18) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.lines.push(longToNumber(reader.uint64()));
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
@@ -2166,7 +2338,7 @@ export const ExecuteResponse: MessageFns<ExecuteResponse> = {
 };
 
 function createBaseSessionRequest(): SessionRequest {
-  return { calls: [], cancelled: [], windows: [] };
+  return { calls: [], cancelled: [], windows: [], inputs: [] };
 }
 
 export const SessionRequest: MessageFns<SessionRequest> = {
@@ -2183,6 +2355,9 @@ export const SessionRequest: MessageFns<SessionRequest> = {
     }
     for (const v of message.windows) {
       SessionWindow.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.inputs) {
+      SessionInput.encode(v!, writer.uint32(34).fork()).join();
     }
     return writer;
   },
@@ -2232,6 +2407,71 @@ export const SessionRequest: MessageFns<SessionRequest> = {
             }
 
             message.windows.push(SessionWindow.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.inputs.push(SessionInput.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSessionInput(): SessionInput {
+  return { sequence: 0, batch: undefined };
+}
+
+export const SessionInput: MessageFns<SessionInput> = {
+  encode(message: SessionInput, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sequence !== 0) {
+      writer.uint32(8).uint32(message.sequence);
+    }
+    if (message.batch !== undefined) {
+      RecordBatch.encode(message.batch, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SessionInput {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSessionInput();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.sequence = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.batch = RecordBatch.decode(reader, reader.uint32());
             continue;
           }
         }

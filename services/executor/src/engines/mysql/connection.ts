@@ -13,7 +13,6 @@ import {
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
-import { withCommentInFront } from '../shared/comment.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
   brokenError,
@@ -45,12 +44,10 @@ import {
   nothing,
   type Run,
   rollback,
-  savepoint,
   together,
   track,
-  undo,
 } from './session.ts';
-import { execute, keyOf, type Prepared, PreparedStatements, prepareBetween } from './statements.ts';
+import { execute, keyOf, type Prepared, PreparedStatements, prepareUndone } from './statements.ts';
 import { usesSession } from './text.ts';
 import { createTransactions } from './transactions.ts';
 import { ok, type Response, Wire } from './wire.ts';
@@ -100,7 +97,8 @@ export class MysqlConnection implements Connection {
     this.#formats = new SessionFormats(session.isMariadb, (query) => this.#rows(query));
     this.transactions = createTransactions({
       ...{ wire: this.#wire, control: (work) => this.#control(work), rollBack: this.#rollBack },
-      ...{ leave: () => this.#leave(), close: () => this.close() },
+      ...{ leave: () => this.#leave(), close: () => this.close(), prepare: this.#prepareInside },
+      ...{ session, timeout: (timeoutMs) => this.#controls.timeout(timeoutMs) },
     });
     this.#host = {
       hasExtended: session.hasExtended,
@@ -333,19 +331,20 @@ export class MysqlConnection implements Connection {
     return prepared;
   }
 
-  /** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
-  async #prepareNew(statement: Statement, inTransaction = false): Promise<Prepared> {
-    const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
-    const text = this.#session.comments ? withCommentInFront(statement) : statement.text;
-    return prepareBetween(
-      this.#wire,
-      { text, params: statement.params },
-      {
-        ...{ before, after: [after, ...this.#cleanUp], hasExtended: this.#session.hasExtended },
-        responses: [this.#followUp, ...this.#cleanUp.map(() => ok)],
-      },
-    );
+  #prepareNew(statement: Statement, inTransaction = false): Promise<Prepared> {
+    const { comments, hasExtended } = this.#session;
+    const session = { comments, hasExtended, cleanUp: this.#cleanUp, followUp: this.#followUp };
+    return prepareUndone(this.#wire, statement, { ...session, inTransaction });
   }
+
+  /** Prepares a statement of the open transaction, of which a rollback must leave nothing. */
+  #prepareInside = async (statement: Statement): Promise<Prepared> => {
+    this.#changed = true;
+    const key = keyOf(statement, this.#session.isMariadb);
+    const prepared = this.#prepared.get(key) ?? (await this.#prepare(key, statement, true));
+    await this.#requireTransactional(prepared, statement);
+    return prepared;
+  };
 
   async #command(bytes: Buffer, response: Response): Promise<void> {
     const done = this.#wire.expect(response);

@@ -114,6 +114,13 @@ export class Controls {
     return { bytes, responses: [ok, ...reads.responses] };
   }
 
+  /** Sets the timeout of statements of an open transaction, if it changes. */
+  timeout(timeoutMs: number): Commands {
+    if (timeoutMs === this.#timeoutMs) return nothing;
+    this.#timeoutMs = timeoutMs;
+    return { bytes: protocol.query(`SET ${this.#timeout(timeoutMs)}`), responses: [ok] };
+  }
+
   /** The first command after a write clears its warnings, so SHOW WARNINGS comes first. */
   afterWrite(cleanUp: readonly Buffer[], [warnings, followUp]: [Response, Response]): Commands {
     const commands = [showWarnings, ...cleanUp, this.readOnly];

@@ -2,8 +2,10 @@
 
 import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
+import { withCommentInFront } from '../shared/comment.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import { begin, rollback, savepoint, undo } from './session.ts';
 import { type Format, formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import { ok, type Response, type Wire } from './wire.ts';
 
@@ -64,24 +66,30 @@ export class PreparedStatements {
 }
 
 interface Preparation {
-  /** A command that is answered by an OK. */
-  before: Buffer;
-  after: readonly Buffer[];
-  /** To the commands behind. */
-  responses: readonly Response[];
+  /** True if statements are sent with their comments. */
+  comments: boolean;
   hasExtended: boolean;
+  /** Of the session, and the reader of its response. */
+  cleanUp: readonly Buffer[];
+  followUp: Response;
+  /** True if a transaction is open. */
+  inTransaction: boolean;
 }
 
-/** Prepares between commands of the hub, which are sent together with it. */
-export async function prepareBetween(
+/** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
+export async function prepareUndone(
   wire: Wire,
-  { text, params }: Pick<Statement, 'text' | 'params'>,
-  { before, after, responses, hasExtended }: Preparation,
+  statement: Statement,
+  { comments, hasExtended, cleanUp, followUp, inTransaction }: Preparation,
 ): Promise<Prepared> {
+  const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
+  const text = comments ? withCommentInFront(statement) : statement.text;
+  const { params } = statement;
   const { prepared, response } = createPrepareReader(hasExtended);
   wire.awaitSign();
-  wire.send(Buffer.concat([before, protocol.prepare(text), ...after]));
-  const { begun, ran, ended } = await wire.exchange([ok, response, ...responses], 1);
+  wire.send(Buffer.concat([before, protocol.prepare(text), after, ...cleanUp]));
+  const responses = [ok, response, followUp, ...cleanUp.map(() => ok)];
+  const { begun, ran, ended } = await wire.exchange(responses, 1);
   if (begun !== undefined) throw controlError(begun);
   if (ended !== undefined) throw controlError(ended);
   if (ran instanceof NotPreparable && params.length === 0) return { ...prepared, text };

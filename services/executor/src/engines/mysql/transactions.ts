@@ -5,22 +5,22 @@ import type { TransactionOptions, Transactions } from '../../ports/engine.ts';
 import { controlError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { incompleteError } from './rollback.ts';
+import { type RunAllHost, runAll } from './run-all.ts';
 import { begin, commit } from './session.ts';
-import { ok, type Wire } from './wire.ts';
+import { ok } from './wire.ts';
 
 /** What the connection lends. */
-export interface TransactionHost {
-  wire: Wire;
+export interface TransactionHost extends RunAllHost {
   /** Runs commands that can be cancelled. */
   control<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves to false if the server could not undo everything. */
   rollBack(): Promise<boolean>;
   /** Cleans the session. */
   leave(): Promise<void>;
-  close(): void;
 }
 
-export function createTransactions({ wire, control, rollBack, leave, close }: TransactionHost): Transactions {
+export function createTransactions(host: TransactionHost): Transactions {
+  const { wire, control, rollBack, leave, close } = host;
   return {
     begin: ({ isolation, readOnly }: TransactionOptions) =>
       control(async () => {
@@ -33,6 +33,7 @@ export function createTransactions({ wire, control, rollBack, leave, close }: Tr
         const failure = begun ?? ran ?? ended;
         if (failure !== undefined) throw controlError(failure);
       }),
+    runAll: (all, options) => control(() => runAll(all, options, host)),
     commit: async () => {
       await control(() => {
         const done = wire.expect(ok);

@@ -196,7 +196,7 @@ function findFields(source: DataView, start: number, offsets: Int32Array): numbe
 }
 
 /** Returns the count at the end of a command tag, as in `INSERT 0 5`; 0 without one. */
-function affectedBy(source: Buffer, start: number, end: number): number {
+export function affectedBy(source: Buffer, start: number, end: number): number {
   let count = 0;
   let unit = 1;
   for (let at = end - 1; at >= start; at--) {

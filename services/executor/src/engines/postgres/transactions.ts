@@ -2,9 +2,16 @@
 
 import { isolationSql } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Statement, TransactionName, TransactionOptions, Transactions } from '../../ports/engine.ts';
+import type {
+  RunAllOptions,
+  Statement,
+  TransactionName,
+  TransactionOptions,
+  Transactions,
+} from '../../ports/engine.ts';
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import { RunOfMany } from './run-all.ts';
 import { type BlockKind, undo } from './session.ts';
 import type { Statements } from './statements.ts';
 import type { PooledBlocks } from './transaction-pooling.ts';
@@ -34,6 +41,7 @@ export class PostgresTransactions implements Transactions {
   /** Whether a statement of the open transaction failed. It takes no command but its end then. */
   hasFailed = false;
   #isReadOnly = false;
+  #runOfMany: RunOfMany | undefined;
   readonly #host: TransactionHost;
 
   constructor(host: TransactionHost) {
@@ -51,6 +59,7 @@ export class PostgresTransactions implements Transactions {
     const begin = `BEGIN${level}${readOnly ? ' READ ONLY' : ''}`;
     this.#isReadOnly = readOnly;
     this.hasFailed = false;
+    this.#runOfMany = undefined;
     return this.#host.control(async () => {
       if (!readOnly) this.#server ??= await this.#readServer();
       const opening = blocks?.opening(begin, timeoutMs) ?? [begin];
@@ -61,6 +70,21 @@ export class PostgresTransactions implements Transactions {
       if (error !== undefined) throw toHubError(error);
       statements.inTransaction = true;
     });
+  }
+
+  async runAll(all: readonly Statement[], { onFailure }: RunAllOptions): Promise<number> {
+    this.#runOfMany ??= new RunOfMany(this.#host);
+    const run = this.#runOfMany;
+    let affectedRows = 0;
+    await this.#host.control(async () => {
+      try {
+        affectedRows = await run.run(all, onFailure);
+      } catch (err) {
+        this.hasFailed = true;
+        throw err;
+      }
+    });
+    return affectedRows;
   }
 
   commit(): Promise<void> {

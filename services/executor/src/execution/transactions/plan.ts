@@ -5,7 +5,6 @@ import { isIsolation, transactionBounds } from '@datahub/contract/transactions';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteRequest, Step } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
 import { contextInvalid } from '@datahub/statement/values';
 import type { QueryDefinition, SourceDefinition } from '../../definitions/definition.ts';
 import type { Definitions } from '../../definitions/definition-cache.ts';
@@ -17,6 +16,7 @@ import {
   type PreparedQuery,
   refusedOption,
   requireAllowed,
+  requireNamed,
   requireVersion,
   timeoutMsOf,
 } from '../prepare.ts';
@@ -92,9 +92,7 @@ async function planStep(
 ): Promise<PlannedStep> {
   const query =
     definitions.cached(step.queryId, principal) ?? (await definitions.query(step.queryId, principal, ctx));
-  const { path } = step;
-  if (path !== undefined && !(path.path === query.path && [query.hubId, query.hubPath].includes(path.hub)))
-    throw new HubError('NOT_FOUND', 'There is no such query.', { stage: 'prepare' });
+  requireNamed(query, step.path);
   const prepared = compile(query);
   requireAllowed(principal, query, prepared.kind);
   keyLimits.user(principal, query.queryId, {

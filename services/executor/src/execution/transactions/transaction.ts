@@ -6,29 +6,23 @@
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
 import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
-import { type CallContext, CallStop, requirePrincipal } from '@datahub/service-kit/call/call';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { SourceDefinition } from '../../definitions/definition.ts';
 import type { PoolRegistry } from '../../pool/pool-registry.ts';
 import type { Lease } from '../../pool/pool-types.ts';
-import {
-  type Connection,
-  NothingRan,
-  type RunOptions,
-  type TransactionName,
-  type Transactions,
-  unreported,
-} from '../../ports/engine.ts';
+import { NothingRan, type RunOptions, unreported } from '../../ports/engine.ts';
 import { sendBytes } from '../cached/send-bytes.ts';
-import { cancelReason, toFailure } from '../execution-error.ts';
+import { identity, toFailure } from '../execution-error.ts';
 import { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
-import { leastOf, refusedOption, runOptionsOf } from '../prepare.ts';
-import { CancelUnconfirmed, type RunDeps, withCancellation } from '../run-statement.ts';
+import { leastOf, runOptionsOf } from '../prepare.ts';
+import type { RunDeps } from '../run-statement.ts';
 import { findEnd, LostCommit } from './lost-commit.ts';
 import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
 import { withReferences } from './references.ts';
+import { SourceTransaction } from './source-transaction.ts';
 import { ofStep } from './step-error.ts';
 import { StepSessions } from './step-sessions.ts';
 
@@ -43,8 +37,6 @@ export interface TransactionDeps extends RunDeps, PlanDeps {
   random: () => number;
 }
 
-/** For the end of a transaction whose caller has left, or whose time is up. */
-const rollBackMsMax = 5_000;
 const pauseMsMax = 50;
 /** Serialization failures and deadlocks. MySQL and MariaDB report deadlocks with the first one. */
 const repeatable = new Set(['40001', '40P01']);
@@ -99,12 +91,9 @@ class TransactionRun {
   readonly #sessions = new StepSessions();
   #bytes = 0;
   #deadlineAt = 0;
-  #stage: 'queue' | 'begin' | 'steps' | 'commit' = 'queue';
-  /** True once the server has confirmed that nothing is left of the transaction. */
-  #isRolledBack = false;
   #isReused = false;
-  /** Set before COMMIT is sent, if the source can say later how the transaction ended. */
-  #name: TransactionName | undefined;
+  /** Undefined while the call waits for a connection. */
+  #transaction: SourceTransaction | undefined;
   /** True if the answer to COMMIT was lost, and the source said later that it has committed. */
   isRecovered = false;
 
@@ -119,11 +108,12 @@ class TransactionRun {
     try {
       await this.#attempt();
     } catch (err) {
-      if (!(err instanceof LostCommit) || this.#name === undefined) throw err;
+      const { name } = this.#transaction ?? {};
+      if (!(err instanceof LostCommit) || name === undefined) throw err;
       // The connection was given back, so this may take its place.
       const pool = this.#deps.pools.pool(this.#plan.source);
       const { keyId } = requirePrincipal(this.#call.ctx);
-      await findEnd(this.#name, { ...this.#deps, pool, key: keyId, lost: err });
+      await findEnd(name, { ...this.#deps, pool, key: keyId, lost: err });
       this.isRecovered = true;
     }
     return this.#bodies;
@@ -138,59 +128,61 @@ class TransactionRun {
     const lease = await pool
       .acquire({ key: keyId, bytes: this.#size, deadlineAt: ctx.deadlineAt, signal: ctx.signal })
       .catch((err) => {
-        throw toFailure(err, 'queue', { mapLocation: (fault) => fault, redactMessage: (text) => text });
+        throw toFailure(err, 'queue', identity);
       });
     this.#isReused = lease.uses > 1;
     this.#deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
     try {
-      const { transactions } = lease.connection;
-      if (transactions === undefined) throw refusedOption('This source has no transactions.');
-      await this.#runOn(lease, transactions);
+      this.#transaction = new SourceTransaction(lease.connection, { ...this.#deps, signal: ctx.signal });
+      await this.#runOn(lease, this.#transaction);
     } finally {
       pool.release(lease);
-      if (lease.connection.broken && this.#stage === 'begin') pool.closeIdle();
+      if (lease.connection.broken && this.#transaction?.stage === 'begin') pool.closeIdle();
     }
   }
 
   /** True if the whole may run again because of this error. */
   mayRepeat(err: unknown): boolean {
-    return this.#isRolledBack && err instanceof HubError && repeatable.has(err.sql?.state ?? '');
+    return (
+      this.#transaction?.isRolledBack === true &&
+      err instanceof HubError &&
+      repeatable.has(err.sql?.state ?? '')
+    );
   }
 
   /** True for a pooled connection that was dead before anything ran, or for a plan that was out of date. */
   foundDeadConnection(err: unknown): boolean {
     if (this.#call.ctx.signal.aborted || !this.#isReused) return false;
     const { cause } = err instanceof HubError ? err : {};
-    return err instanceof HubError && (this.#stage === 'begin' || cause instanceof NothingRan)
+    return err instanceof HubError && (this.#transaction?.stage === 'begin' || cause instanceof NothingRan)
       ? err.code === 'SOURCE_UNREACHABLE'
       : false;
   }
 
-  async #runOn(lease: Lease, transactions: Transactions): Promise<void> {
-    const { connection } = lease;
+  async #runOn(lease: Lease, transaction: SourceTransaction): Promise<void> {
     const { readOnly, isolation, steps } = this.#plan;
     try {
-      this.#stage = 'begin';
       const options = steps.map((step) => this.#optionsOf(step));
       const statementTimeoutMs = Math.max(...options.map((one) => one.statementTimeoutMs));
-      await this.#within(connection, transactions.begin({ isolation, readOnly, statementTimeoutMs }));
-      this.#stage = 'steps';
+      await transaction.begin({ isolation, readOnly, statementTimeoutMs }, this.#deadlineAt);
       for (const [i, step] of steps.entries()) {
-        await this.#runStep(lease, step, options[i] as RunOptions).catch((err) => {
+        const running = this.#runStep({ lease, transaction }, step, options[i] as RunOptions);
+        await running.catch((err) => {
           throw ofStep(err, i);
         });
       }
-      if (this.#call.request.options?.dryRun) await this.#rollBack(connection, transactions);
-      else await this.#commit(connection, transactions);
+      if (this.#call.request.options?.dryRun) await transaction.rollBack();
+      else await transaction.commit({ readOnly }, this.#deadlineAt);
     } catch (err) {
-      if (this.#stage === 'commit') throw err;
-      const hasBegun = this.#stage === 'steps';
-      if (hasBegun && !connection.broken) await this.#rollBack(connection, transactions);
-      throw this.#toNothing(err);
+      throw await transaction.fail(err);
     }
   }
 
-  async #runStep(lease: Lease, planned: PlannedStep, options: RunOptions): Promise<void> {
+  async #runStep(
+    { lease, transaction }: { lease: Lease; transaction: SourceTransaction },
+    planned: PlannedStep,
+    options: RunOptions,
+  ): Promise<void> {
     const { step, query, prepared } = planned;
     const { connection } = lease;
     const { ctx } = this.#call;
@@ -209,7 +201,7 @@ class TransactionRun {
     const stepCtx = { ...contextOf(ctx), deadlineAt: this.#deadlineAt };
     const execution = new Execution(request, stepCtx, { reply, now, tracing });
     try {
-      this.#requireTime();
+      transaction.requireTime(this.#deadlineAt);
       execution.stage = 'prepare';
       execution.onPrepared(query, prepared, planned.timeoutMs);
       execution.statement = this.#bind(planned, request);
@@ -218,7 +210,7 @@ class TransactionRun {
       try {
         const running = connection.run(execution.statement, writer, options);
         const { deadlineAt } = execution;
-        const outcome = await this.#within(connection, running, deadlineAt);
+        const outcome = await transaction.within(running, deadlineAt);
         execution.onOutcome(writer, outcome);
         writer.finish(outcome, execution);
         requireRows(step, outcome.hasRows ? writer.rowCount : (outcome.affectedRows ?? 0), outcome.hasRows);
@@ -272,54 +264,6 @@ class TransactionRun {
   #keep(name: string | undefined, json: string): void {
     this.#bodies.push(name === undefined ? json : `{"as":${JSON.stringify(name)},${json.slice(1)}`);
     if (name !== undefined) this.#answers.set(name, json);
-  }
-
-  async #commit(connection: Connection, transactions: Transactions): Promise<void> {
-    this.#requireTime();
-    if (!this.#plan.readOnly && transactions.name !== undefined)
-      this.#name = await this.#within(connection, transactions.name());
-    this.#requireTime();
-    this.#stage = 'commit';
-    try {
-      await this.#within(connection, transactions.commit());
-    } catch (err) {
-      const isTold = err instanceof HubError && !(err instanceof CancelUnconfirmed);
-      if (!isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code)) throw new LostCommit(err);
-      this.#isRolledBack = true;
-      throw toFailure(err, 'execute', { mapLocation: (fault) => fault, redactMessage: (text) => text });
-    }
-  }
-
-  /** Closes a connection that does not roll back in time, which rolls back, too. */
-  async #rollBack(connection: Connection, transactions: Transactions): Promise<void> {
-    const { now, deadlines } = this.#deps;
-    const deadlineAt = now() + rollBackMsMax;
-    const signal = new CallStop();
-    await withCancellation(transactions.rollBack(), { connection, signal, deadlineAt, now, deadlines });
-    this.#isRolledBack = !connection.broken;
-  }
-
-  #within<T>(connection: Connection, work: Promise<T>, deadlineAt = this.#deadlineAt): Promise<T> {
-    const { now, deadlines } = this.#deps;
-    return withCancellation(work, { connection, signal: this.#call.ctx.signal, deadlineAt, now, deadlines });
-  }
-
-  #requireTime(): void {
-    const { signal } = this.#call.ctx;
-    const isLate = this.#deps.now() >= this.#deadlineAt;
-    if (signal.aborted || isLate) throw cancelReason(signal, isLate);
-  }
-
-  /** COMMIT was not sent, so a lost connection means that nothing was changed. */
-  #toNothing(err: unknown): unknown {
-    const { code, step } = err instanceof HubError ? err : {};
-    if (code === 'OUTCOME_UNKNOWN' || code === 'SOURCE_BROKEN' || err instanceof CancelUnconfirmed)
-      return new HubError(
-        'SOURCE_UNREACHABLE',
-        'The connection to the source broke before the transaction was committed, so nothing was changed. Try again.',
-        { cause: err, retryable: true, stage: 'execute', ...(step === undefined ? {} : { step }) },
-      );
-    return err;
   }
 
   get #size(): number {

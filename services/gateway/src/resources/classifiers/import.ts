@@ -1,6 +1,5 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
-import type { IncomingMessage } from 'node:http';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -13,10 +12,10 @@ import { preferredFormat } from '../../response/format.ts';
 import { respondWithProgress } from '../../response/progress-response.ts';
 import type { ResponseSettings } from '../../response/streamed-response.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from '../../rows/records.ts';
+import { isCsv as isCsvBody, readChunks } from '../../rows/streamed-body.ts';
 import type { Upstreams } from '../../upstreams.ts';
 import { faultsOfExample } from './examples.ts';
 
-export const importMediaTypes = ['application/x-ndjson', 'text/csv', 'application/csv'];
 /** The names of the columns in the header of CSV. */
 export const importParameters = ['text', 'label'];
 export const imported = record({
@@ -59,7 +58,7 @@ async function importExamples(
   request: FastifyRequest,
   { classifierId, ml, report }: Omit<ImportOptions, 'settings'> & { report: Report },
 ): Promise<Imported> {
-  const isCsv = /^(?:text|application)\/csv\b/i.test(request.headers['content-type'] ?? '');
+  const isCsv = isCsvBody(request);
   requireKnownParameters(request, isCsv ? importParameters : []);
   const columns = {
     label: readText(request, 'label') ?? 'label',
@@ -197,41 +196,3 @@ function describeHeader(names: string[]): string {
 /** A name as a part of a JSON pointer (RFC 6901). */
 const toPointer = (name: string) =>
   name.slice(0, shownCharactersMax).replaceAll('~', '~0').replaceAll('/', '~1');
-
-/** The request fails if no data arrives for this long. */
-const idleMaxMs = 30_000;
-
-/**
- * Each chunk renews the deadline of the request. `createBodyDrain` reads the rest of a body that is not read to its
- * end.
- */
-export async function* readChunks(request: FastifyRequest, idleMs = idleMaxMs): AsyncGenerator<Buffer> {
-  const body = request.body as IncomingMessage;
-  const chunks: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
-  let isReading = false;
-  try {
-    for (;;) {
-      isReading = true;
-      const { value, done } = await withTimeout(chunks.next(), idleMs);
-      isReading = false;
-      if (done === true) return;
-      request.context.renewDeadline();
-      yield value;
-    }
-  } finally {
-    // If a read is pending, `return` waits for its data, which may never arrive. So it is not awaited then.
-    const returned = chunks.return?.();
-    if (!isReading) await returned;
-  }
-}
-
-/** Rejects after `idleMs`. The pending read itself settles later, when the body ends or its connection closes. */
-function withTimeout<T>(read: Promise<T>, idleMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new HubError('VALIDATION', `No data arrived for ${idleMs / 1_000} seconds.`)),
-      idleMs,
-    );
-    read.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}

@@ -31,5 +31,7 @@ export const problem = {
     },
     version: { type: 'integer' },
     step: { type: 'integer' },
+    line: { type: 'integer' },
+    committedLines: { type: 'integer' },
   },
 };

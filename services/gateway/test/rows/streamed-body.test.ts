@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream';
-import { expect, it } from 'vitest';
-import { readChunks } from '../../../src/resources/classifiers/import.ts';
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { idlePace, readChunks, uploadPace } from '../../src/rows/streamed-body.ts';
 
 function requestOf(body: Readable) {
   let renewed = 0;
@@ -18,7 +18,7 @@ it('yields the chunks of a body, and renews the deadline with each', async () =>
 it('fails if no data arrives for too long', async () => {
   const body = new Readable({ read: () => {} });
   body.push('a');
-  const chunks = readChunks(requestOf(body).request, 30);
+  const chunks = readChunks(requestOf(body).request, idlePace(30));
   expect(String((await chunks.next()).value)).toBe('a');
   await expect(chunks.next()).rejects.toMatchObject({
     code: 'VALIDATION',
@@ -32,4 +32,24 @@ it('does not read the rest of a body after its reader has stopped', async () => 
   for await (const chunk of readChunks(requestOf(body).request)) if (String(chunk) === 'a') break;
   expect(body.destroyed).toBe(false);
   expect(body.listenerCount('readable')).toBe(0);
+});
+
+describe('the pace of an upload', () => {
+  it('counts only the time that the hub waits for the client', () => {
+    const pace = uploadPace(1_000, 100);
+    pace.took?.(600, 50);
+    expect(pace.waitMs).toBe(400);
+    pace.took?.(400, 50);
+    expect(pace.waitMs).toBe(1_000);
+    pace.took?.(900, 10);
+    expect(() => pace.took?.(100, 10)).toThrow(expect.objectContaining({ code: 'UPLOAD_TOO_SLOW' }));
+  });
+
+  it('ends a body that stops', async () => {
+    const body = new PassThrough();
+    body.write('a');
+    const chunks = readChunks(requestOf(body).request, uploadPace(30, 1_000));
+    await chunks.next();
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'UPLOAD_TOO_SLOW', retryable: true });
+  });
 });

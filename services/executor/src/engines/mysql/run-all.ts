@@ -1,0 +1,115 @@
+/**
+ * Runs many statements in an open transaction, which are sent together. After an error the server runs the ones behind
+ * it, also if the error ended the transaction, as a deadlock does. They change nothing: sessions are read-only outside of
+ * transactions that begin otherwise.
+ */
+
+import type { Outcome, RunAllOptions, Statement } from '../../ports/engine.ts';
+import type { RowSink } from '../../ports/row-sink.ts';
+import { brokenError, controlError, reported } from './errors.ts';
+import { ResultReader } from './results.ts';
+import type { MysqlSession } from './session.ts';
+import { execute, keyOf, type Prepared } from './statements.ts';
+import type { Commands, Wire } from './wire.ts';
+
+export interface RunAllHost {
+  wire: Wire;
+  session: Pick<MysqlSession, 'isMariadb' | 'hasExtended'>;
+  /** Prepares a statement of the open transaction. Rejects if its tables have no transactions. */
+  prepare(statement: Statement): Promise<Prepared>;
+  /** Sets the timeout of statements. */
+  timeout(timeoutMs: number): Commands;
+  close(): void;
+}
+
+/** A connection keeps so many prepared statements, and closes others. */
+const formsMax = 25;
+const nothing = { before: Buffer.alloc(0), after: Buffer.alloc(0) };
+const dropped: RowSink = {
+  ...{ takesDocuments: false, takesBinary: false, truncated: true, full: false },
+  ...{ begin: () => {}, row: () => {}, document: () => {}, onDrain: () => {} },
+};
+
+export async function runAll(
+  all: readonly Statement[],
+  { statementTimeoutMs, onFailure }: RunAllOptions,
+  host: RunAllHost,
+): Promise<number> {
+  const { bytes, responses } = host.timeout(statementTimeoutMs);
+  if (responses.length > 0) {
+    const { wire } = host;
+    wire.send(bytes);
+    const { begun, ran } = await wire.exchange(responses, 0);
+    if ((begun ?? ran) !== undefined) throw controlError(begun ?? ran);
+  }
+  let affectedRows = 0;
+  for (let from = 0; from < all.length; ) {
+    const fail = (index: number) => onFailure(from + index);
+    const prepared = await prepareSome(all.slice(from), host, fail);
+    affectedRows += await sendSome(all.slice(from, from + prepared.length), { prepared, host }, fail);
+    from += prepared.length;
+  }
+  return affectedRows;
+}
+
+/** Prepares as many as a connection keeps. */
+async function prepareSome(
+  all: readonly Statement[],
+  { prepare, session }: RunAllHost,
+  onFailure: (index: number) => void,
+): Promise<Prepared[]> {
+  const known = new Map<string, Prepared>();
+  const some: Prepared[] = [];
+  for (const statement of all) {
+    const key = keyOf(statement, session.isMariadb);
+    let prepared = known.get(key);
+    if (prepared === undefined && known.size === formsMax) break;
+    try {
+      prepared ??= await prepare(statement);
+    } catch (err) {
+      onFailure(some.length);
+      throw reported(err, statement);
+    }
+    known.set(key, prepared);
+    some.push(prepared);
+  }
+  return some;
+}
+
+async function sendSome(
+  all: readonly Statement[],
+  { prepared, host }: { prepared: readonly Prepared[]; host: RunAllHost },
+  onFailure: (index: number) => void,
+): Promise<number> {
+  const { wire, session, close } = host;
+  const { hasExtended } = session;
+  const own = { hasExtended, discarding: () => true, pause: () => {}, resume: () => {} };
+  const outcomes: Outcome[] = [];
+  const parts: Buffer[] = [];
+  const readers: ResultReader[] = [];
+  for (let i = 0; i < all.length; i++) {
+    const outcome: Outcome = { hasRows: false };
+    const one = prepared[i] as Prepared;
+    outcomes.push(outcome);
+    readers.push(new ResultReader({ prepared: one, sink: dropped, outcome }, own));
+    try {
+      parts.push(execute(one, (all[i] as Statement).params, nothing));
+    } catch (err) {
+      onFailure(i);
+      throw err;
+    }
+  }
+  const exchanges = readers.map(({ response }) => wire.exchange([response], 0));
+  wire.send(Buffer.concat(parts));
+  const ends = await Promise.all(exchanges);
+  const failed = ends.findIndex(({ ran }) => ran !== undefined);
+  if (failed !== -1) {
+    onFailure(failed);
+    throw reported(ends[failed]?.ran, all[failed] as Statement);
+  }
+  if (readers.at(-1)?.inTransaction !== true) {
+    close();
+    throw brokenError();
+  }
+  return outcomes.reduce((sum, { affectedRows = 0 }) => sum + affectedRows, 0);
+}

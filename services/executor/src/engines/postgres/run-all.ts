@@ -1,0 +1,105 @@
+/**
+ * Runs many statements in an open transaction in one round trip. A text is parsed once, without a name, so that no SQL
+ * can replace it: its Bind and Execute follow as often as there are values.
+ */
+
+import type { Param, Statement } from '../../ports/engine.ts';
+import { brokenError, isReadOnlyServer, toHubError } from './errors.ts';
+import * as protocol from './protocol.ts';
+import { affectedBy } from './results.ts';
+import { setLocal, sign } from './session.ts';
+import type { Prepared, Statements } from './statements.ts';
+import type { Wire } from './wire.ts';
+
+export interface RunOfManyHost {
+  wire: Wire;
+  statements: Statements;
+  /** Set if a pooler can run each transaction in another session. */
+  blocks: unknown;
+  close(): void;
+}
+
+const commandComplete = 'C'.charCodeAt(0);
+/** A command without a statement of the caller. */
+const ofSession = -1;
+
+export class RunOfMany {
+  readonly #host: RunOfManyHost;
+  /** By key. The tables of a statement that has run in the transaction do not change before its end. */
+  readonly #prepared = new Map<string, Prepared>();
+  /** The settings that the transaction has. */
+  #session: string | undefined;
+
+  constructor(host: RunOfManyHost) {
+    this.#host = host;
+  }
+
+  async run(all: readonly Statement[], onFailure: (index: number) => void): Promise<number> {
+    const { wire, blocks } = this.#host;
+    const { bytes, places } = await this.#encode(all, onFailure);
+    let completed = 0;
+    let affectedRows = 0;
+    // A pooler may have no server for the client yet, so it gives no sign.
+    if (blocks === undefined) wire.awaitSign();
+    const { error, status } = await wire.exchange(bytes, (type, source, start, end) => {
+      if (type !== commandComplete) return;
+      if (places[completed++] !== ofSession) affectedRows += affectedBy(source, start, end - 1);
+    });
+    if (error !== undefined) {
+      const index = places.slice(completed).find((place) => place !== ofSession) ?? all.length - 1;
+      onFailure(index);
+      // A new connection can find the server that accepts writes now.
+      if (isReadOnlyServer(error)) this.#host.close();
+      throw this.#rejected(error, all[index] as Statement);
+    }
+    if (status === 'T' && completed === places.length) return affectedRows;
+    this.#host.close();
+    throw brokenError(new Error(`The session is in the state ${status}.`));
+  }
+
+  async #encode(all: readonly Statement[], onFailure: (index: number) => void) {
+    const { statements, blocks } = this.#host;
+    const parts: Buffer[] = blocks === undefined ? [sign] : [];
+    /** The index of the statement of each command. */
+    const places: number[] = [];
+    let parsed: string | undefined;
+    for (let i = 0; i < all.length; i++) {
+      const statement = all[i] as Statement;
+      const { key, untyped, session } = statement;
+      let params: Param[];
+      let types: readonly number[];
+      try {
+        const prepared = this.#prepared.get(key) ?? (await this.#prepare(statement));
+        params = statements.paramsOf(statement, prepared);
+        // The values have the forms of these types.
+        types = untyped === undefined ? [] : prepared.parameterTypes;
+      } catch (err) {
+        onFailure(i);
+        throw err;
+      }
+      const settings = session && JSON.stringify(session);
+      if (session !== undefined && settings !== this.#session) {
+        parts.push(...setLocal(session));
+        places.push(ofSession);
+        parsed = undefined;
+        this.#session = settings;
+      }
+      if (key !== parsed) parts.push(protocol.parse('', statements.textOf(statement), types));
+      parsed = key;
+      parts.push(protocol.bind('', params), protocol.executeAll);
+      places.push(i);
+    }
+    parts.push(protocol.sync);
+    return { bytes: Buffer.concat(parts), places };
+  }
+
+  async #prepare(statement: Statement): Promise<Prepared> {
+    const prepared = await this.#host.statements.parse(statement);
+    this.#prepared.set(statement.key, prepared);
+    return prepared;
+  }
+
+  #rejected(body: Buffer, statement: Statement) {
+    return toHubError(body, statement, this.#host.statements.charactersBefore(statement));
+  }
+}

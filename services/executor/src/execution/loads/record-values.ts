@@ -1,0 +1,57 @@
+/** The values of a record: a JSON object, or the texts of a record of CSV, which are read as the values of a URL. */
+
+import type { Load } from '@datahub/proto/executor/v1/executor';
+import { HubError, reword } from '@datahub/service-kit/call/error';
+import { contextInvalid } from '@datahub/statement/values';
+import type { Statement } from '../../ports/engine.ts';
+import type { CallValues, PreparedQuery } from '../prepare.ts';
+import { createContextOfForm, type FormOf } from '../url-values.ts';
+
+export type ReadRecord = (record: string) => Statement;
+
+export interface RecordsOf extends FormOf {
+  prepared: PreparedQuery;
+  /** Of the caller. */
+  values: Omit<CallValues, 'contextJson'>;
+}
+
+export function createRecordReader(
+  { columns }: Load,
+  { query, prepared, values, pinnedJson }: RecordsOf,
+): ReadRecord {
+  const contextOf = columns.length === 0 ? (record: string) => record : createTextReader();
+  return (record) => {
+    try {
+      return prepared.bind({ ...values, contextJson: contextOf(record) });
+    } catch (err) {
+      throw ofRecord(err);
+    }
+  };
+
+  function createTextReader() {
+    const contextOfForm = createContextOfForm();
+    return (record: string) => {
+      const texts = JSON.parse(record) as string[];
+      const form = {
+        values: columns.map((name, i) => ({ name, value: texts[i] as string })),
+        checkOnly: false,
+      };
+      return contextOfForm(form, { query, prepared, pinnedJson });
+    };
+  }
+}
+
+/** The error of the record alone: its members are the variables. */
+function ofRecord(err: unknown): unknown {
+  if (err instanceof RangeError) return contextInvalid([{ path: [], detail: 'is nested too deeply' }]);
+  if (!(err instanceof HubError) || err.errors === undefined) return err;
+  const errors = err.errors.map(({ path, detail }) => ({ path: path.slice(1), detail }));
+  const message = err.message.replace(/^context(\.| )/, (_, next) => (next === '.' ? '' : 'the record '));
+  return reword(err, message, { errors });
+}
+
+/** The error with the line of its record. A lost connection is no fault of a record. */
+export const atLine = (err: unknown, line: number): unknown =>
+  err instanceof HubError && err.code !== 'SOURCE_BROKEN'
+    ? reword(err, `Line ${line}: ${err.message}`, { line })
+    : err;
