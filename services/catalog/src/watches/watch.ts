@@ -66,6 +66,8 @@ export function checkSettings(settings: WatchSettings, query: QueryDoc): Checked
 
 function checkContext(check: Checker, contextJson: string, query: QueryDoc): string {
   check.text(['context'], contextJson, watchLimits.contextCharacters);
+  // Only what is short enough is parsed.
+  if (contextJson.length > watchLimits.contextCharacters.max) return contextJson;
   const secret = new Set(query.context.flatMap(({ key, secret }) => (secret ? [key] : [])));
   for (const name of Object.keys(parseExact(contextJson) as object))
     if (secret.has(name))
