@@ -68,6 +68,7 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^DATAHUB_EDGE=express-gateway /, 'packages/edge/test/edge.test.ts', 'docs/edge.md'],
   [/^curl -i http:\/\/127\.0\.0\.1:8080\/openapi\.json$/, 'packages/edge/test/edge.test.ts', '404'],
   [/^DATAHUB_RDS_IAM_ALLOW=/, 'tests/chaos/rds-iam.test.ts', 'DATAHUB_RDS_IAM_ALLOW'],
+  [/^DATAHUB_MAIL_URL=/, 'tests/chaos/mail.test.ts', 'DATAHUB_MAIL_SERVER'],
   [/^DATAHUB_AWS_ACCESS_KEY_ID=/, 'tests/chaos/rds-iam.test.ts', 'DATAHUB_AWS_ACCESS_KEY_ID'],
   [/^npx vitest run --project unit tests\/architecture$/, 'vitest.config.ts', 'tests/architecture'],
 ];

@@ -88,6 +88,7 @@ const withoutPrincipal = [
   'listSealedSecrets',
   'resealSecrets',
   'tellJobEnded',
+  'answerMail',
   'session',
 ];
 

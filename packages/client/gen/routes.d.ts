@@ -2761,13 +2761,16 @@ export interface Routes {
   'POST /v1/destinations': {
     body: {
       label: string;
-      url: string;
+      url?: string | undefined;
+      mailTo?: string | undefined;
       template?: "slack" | null | undefined;
       hubIds?: string[] | null | undefined;
       events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended")[] | undefined;
       disabled?: boolean | undefined;
       /** Read-only: ignored. */
       destinationId?: Json | undefined;
+      /** Read-only: ignored. */
+      confirmedAt?: Json | undefined;
       /** Read-only: ignored. */
       disabledBecause?: Json | undefined;
       /** Read-only: ignored. */
@@ -2779,7 +2782,7 @@ export interface Routes {
     };
     answer: {
       destinationId: string;
-      secret: string;
+      secret?: string | undefined;
     };
   };
   /** List destinations */
@@ -2791,8 +2794,10 @@ export interface Routes {
     answer: ({
       destinationId: string;
       label: string;
-      kind: "webhook";
+      kind: "webhook" | "mail";
       url?: string | undefined;
+      mailTo?: string | undefined;
+      confirmedAt?: string | null | undefined;
       template?: string | null | undefined;
       hubIds?: string[] | null | undefined;
       events?: string[] | undefined;
@@ -2810,13 +2815,16 @@ export interface Routes {
     };
     body: {
       label: string;
-      url: string;
+      url?: string | undefined;
+      mailTo?: string | undefined;
       template?: "slack" | null | undefined;
       hubIds?: string[] | null | undefined;
       events?: ("watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended")[] | undefined;
       disabled?: boolean | undefined;
       /** Read-only: ignored. */
       destinationId?: Json | undefined;
+      /** Read-only: ignored. */
+      confirmedAt?: Json | undefined;
       /** Read-only: ignored. */
       disabledBecause?: Json | undefined;
       /** Read-only: ignored. */
@@ -2829,8 +2837,10 @@ export interface Routes {
     answer: {
       destinationId: string;
       label: string;
-      kind: "webhook";
+      kind: "webhook" | "mail";
       url?: string | undefined;
+      mailTo?: string | undefined;
+      confirmedAt?: string | null | undefined;
       template?: string | null | undefined;
       hubIds?: string[] | null | undefined;
       events?: string[] | undefined;

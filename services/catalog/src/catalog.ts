@@ -10,6 +10,7 @@ import { type Expected, requireVersion } from '@datahub/service-kit/call/expecte
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+import type { MailPolicy } from './events/documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import { keyLimits } from './key-limits.ts';
@@ -36,6 +37,8 @@ export interface Catalog {
   storedBytes: StoredBytes;
   slots: SlotStreams;
   schedules: Schedules;
+  /** Undefined if mail is off. */
+  mail?: MailPolicy | undefined;
 }
 
 export function makeContext(catalog: Catalog, ctx: CallContext): MakeContext & { principal: Principal } {

@@ -8,6 +8,7 @@ import {
   readAccountQuota,
   readStoreUrl,
 } from '@datahub/service-kit/settings/store-settings';
+import type { MailPolicy } from './events/documents.ts';
 
 export interface CatalogConfig {
   /** `sqlite:<file>` or `mongodb://…`. */
@@ -24,6 +25,8 @@ export interface CatalogConfig {
   /** How long the runs of watches are kept, and events. */
   runsKeptMs: number;
   eventsKeptMs: number;
+  /** Undefined if mail is off. */
+  mail: MailPolicy | undefined;
   /** Documents of each kind in one account; 0 for no limit. */
   accountQuota: number;
   /** Bytes of the records and responses stored for `Idempotency-Key`, for each account. */
@@ -63,6 +66,7 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS') * 86_400_000,
     runsKeptMs: reader.integer('DATAHUB_RUN_DAYS') * 86_400_000,
     eventsKeptMs: reader.integer('DATAHUB_EVENT_DAYS') * 86_400_000,
+    mail: readMail(reader),
     accountQuota: readAccountQuota(reader),
     storedBytesMax: reader.integer('DATAHUB_KEPT_BYTES_MAX'),
     replicas: reader.integer('DATAHUB_CATALOG_REPLICAS'),
@@ -70,6 +74,16 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     slotLeaseMs: reader.integer('DATAHUB_SLOT_LEASE_MS'),
     serverLimits: readServerLimits(reader),
   };
+}
+
+function readMail(reader: SettingsReader): MailPolicy | undefined {
+  const url = reader.optional('DATAHUB_MAIL_URL')?.replace(/\/+$/, '');
+  const domains = reader.list('DATAHUB_MAIL_DOMAINS');
+  const hourlyMax = reader.integer('DATAHUB_MAIL_HOURLY_MAX');
+  if (url === undefined) return undefined;
+  const isAddress = /^https?:$/.test(URL.parse(url)?.protocol ?? '');
+  if (!isAddress) reader.fault('DATAHUB_MAIL_URL must be an address that begins with https://.');
+  return { url, domains, hourlyMax };
 }
 
 function readPublicKeys(reader: SettingsReader, apart: boolean): string[] {

@@ -99,8 +99,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leftovers,
     storedBytes,
     slots,
-    schedules: createSchedules(),
-    random: Math.random,
+    ...{ schedules: createSchedules(), mail: config.mail, random: Math.random },
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);

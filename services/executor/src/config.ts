@@ -4,6 +4,7 @@ import { faultOfKey } from '@datahub/sealing/key-pair';
 import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import type { ListName } from '@datahub/service-kit/settings/settings-table';
 import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
+import type { MailSettings } from './deliveries/send-mail.ts';
 import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
 import { type ConnectionLimits, defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
@@ -14,6 +15,8 @@ export interface ExecutorConfig {
   connections: ConnectionLimits;
   executions: ExecutionLimits;
   rdsIam: RdsIamSettings;
+  /** Undefined if no mail is sent. */
+  mail: MailSettings | undefined;
   /** The largest row that a source may send. */
   rowBytesMax: number;
   /** The most definitions in the cache. */
@@ -45,6 +48,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       rowsMax: reader.integer('DATAHUB_ROWS_MAX'),
     },
     rdsIam: readRdsIam(reader),
+    mail: readMail(reader),
     rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX'),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX'),
     staleMaxMs: reader.integer('DATAHUB_DEFINITIONS_AWAY_MS'),
@@ -68,6 +72,19 @@ function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicy
     deny: list('DATAHUB_SOURCES_DENY'),
     ownNames: reader.list('DATAHUB_OWN_NAMES'),
   };
+}
+
+function readMail(reader: SettingsReader): MailSettings | undefined {
+  const server = reader.optional('DATAHUB_MAIL_SERVER');
+  const from = reader.optional('DATAHUB_MAIL_FROM') ?? '';
+  const [user, password] = [reader.optional('DATAHUB_MAIL_USER'), reader.optional('DATAHUB_MAIL_PASSWORD')];
+  if (server === undefined) return undefined;
+  const { protocol = '', hostname = '', username } = URL.parse(server) ?? {};
+  if (!/^smtps?:$/.test(protocol) || hostname === '' || username)
+    reader.fault('DATAHUB_MAIL_SERVER must be smtps://host:port or smtp://host:port.');
+  if (!/^[^\p{Cc}]*@[\w.-]+>?$/u.test(from))
+    reader.fault('DATAHUB_MAIL_FROM must be an address such as Data Hub <hub@example.com>.');
+  return { server, user, password, from };
 }
 
 function readRdsIam(reader: SettingsReader): RdsIamSettings {

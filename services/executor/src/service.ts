@@ -17,6 +17,7 @@ import type { WatchOptions } from './definitions/catalog-watch.ts';
 import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
 import { startDeliveries } from './deliveries/delivery-runner.ts';
+import { createMailer } from './deliveries/send-mail.ts';
 import { ResponseStore } from './execution/cached/response-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
@@ -111,7 +112,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
-  const deliveries = openDeliveries(deps, dialFor, events);
+  const deliveries = openDeliveries(deps, config.mail, { dialFor, events });
   const lease = deps.leaseSlots(book);
   const watch = deps.follow({
     invalidate: (ids) => {
@@ -148,8 +149,13 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 }
 
 /** Deliveries are not of any request. */
-const openDeliveries = ({ catalog, opener }: ExecutorDeps, dialFor: DialFor, events: ExecutorEvents) =>
+const openDeliveries = (
+  { catalog, opener }: ExecutorDeps,
+  mail: ExecutorConfig['mail'],
+  { dialFor, events }: { dialFor: DialFor; events: ExecutorEvents },
+) =>
   startDeliveries({
+    mailer: mail && createMailer(mail),
     catalog,
     dialFor,
     opener,

@@ -29,6 +29,7 @@ import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
 import { consolePaths, registerConsole } from './open/console.ts';
 import { openPaths, type Readiness, registerHealth } from './open/health.ts';
+import { registerMailPage } from './open/mail-page.ts';
 import { allowsSignIn, registerSignIn, type SignIn } from './open/sign-in.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
@@ -125,6 +126,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
+  registerMailPage(app, deps);
   const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
   await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;

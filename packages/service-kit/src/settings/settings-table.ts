@@ -3,63 +3,18 @@
  * unknown settings and docs/configuration.md (`npm run settings-page`) come from this table.
  */
 
-type Range = readonly [min: number, max: number];
-
-interface Described {
-  /** How docs show the default, if it is computed or no value says it. */
-  shown?: string;
-  help: string;
-}
-
-export interface IntegerSetting<F extends number | undefined = number | undefined> extends Described {
-  kind: 'integer';
-  /** Undefined if the reader computes it. */
-  fallback: F;
-  range: Range;
-}
-
-export interface FlagSetting<F extends boolean | undefined = boolean | undefined> extends Described {
-  kind: 'flag';
-  fallback: F;
-}
-
-export interface ChoiceSetting<T extends string = string> extends Described {
-  kind: 'choice';
-  fallback: T | undefined;
-  choices: readonly T[];
-}
-
-export interface TextSetting extends Described {
-  kind: 'text';
-  /** Undefined if the setting is optional or computed. */
-  fallback: string | undefined;
-}
-
-/** Several texts, separated by commas. */
-export interface ListSetting extends Described {
-  kind: 'list';
-}
-
-const integer = (fallback: number, range: Range, help: string): IntegerSetting<number> => ({
-  ...{ kind: 'integer', fallback, range, help },
-});
-const computedInteger = (shown: string, range: Range, help: string): IntegerSetting<undefined> => ({
-  ...{ kind: 'integer', fallback: undefined, shown, range, help },
-});
-const flag = (fallback: boolean, help: string): FlagSetting<boolean> => ({ kind: 'flag', fallback, help });
-const computedFlag = (shown: string, help: string): FlagSetting<undefined> => ({
-  ...{ kind: 'flag', fallback: undefined, shown, help },
-});
-const choice = <const T extends string>(
-  choices: readonly T[],
-  fallback: { fallback: NoInfer<T> } | { shown: string },
-  help: string,
-): ChoiceSetting<T> => ({ kind: 'choice', choices, fallback: undefined, ...fallback, help });
-const text = (fallback: string, help: string): TextSetting => ({ kind: 'text', fallback, help });
-const optional = (help: string, shown = 'none'): TextSetting => ({
-  ...{ kind: 'text', fallback: undefined, shown, help },
-});
-const list = (help: string, shown = 'none'): ListSetting => ({ kind: 'list', shown, help });
+import {
+  choice,
+  computedFlag,
+  computedInteger,
+  flag,
+  integer,
+  type ListSetting,
+  list,
+  optional,
+  type Range,
+  text,
+} from './setting-kinds.ts';
 
 const port: Range = [0, 65_535];
 const GiB = 1_073_741_824;
@@ -220,6 +175,15 @@ const catalog = {
     'how long the runs of watches are kept, of each watch at most 10,000',
   ),
   DATAHUB_EVENT_DAYS: integer(30, [1, 36_500], 'how long events are kept'),
+  DATAHUB_MAIL_URL: optional(
+    'the public address of the hub, for the links in mails; without it, no destination can be a [mail address](events.md#mail)',
+  ),
+  DATAHUB_MAIL_DOMAINS: list('domains whose mail addresses need not confirm, such as `example.com`'),
+  DATAHUB_MAIL_HOURLY_MAX: integer(
+    100,
+    [1, 1_000_000],
+    'how many mails an account may send in an hour; further ones wait for the next hour',
+  ),
   DATAHUB_LEASE_MS: integer(
     1_000,
     [0, 1_000],
@@ -254,6 +218,12 @@ const executor = {
   ),
   DATAHUB_SOURCES_ALLOW: list('CIDRs and names (`*.corp.example`): private addresses to allow'),
   DATAHUB_SOURCES_DENY: list('CIDRs and names: any addresses to deny'),
+  DATAHUB_MAIL_SERVER: optional(
+    'the SMTP server for mails, `smtps://host:465` or `smtp://host:587`; it is reached whatever the rules for addresses of sources',
+  ),
+  DATAHUB_MAIL_USER: optional('the user for the log-in at the SMTP server'),
+  DATAHUB_MAIL_PASSWORD: optional('its password; it is sent over TLS only, or to a loopback address'),
+  DATAHUB_MAIL_FROM: optional('the sender of mails, `Data Hub <hub@example.com>`; needed with the server'),
   DATAHUB_RDS_IAM_ALLOW: list(
     'which sources may log in with `passwordFrom` of kind `aws-rds-iam`: `account/user@host`, separated by commas',
   ),

@@ -1,15 +1,13 @@
 /** Reads settings from the environment and reports all faults at once. */
 
-import {
-  type ChoiceSetting,
-  type FlagSetting,
-  type IntegerSetting,
-  type ListSetting,
-  type NameOf,
-  type SettingName,
-  settings,
-  type TextSetting,
-} from './settings-table.ts';
+import type {
+  ChoiceSetting,
+  FlagSetting,
+  IntegerSetting,
+  ListSetting,
+  TextSetting,
+} from './setting-kinds.ts';
+import { type NameOf, type SettingName, settings } from './settings-table.ts';
 
 export class SettingsError extends Error {
   readonly faults: string[];

@@ -1,4 +1,6 @@
-/** The body of a delivery: the form of Standard Webhooks, or that of a chat product's incoming webhooks. */
+/** The body of a delivery: the form of Standard Webhooks, that of a chat product's incoming webhooks, or a mail. */
+
+import { membersOf } from '@datahub/contract/json-text';
 
 interface Told {
   type: string;
@@ -6,8 +8,10 @@ interface Told {
   dataJson: string;
 }
 
-export function bodyOf(template: 'slack' | undefined, { type, at, dataJson }: Told): string {
-  if (template === 'slack') return JSON.stringify({ text: textOf(type, JSON.parse(dataJson)) });
+export function bodyOf(template: 'slack' | 'mail' | undefined, { type, at, dataJson }: Told): string {
+  if (template === 'slack')
+    return JSON.stringify({ text: plain(partsOf(type, JSON.parse(dataJson)).join(': ')) });
+  if (template === 'mail') return mailOf({ type, at, dataJson });
   // The data stays as it is written, so that no digit of a number is lost.
   const head = JSON.stringify({ type, timestamp: new Date(at).toISOString() });
   return `${head.slice(0, -1)},"data":${dataJson}}`;
@@ -45,7 +49,7 @@ const words: Record<string, string> = {
 /** Chat products read `&`, `<` and `>` as markup. */
 const plain = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-function textOf(type: string, { name, label = name, state, code, detail, ...counts }: Data): string {
+function partsOf(type: string, { name, label = name, state, code, detail, ...counts }: Data): string[] {
   const changes = (['new', 'changed', 'gone'] as const).flatMap((name) =>
     counts[name] ? [`${counts[name]} ${name}`] : [],
   );
@@ -54,5 +58,28 @@ function textOf(type: string, { name, label = name, state, code, detail, ...coun
   if (changes.length > 0) parts.push(changes.join(', '));
   if (state !== undefined) parts.push(state);
   if (why !== undefined) parts.push(why);
-  return plain(parts.join(': '));
+  return parts;
 }
+
+/** A header has no values of rows, and no reason in words, which can contain some. */
+function mailOf({ type, at, dataJson }: Told): string {
+  const { detail: _, ...data } = JSON.parse(dataJson) as Data;
+  const subject = `Data Hub: ${partsOf(type, data).join(': ')}`.replaceAll(/\p{Cc}/gu, ' ');
+  const members = membersOf(dataJson);
+  // A broken line is a fault of the hub; then the mail has its subject.
+  const lines =
+    typeof members === 'string' ? [] : [...members].map(([name, value]) => `${name}: ${shown(value)}`);
+  const text = [subject, '', `at: ${new Date(at).toISOString()}`, ...lines, ''].join('\n');
+  return JSON.stringify({ subject, text });
+}
+
+/** Texts without quotes; each row in a line, with the digits of its numbers. */
+const shown = (json: string): string =>
+  json.startsWith('"') ? JSON.parse(json) : json.replaceAll('},{', '},\n  {');
+
+/** The mail that asks a recipient. */
+export const confirmationOf = (hubUrl: string, link: string): string =>
+  JSON.stringify({
+    subject: 'Data Hub: do you want mails from it?',
+    text: `Somebody wants the Data Hub at ${hubUrl} to send mails about events to this address.\n\nTo agree, or to be asked no more, open this page:\n${link}\n\nIf you do nothing, it sends no more mails.\n`,
+  });

@@ -9,7 +9,8 @@ import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v
 import type { Delivery } from '@datahub/proto/catalog/v1/watches';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { DeliveryDoc, DestinationDoc } from './documents.ts';
-import { eventRecords, makeEvent, mayTell } from './event.ts';
+import { mayTell } from './event.ts';
+import { confirmType, disabledRecords, isUnconfirmed, linkOf, mailWaitsUntil } from './mail.ts';
 
 /** More than an attempt can take. */
 const leaseMs = 60_000;
@@ -34,14 +35,16 @@ export async function takeDelivery(
 ): Promise<TakenDelivery | undefined> {
   const { accountId, id, destinationId, hubId, body, type } = delivery;
   const destination = await catalog.store.destinations.get(accountId, destinationId);
-  const isTest = type === testType;
+  const isTest = type === testType || type === confirmType;
   if (destination === null || !(mayTell(destination, hubId) || isTest)) {
     const error =
       destination === null
         ? 'The destination was deleted.'
         : destination.disabled
           ? 'The destination is disabled.'
-          : 'The destination does not belong to the hub of the event.';
+          : isUnconfirmed(destination)
+            ? 'The recipient has not confirmed.'
+            : 'The destination does not belong to the hub of the event.';
     const endedAt = catalog.nowMs();
     await replaceDelivery(catalog, delivery, {
       state: 'failed',
@@ -52,12 +55,22 @@ export async function takeDelivery(
     });
     return undefined;
   }
+  const waitsUntil = destination.mailTo === undefined ? undefined : await mailWaitsUntil(catalog, accountId);
+  if (waitsUntil !== undefined) {
+    await replaceDelivery(catalog, delivery, { dueAt: waitsUntil, lease: undefined });
+    return undefined;
+  }
   const now = catalog.nowMs();
   const lease = randomUUID();
   if (!(await replaceDelivery(catalog, delivery, { lease, dueAt: now + leaseMs }))) return undefined;
   const secrets = destination.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
   const sealedSecrets = secrets.map(({ sealed }) => sealed);
-  return { accountId, deliveryId: id, destinationId, url: destination.url, body, sealedSecrets, lease };
+  const { url, mailTo: to } = destination;
+  const mail =
+    to === undefined || catalog.mail === undefined
+      ? undefined
+      : { to, unsubscribeUrl: linkOf(catalog.mail, destination) };
+  return { accountId, deliveryId: id, destinationId, url, mail, body, sealedSecrets, lease };
 }
 
 export const testType = 'destination.test';
@@ -75,7 +88,10 @@ export async function endDelivery(
     if (delivery?.lease !== lease) return undefined;
     const attempts = delivery.attempts + 1;
     const pauseS = pausesS[attempts - 1];
-    const isOver = isDelivered || status === gone || pauseS === undefined || delivery.type === testType;
+    // A server that refuses a mail for good would refuse it again.
+    const isRefused = delivery.mail === 1 && status !== undefined && status >= 500;
+    const isOver =
+      isDelivered || status === gone || isRefused || pauseS === undefined || delivery.type === testType;
     const now = catalog.nowMs();
     const pauseMs = (pauseS ?? 0) * 1_000 * (1 + jitter * (2 * catalog.random() - 1));
     const state: DeliveryDoc['state'] = isDelivered ? 'delivered' : isOver ? 'failed' : 'pending';
@@ -91,7 +107,7 @@ export async function endDelivery(
     };
     return (await replaceDelivery(catalog, delivery, change)) ? { delivery, state } : overtaken;
   });
-  if (ended !== undefined && ended.delivery.type !== testType)
+  if (ended !== undefined && ended.delivery.type !== testType && ended.delivery.type !== confirmType)
     await noteAttempt(catalog, ended.delivery, { isDelivered, isGone: status === gone });
   return ended?.state;
 }
@@ -122,11 +138,7 @@ async function noteAttempt(
 async function disable(catalog: Catalog, destination: DestinationDoc, isGone: boolean): Promise<boolean> {
   const because = isGone ? 'It answered with the status 410.' : 'No delivery has arrived for three days.';
   const disabled = { ...destination, disabled: 1, disabledBecause: because };
-  const { id: destinationId, accountId, label, hubIds } = destination;
-  const dataJson = JSON.stringify({ destinationId, label, detail: because });
-  const hubId = hubIds?.[0] ?? null;
-  const event = makeEvent(catalog, { accountId, hubId, type: 'destination.disabled', dataJson });
-  return catalog.store.destinations.replace(disabled, await eventRecords(catalog, event, []));
+  return catalog.store.destinations.replace(disabled, await disabledRecords(catalog, disabled));
 }
 
 /** Makes a delivery due again. Its number of attempts begins anew. */
@@ -149,7 +161,7 @@ export function toDelivery(doc: DeliveryDoc): Complete<Delivery> {
   return {
     deliveryId: doc.id,
     destinationId: doc.destinationId,
-    eventId: doc.type === testType ? undefined : doc.eventId,
+    eventId: doc.type === testType || doc.type === confirmType ? undefined : doc.eventId,
     type: doc.type,
     state: doc.state,
     attempts: doc.attempts,

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
+import type { FieldPath } from '@datahub/contract/validation-error';
 import { eventTypes, isEventType } from '@datahub/contract/watches';
 import type { Destination, DestinationSettings } from '@datahub/proto/catalog/v1/watches';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -13,7 +14,7 @@ import type { DestinationDoc } from './documents.ts';
 
 export type CheckedDestination = Pick<
   DestinationDoc,
-  'label' | 'url' | 'template' | 'hubIds' | 'events' | 'disabled'
+  'label' | 'url' | 'mailTo' | 'template' | 'hubIds' | 'events' | 'disabled'
 >;
 
 const urlCharactersMax = 2_000;
@@ -24,20 +25,37 @@ export function checkDestination(settings: DestinationSettings): CheckedDestinat
   const checked: Complete<CheckedDestination> = {
     label: check.label(['label'], settings.label),
     url: settings.url,
+    mailTo: settings.mailTo,
     template: template === undefined ? undefined : check.oneOf(['template'], template, ['slack'] as const),
     hubIds: hubIds.length === 0 ? undefined : hubIds,
     events: events.filter(isEventType),
     disabled: Number(settings.disabled),
   };
-  const fault = faultOfUrl(settings.url);
-  if (fault !== undefined) check.fault(['url'], fault);
+  const fault = settings.mailTo === undefined ? faultOfUrl(settings.url) : faultBesideMail(settings);
+  if (fault !== undefined) check.fault(...fault);
   for (const [i, type] of events.entries())
     if (!isEventType(type)) check.fault(['events', i], `must be one of ${eventTypes.join(', ')}`);
   check.done();
   return withoutUndefined<CheckedDestination>(checked);
 }
 
-function faultOfUrl(text: string): string | undefined {
+/** One address, as in `a@example.com`, without a name or a list. */
+const mailShape = /^[^\s@<>,;:"()[\]\\\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/iu;
+
+function faultBesideMail({ mailTo = '', url, template }: DestinationSettings): Fault | undefined {
+  if (url !== '') return [['url'], 'must be absent beside mailTo'];
+  if (template !== undefined) return [['template'], 'must be absent beside mailTo'];
+  return mailShape.test(mailTo) ? undefined : [['mailTo'], 'must be a mail address such as a@example.com'];
+}
+
+type Fault = [path: FieldPath, detail: string];
+
+function faultOfUrl(text: string): Fault | undefined {
+  const detail = urlDetail(text);
+  return detail === undefined ? undefined : [['url'], detail];
+}
+
+function urlDetail(text: string): string | undefined {
   const url = text.length <= urlCharactersMax ? URL.parse(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return 'must be an address that begins with https://';
   if (url.username !== '' || url.password !== '') return 'must have no user and no password';
@@ -100,10 +118,11 @@ export const isVisible = (principal: Principal, destination: DestinationDoc): bo
     : destination.hubIds.some((hubId) => keyLimits.hubIds.isAllowed(principal.limits, hubId)));
 
 export function toDestination(doc: DestinationDoc, { whole }: { whole: boolean }): Complete<Destination> {
-  const { label, url, template, hubIds = [], events, disabled } = doc;
+  const { label, url, mailTo, template, hubIds = [], events, disabled } = doc;
   const settings: Complete<DestinationSettings> = {
     label,
     url: whole ? url : '',
+    mailTo: mailTo === undefined || whole ? mailTo : '',
     template,
     hubIds,
     events,
@@ -116,6 +135,7 @@ export function toDestination(doc: DestinationDoc, { whole }: { whole: boolean }
     failingSince: doc.failingSince === undefined ? undefined : new Date(doc.failingSince),
     createdAt: new Date(doc.createdAt),
     updatedAt: doc.updatedAt === null ? undefined : new Date(doc.updatedAt),
+    confirmedAt: doc.confirmedAt === undefined ? undefined : new Date(doc.confirmedAt),
     version: doc.version,
     whole,
   };

@@ -15,7 +15,15 @@ export interface EventDoc extends Doc {
 
 export interface DestinationDoc extends Doc, Dated {
   label: string;
+  /** Empty for a mail address. */
   url: string;
+  mailTo?: string;
+  /** With it, the recipient of mail confirms or ends it. Only the mails have it. */
+  mailKey?: string;
+  /** When the recipient agreed; absent if it has not. */
+  confirmedAt?: number;
+  /** When the recipient ended the mails. Only the recipient can begin them again. */
+  mailEndedAt?: number;
   /** Absent for the form of Standard Webhooks. */
   template?: 'slack';
   /** The hubs whose events it may be told; absent for all, and those of the account. */
@@ -45,6 +53,8 @@ export interface DeliveryDoc extends Doc {
   /** When an executor takes it next: for an attempt, or because the lease is over. Null if it has ended. */
   dueAt: number | null;
   lease?: string;
+  /** 1 if it is a mail. */
+  mail?: number;
   /** How the last attempt ended. */
   status?: number;
   error?: string;
@@ -57,4 +67,14 @@ export interface DeliveryDoc extends Doc {
 /** An event that is told once. Its id says what it is about. */
 export interface AnnouncementDoc extends Doc {
   expiresAt: number;
+}
+
+/** What the operator allows of mail. */
+export interface MailPolicy {
+  /** The public address of the hub, for the links in mails. */
+  url: string;
+  /** Recipients at these domains need not confirm. */
+  domains: readonly string[];
+  /** Mails of an account in an hour. */
+  hourlyMax: number;
 }

@@ -47,8 +47,10 @@ export async function eventRecords(
 export const deliveryRecord = (doc: DeliveryDoc): CompanionWrite => ({ collection: 'deliveries', doc });
 
 /** Whether a destination may be told what happens in a hub. */
-export const mayTell = ({ hubIds, disabled }: DestinationDoc, hubId: string | null): boolean =>
-  !disabled && (hubIds === undefined || (hubId !== null && hubIds.includes(hubId)));
+export const mayTell = ({ hubIds, disabled, ...mail }: DestinationDoc, hubId: string | null): boolean =>
+  !disabled &&
+  (mail.mailTo === undefined || mail.confirmedAt !== undefined) &&
+  (hubIds === undefined || (hubId !== null && hubIds.includes(hubId)));
 
 const keptMs = 30 * 86_400_000;
 
@@ -58,7 +60,7 @@ export function makeDelivery(
   destination: DestinationDoc,
   event: Pick<EventDoc, 'id' | 'at' | 'hubId' | 'dataJson'> & { type: string },
 ): DeliveryDoc {
-  const { id: destinationId, accountId, template } = destination;
+  const { id: destinationId, accountId, template, mailTo } = destination;
   const seed = createHash('sha256').update(`${event.id} ${destinationId}`).digest();
   return {
     id: createFixedId({ namespace, kind: 'dlv', atMs: event.at }, seed),
@@ -68,7 +70,8 @@ export function makeDelivery(
     eventId: event.id,
     hubId: event.hubId,
     type: event.type,
-    body: bodyOf(template, event),
+    body: bodyOf(mailTo === undefined ? template : 'mail', event),
+    ...(mailTo === undefined ? {} : { mail: 1 }),
     state: 'pending',
     attempts: 0,
     dueAt: event.at,

@@ -78,6 +78,7 @@ const actionOf = {
   keepTick: null,
   endTick: null,
   readSnapshot: null,
+  answerMail: null,
   tellJobEnded: null,
   authenticate: null,
   resolveKey: null,

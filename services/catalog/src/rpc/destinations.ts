@@ -19,6 +19,14 @@ import {
 } from '../events/destination.ts';
 import type { DeliveryDoc, DestinationDoc } from '../events/documents.ts';
 import { destinationsMax, makeDelivery } from '../events/event.ts';
+import {
+  answerMail,
+  askRecipient,
+  askRecords,
+  isUnconfirmed,
+  mailIsOff,
+  mailMembers,
+} from '../events/mail.ts';
 import { auditEntry } from './audit.ts';
 import { findBatches, listPage, listSome } from './pagination.ts';
 
@@ -83,6 +91,11 @@ export function createDestinationCalls(catalog: Catalog) {
     },
 
     ...createDeliveryCalls(catalog),
+
+    answerMail: async ({ token, action }) => {
+      await answerMail(catalog, token, action);
+      return {};
+    },
   } satisfies Partial<DestinationCalls>;
 }
 
@@ -97,8 +110,10 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     const id = createId('dest', nowMs);
     const secret = createSecret();
     const sealed = await catalog.seal(secret, secretBinding(id));
+    if (checked.mailTo !== undefined && catalog.mail === undefined) throw mailIsOff();
     const destination: DestinationDoc = {
       ...checked,
+      ...mailMembers(catalog, checked),
       id,
       accountId,
       version: 1,
@@ -107,7 +122,8 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
       updatedAt: null,
     };
     const entry = auditEntry(catalog, ctx, { rpc: 'createDestination', resourceId: id });
-    if ((await insertOnce(store.destinations, destination, entry)) !== destination)
+    const made = [entry, ...askRecords(catalog, destination)];
+    if ((await insertOnce(store.destinations, destination, made)) !== destination)
       throw new HubError(
         'IDEMPOTENCY_CONFLICT',
         `The first request with this Idempotency-Key created ${id}. Its answer with the secret was lost. Rotate the secret to get a new one.`,
@@ -129,10 +145,13 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
         const { id, accountId, version, secrets, createdAt, updatedAt, failingSince } = doc;
         const kept = { id, accountId, version, secrets, createdAt, updatedAt };
         const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
-        return { ...checked, ...kept, ...(isFailing ? { failingSince } : {}) };
+        const mail = mailMembers(catalog, checked, doc);
+        return { ...checked, ...mail, ...kept, ...(isFailing ? { failingSince } : {}) };
       },
       expected,
       entry: auditEntry(catalog, ctx, { rpc: 'updateDestination', resourceId: destinationId }),
+      // A new address is asked.
+      beside: async (doc, next) => (doc.mailKey === next.mailKey ? [] : askRecords(catalog, next)),
     });
     return { destination: toDestination(destination, { whole: true }) };
   };
@@ -146,7 +165,9 @@ function createDeliveryCalls(catalog: Catalog) {
       const at = catalog.nowMs();
       const dataJson = JSON.stringify({ destinationId, label: destination.label });
       const test = { id: catalog.createId('evt', at), at, hubId: null, dataJson, type: testType };
-      const delivery = makeDelivery(catalog, destination, test);
+      const delivery = isUnconfirmed(destination)
+        ? askRecipient(catalog, destination)
+        : makeDelivery(catalog, destination, test);
       const entry = auditEntry(catalog, ctx, { rpc: 'testDestination', resourceId: destinationId });
       await insertOnce(store.deliveries, delivery, entry);
       return { delivery: toDelivery(delivery) };

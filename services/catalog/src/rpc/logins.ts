@@ -16,8 +16,8 @@ import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadSource } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
+import { minuteMs, take } from '../rates/windows.ts';
 import { addUse, hourOf } from './audit.ts';
-import { minuteMs, take } from './rate-windows.ts';
 
 export type LoginCalls = Pick<Calls<typeof CatalogInternalServiceService>, 'takeLogin' | 'endLogin'>;
 

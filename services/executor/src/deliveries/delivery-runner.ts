@@ -3,10 +3,12 @@
 import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
 import { createCallContext } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import { openSecrets } from '../credentials/destination-secrets.ts';
 import type { Catalog } from '../definitions/definition.ts';
 import type { Dial } from '../network/dialer.ts';
+import type { Mailer } from './send-mail.ts';
 import { sendWebhook } from './send-webhook.ts';
 
 export interface DeliveryRunner {
@@ -19,6 +21,8 @@ export interface DeliveryRunnerOptions {
   catalog: Pick<Catalog, 'takeDeliveries' | 'endDelivery'>;
   dialFor(accountId: string): Dial;
   opener: Opener;
+  /** Undefined if the operator has set no mail server. */
+  mailer?: Mailer | undefined;
   nowMs(): number;
   onFailure(err: unknown): void;
   pollMs?: number;
@@ -60,6 +64,7 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
       await poll.stop();
       closing.abort();
       await Promise.all(running);
+      options.mailer?.close();
     },
   };
 }
@@ -74,27 +79,46 @@ const lagName = 'datahub_delivery_lag_seconds';
 
 /** Resolves to the state of the delivery afterwards. */
 async function send(
-  { accountId, deliveryId, destinationId, url, body, sealedSecrets, lease }: TakenDelivery,
-  { catalog, dialFor, opener, nowMs, timeoutMs = 15_000 }: DeliveryRunnerOptions,
+  delivery: TakenDelivery,
+  options: DeliveryRunnerOptions,
   closing: AbortSignal,
 ): Promise<string | undefined> {
+  const { catalog, timeoutMs = 15_000 } = options;
+  const { accountId, deliveryId, lease } = delivery;
   const startedAt = performance.now();
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
-  const ended = await openSecrets(opener, { destinationId, sealed: sealedSecrets })
-    .then((secrets) => {
-      const webhook = { id: deliveryId, url, body, secrets };
-      return sendWebhook(webhook, { dial: dialFor(accountId), signal, nowMs });
-    })
-    .then(
-      (status) => ({ status }),
-      () => ({ error: reasonOf(signal) }),
-    );
+  const sent =
+    delivery.mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
+  const ended = await sent.then(
+    (status) => ({ status }),
+    (err) => ({ error: err === mailIsOff ? mailIsOff.message : reasonOf(signal) }),
+  );
   // The lease ends by itself, and another executor sends it again.
   if (closing.aborted) return undefined;
   const durationMs = Math.round(performance.now() - startedAt);
   const ctx = createCallContext({ timeoutMs: callTimeoutMs });
   const { state } = await catalog.endDelivery({ accountId, deliveryId, lease, durationMs, ...ended }, ctx);
   return state;
+}
+
+async function sendHook(
+  { accountId, deliveryId: id, destinationId, url, body, sealedSecrets }: TakenDelivery,
+  { opener, dialFor, nowMs }: DeliveryRunnerOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const secrets = await openSecrets(opener, { destinationId, sealed: sealedSecrets });
+  return sendWebhook({ id, url, body, secrets }, { dial: dialFor(accountId), signal, nowMs });
+}
+
+const mailIsOff = new HubError('CONFLICT', 'The operator has set no mail server.');
+
+async function mailTo(
+  { deliveryId: id, body, mail }: TakenDelivery,
+  { mailer }: DeliveryRunnerOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  if (mailer === undefined || mail === undefined) throw mailIsOff;
+  return mailer.send({ id, body, ...mail }, signal);
 }
 
 /** A refused address looks like one that does not answer. */

@@ -10,6 +10,8 @@ import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-j
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { KeyLimits, Principal } from "../../common/v1/principal.ts";
 import {
+  AnswerMailRequest,
+  AnswerMailResponse,
   CheckWatchRequest,
   CheckWatchResponse,
   CreateDestinationRequest,
@@ -9426,6 +9428,16 @@ export const CatalogServiceService = {
       Buffer.from(ReadSnapshotResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadSnapshotResponse => ReadSnapshotResponse.decode(value),
   },
+  /** From the page behind the link in a mail. Needs no principal. */
+  answerMail: {
+    path: "/datahub.catalog.v1.CatalogService/AnswerMail" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AnswerMailRequest): Buffer => Buffer.from(AnswerMailRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AnswerMailRequest => AnswerMailRequest.decode(value),
+    responseSerialize: (value: AnswerMailResponse): Buffer => Buffer.from(AnswerMailResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AnswerMailResponse => AnswerMailResponse.decode(value),
+  },
   /** Needs no principal. */
   tellJobEnded: {
     path: "/datahub.catalog.v1.CatalogService/TellJobEnded" as const,
@@ -9634,6 +9646,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   keepTick: handleUnaryCall<KeepTickRequest, KeepTickResponse>;
   endTick: handleUnaryCall<EndTickRequest, EndTickResponse>;
   readSnapshot: handleUnaryCall<ReadSnapshotRequest, ReadSnapshotResponse>;
+  /** From the page behind the link in a mail. Needs no principal. */
+  answerMail: handleUnaryCall<AnswerMailRequest, AnswerMailResponse>;
   /** Needs no principal. */
   tellJobEnded: handleUnaryCall<TellJobEndedRequest, TellJobEndedResponse>;
   /**

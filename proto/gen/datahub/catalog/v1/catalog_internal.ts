@@ -344,6 +344,13 @@ export interface TakenDelivery {
   sealedSecrets: string[];
   /** Names the lease. */
   lease: string;
+  /** Instead of `url`, for mail. The body is then a JSON object with `subject` and `text`. */
+  mail?: TakenMail | undefined;
+}
+
+export interface TakenMail {
+  to: string;
+  unsubscribeUrl: string;
 }
 
 /** Says how an attempt ended: the status of the answer, or why there is none. */
@@ -3040,7 +3047,16 @@ export const TakeDeliveriesResponse: MessageFns<TakeDeliveriesResponse> = {
 };
 
 function createBaseTakenDelivery(): TakenDelivery {
-  return { accountId: "", deliveryId: "", destinationId: "", url: "", body: "", sealedSecrets: [], lease: "" };
+  return {
+    accountId: "",
+    deliveryId: "",
+    destinationId: "",
+    url: "",
+    body: "",
+    sealedSecrets: [],
+    lease: "",
+    mail: undefined,
+  };
 }
 
 export const TakenDelivery: MessageFns<TakenDelivery> = {
@@ -3065,6 +3081,9 @@ export const TakenDelivery: MessageFns<TakenDelivery> = {
     }
     if (message.lease !== "") {
       writer.uint32(58).string(message.lease);
+    }
+    if (message.mail !== undefined) {
+      TakenMail.encode(message.mail, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -3136,6 +3155,71 @@ export const TakenDelivery: MessageFns<TakenDelivery> = {
             }
 
             message.lease = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.mail = TakenMail.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakenMail(): TakenMail {
+  return { to: "", unsubscribeUrl: "" };
+}
+
+export const TakenMail: MessageFns<TakenMail> = {
+  encode(message: TakenMail, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.to !== "") {
+      writer.uint32(10).string(message.to);
+    }
+    if (message.unsubscribeUrl !== "") {
+      writer.uint32(18).string(message.unsubscribeUrl);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakenMail {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakenMail();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.unsubscribeUrl = reader.string();
             continue;
           }
         }

@@ -367,6 +367,8 @@ export interface DestinationSettings {
   /** The types of events that it is told of all its hubs. Watches name it besides. */
   events: string[];
   disabled: boolean;
+  /** The address of a recipient of mail, instead of `url`. */
+  mailTo?: string | undefined;
 }
 
 export interface Destination {
@@ -385,6 +387,8 @@ export interface Destination {
   version: number;
   /** False if the caller may only name it. */
   whole: boolean;
+  /** When the recipient of mail agreed; absent if it has not. */
+  confirmedAt?: Date | undefined;
 }
 
 export interface CreateDestinationRequest {
@@ -503,6 +507,16 @@ export interface TellJobEndedRequest {
 }
 
 export interface TellJobEndedResponse {
+}
+
+/** The recipient of mail confirms it, or ends it. Fails with NOT_FOUND if the token is unknown. */
+export interface AnswerMailRequest {
+  token: string;
+  /** `confirm` or `unsubscribe`. */
+  action: string;
+}
+
+export interface AnswerMailResponse {
 }
 
 function createBaseSchedule(): Schedule {
@@ -3476,7 +3490,7 @@ export const ReadSnapshotResponse: MessageFns<ReadSnapshotResponse> = {
 };
 
 function createBaseDestinationSettings(): DestinationSettings {
-  return { label: "", url: "", template: undefined, hubIds: [], events: [], disabled: false };
+  return { label: "", url: "", template: undefined, hubIds: [], events: [], disabled: false, mailTo: undefined };
 }
 
 export const DestinationSettings: MessageFns<DestinationSettings> = {
@@ -3498,6 +3512,9 @@ export const DestinationSettings: MessageFns<DestinationSettings> = {
     }
     if (message.disabled !== false) {
       writer.uint32(48).bool(message.disabled);
+    }
+    if (message.mailTo !== undefined) {
+      writer.uint32(58).string(message.mailTo);
     }
     return writer;
   },
@@ -3563,6 +3580,14 @@ export const DestinationSettings: MessageFns<DestinationSettings> = {
             message.disabled = reader.bool();
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.mailTo = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3586,6 +3611,7 @@ function createBaseDestination(): Destination {
     updatedAt: undefined,
     version: 0,
     whole: false,
+    confirmedAt: undefined,
   };
 }
 
@@ -3614,6 +3640,9 @@ export const Destination: MessageFns<Destination> = {
     }
     if (message.whole !== false) {
       writer.uint32(64).bool(message.whole);
+    }
+    if (message.confirmedAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.confirmedAt), writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -3693,6 +3722,14 @@ export const Destination: MessageFns<Destination> = {
             }
 
             message.whole = reader.bool();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.confirmedAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
         }
@@ -4937,6 +4974,98 @@ export const TellJobEndedResponse: MessageFns<TellJobEndedResponse> = {
     try {
       const end = length === undefined ? reader.len : reader.pos + length;
       const message = createBaseTellJobEndedResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAnswerMailRequest(): AnswerMailRequest {
+  return { token: "", action: "" };
+}
+
+export const AnswerMailRequest: MessageFns<AnswerMailRequest> = {
+  encode(message: AnswerMailRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.token !== "") {
+      writer.uint32(10).string(message.token);
+    }
+    if (message.action !== "") {
+      writer.uint32(18).string(message.action);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AnswerMailRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnswerMailRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.token = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAnswerMailResponse(): AnswerMailResponse {
+  return {};
+}
+
+export const AnswerMailResponse: MessageFns<AnswerMailResponse> = {
+  encode(_: AnswerMailResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AnswerMailResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnswerMailResponse();
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {

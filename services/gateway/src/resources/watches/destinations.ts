@@ -56,13 +56,14 @@ const destinationBody = object(
   {
     label,
     url: { type: 'string', minLength: 1, maxLength: 2_000 },
+    mailTo: { type: 'string', minLength: 3, maxLength: 320 },
     template: orNull({ type: 'string', enum: [...templates, null] } as const),
     hubIds: orNull({ type: 'array', minItems: 1, maxItems: 200, items: id } as const),
     events: { type: 'array', maxItems: eventTypes.length, items: { type: 'string', enum: eventTypes } },
     disabled: { type: 'boolean' },
-    ...readOnly('destinationId', 'disabledBecause', 'failingSince', 'createdAt', 'updatedAt'),
+    ...readOnly('destinationId', 'confirmedAt', 'disabledBecause', 'failingSince', 'createdAt', 'updatedAt'),
   },
-  ['label', 'url'],
+  ['label'],
 );
 const rotateBody = object({
   overlapSeconds: { type: 'integer', minimum: 0, maximum: rotationOverlapSeconds.max },
@@ -75,8 +76,10 @@ const destination = record(
   {
     destinationId: text,
     label: text,
-    kind: { const: 'webhook' },
+    kind: { type: 'string', enum: ['webhook', 'mail'] },
     url: text,
+    mailTo: text,
+    confirmedAt: timeOrNull,
     template: textOrNull,
     hubIds: orNull({ type: 'array', items: text } as const),
     events: list(text),
@@ -86,11 +89,15 @@ const destination = record(
     createdAt: time,
     updatedAt: timeOrNull,
   },
-  ['url', 'template', 'hubIds', 'events', 'disabledBecause', 'failingSince', 'createdAt', 'updatedAt'],
+  [
+    ...(['url', 'mailTo', 'confirmedAt', 'template', 'hubIds', 'events'] as const),
+    ...(['disabledBecause', 'failingSince', 'createdAt', 'updatedAt'] as const),
+  ],
 );
 const destinations = list(destination);
 const newSecret = record({ secret: text });
-const createdDestination = record({ destinationId: text, secret: text });
+/** Mail has no secret. */
+const createdDestination = record({ destinationId: text, secret: text }, ['secret']);
 
 const delivery = record({
   deliveryId: text,
@@ -121,7 +128,8 @@ function createDestinationHandlers({ upstreams: { catalog }, settings }: Resourc
       const created = await catalog.createDestination({ settings: toSettings(request) }, request.context);
       const { destinationId, version } = required(created.destination);
       setVersion(reply, version);
-      return { destinationId, secret: created.secret };
+      const isMail = created.destination?.settings?.mailTo !== undefined;
+      return isMail ? { destinationId } : { destinationId, secret: created.secret };
     },
 
     list: async (request, reply) => {
@@ -195,10 +203,11 @@ function createDeliveryHandlers({ upstreams: { catalog }, settings }: ResourceDe
 }
 
 function toSettings(request: FastifyRequest): Complete<DestinationSettings> {
-  const { label, url, template, hubIds, events, disabled } = request.body as Body;
+  const { label, url = '', mailTo, template, hubIds, events, disabled } = request.body as Body;
   return {
     label,
     url,
+    mailTo,
     template: template ?? undefined,
     hubIds: [...(hubIds ?? [])],
     events: [...(events ?? [])],
@@ -207,12 +216,14 @@ function toSettings(request: FastifyRequest): Complete<DestinationSettings> {
 }
 
 function toDestinationJson(one: Destination, whole: boolean): DestinationJson {
-  const { label, url, template, hubIds, events, disabled } = one.settings as DestinationSettings;
-  const short = { destinationId: one.destinationId, label, kind: 'webhook', disabled } as const;
+  const { label, url, mailTo, template, hubIds, events, disabled } = one.settings as DestinationSettings;
+  const kind = mailTo === undefined ? 'webhook' : 'mail';
+  const short = { destinationId: one.destinationId, label, kind, disabled } as const;
   if (!whole) return short;
-  const complete: Complete<DestinationJson> = {
+  const place = mailTo === undefined ? { url } : { mailTo, confirmedAt: toTimestamp(one.confirmedAt) };
+  return {
     ...short,
-    url,
+    ...place,
     template: template ?? null,
     hubIds: hubIds.length === 0 ? null : hubIds,
     events,
@@ -221,7 +232,6 @@ function toDestinationJson(one: Destination, whole: boolean): DestinationJson {
     createdAt: createdAtOf(one),
     updatedAt: toTimestamp(one.updatedAt),
   };
-  return complete;
 }
 
 function toDeliveryJson(one: Delivery): Complete<DeliveryJson> {

@@ -1,0 +1,111 @@
+/**
+ * Destinations that are mail addresses. The recipient confirms with a key that only the mail has, and can end it with the
+ * same key. Nothing else is sent before that, unless the operator trusts the domain.
+ */
+
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { withoutUndefined } from '@datahub/contract/complete';
+import type { CompanionWrite } from '@datahub/document-store';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, notFound, overtaken, untilWritten } from '../catalog.ts';
+import { take } from '../rates/windows.ts';
+import { confirmationOf } from './body.ts';
+import type { DeliveryDoc, DestinationDoc, MailPolicy } from './documents.ts';
+import { deliveryRecord, eventRecords, makeDelivery, makeEvent } from './event.ts';
+
+type MailMembers = Pick<DestinationDoc, 'mailTo' | 'mailKey' | 'confirmedAt' | 'mailEndedAt'>;
+
+const keyBytes = 24;
+
+/** The members of a new address; those of the old one if it is the same. */
+export function mailMembers(
+  { mail, nowMs }: Pick<Catalog, 'mail' | 'nowMs'>,
+  { mailTo }: Pick<DestinationDoc, 'mailTo'>,
+  old?: DestinationDoc,
+): MailMembers {
+  if (mailTo === undefined) return {};
+  if (old?.mailTo === mailTo && old.mailKey !== undefined) {
+    const { mailKey, confirmedAt, mailEndedAt } = old;
+    return withoutUndefined<MailMembers>({ mailTo, mailKey, confirmedAt, mailEndedAt });
+  }
+  const domain = mailTo.slice(mailTo.lastIndexOf('@') + 1).toLowerCase();
+  const isTrusted = mail?.domains.some((one) => one.toLowerCase() === domain) === true;
+  const mailKey = randomBytes(keyBytes).toString('hex');
+  return { mailTo, mailKey, ...(isTrusted ? { confirmedAt: nowMs() } : {}) };
+}
+
+export const confirmType = 'destination.confirm';
+const unsubscribed = 'The recipient ended the mails.';
+
+/** Whether the recipient still has to confirm. */
+export const isUnconfirmed = ({ mailTo, confirmedAt }: DestinationDoc): boolean =>
+  mailTo !== undefined && confirmedAt === undefined;
+
+/** The mail that asks the recipient. It says nothing that the account chooses, so it cannot be abused to write to strangers. */
+export function askRecipient(catalog: Catalog, destination: DestinationDoc): DeliveryDoc {
+  if (catalog.mail === undefined) throw mailIsOff();
+  if (destination.mailEndedAt !== undefined) throw new HubError('CONFLICT', unsubscribed);
+  const at = catalog.nowMs();
+  const event = { id: catalog.createId('evt', at), at, hubId: null, dataJson: '{}', type: confirmType };
+  const asked = makeDelivery(catalog, destination, event);
+  return { ...asked, body: confirmationOf(catalog.mail.url, linkOf(catalog.mail, destination)) };
+}
+
+export const askRecords = (catalog: Catalog, destination: DestinationDoc): CompanionWrite[] =>
+  isUnconfirmed(destination) ? [deliveryRecord(askRecipient(catalog, destination))] : [];
+
+export const mailIsOff = () =>
+  new HubError('CONFLICT', 'The operator of this hub has not set up mail (DATAHUB_MAIL_URL).');
+
+/** Ids have no `~`. */
+const separator = '~';
+
+export const linkOf = ({ url }: MailPolicy, { accountId, id, mailKey = '' }: DestinationDoc): string =>
+  `${url}/mail/${[accountId, id, mailKey].join(separator)}/`;
+
+const hourMs = 3_600_000;
+
+/** Resolves to the time at which another mail may be sent, or to undefined if one may be sent now. */
+export async function mailWaitsUntil(catalog: Catalog, accountId: string): Promise<number | undefined> {
+  const now = catalog.nowMs();
+  const endsAt = now - (now % hourMs) + hourMs;
+  const taken = await take(catalog, { accountId, id: `mail.${endsAt / hourMs}`, endsAt, count: 1 });
+  return taken > (catalog.mail?.hourlyMax ?? 0) ? endsAt : undefined;
+}
+
+/** Throws NOT_FOUND unless the key in the token is that of the destination. */
+export async function answerMail(catalog: Catalog, token: string, action: string): Promise<void> {
+  const [accountId = '', id = '', key = ''] = token.split(separator);
+  const { destinations } = catalog.store;
+  await untilWritten(async () => {
+    const destination = await destinations.get(accountId, id);
+    if (destination === null || !isSame(destination.mailKey ?? '', key)) throw notFound('mail');
+    const { confirmedAt, mailEndedAt, ...rest } = destination;
+    const version = destination.version + 1;
+    const at = catalog.nowMs();
+    if (action === 'confirm') {
+      if (confirmedAt !== undefined) return;
+      const { disabledBecause, ...enabled } = rest;
+      const isBack = disabledBecause === unsubscribed;
+      const next = isBack ? { ...enabled, disabled: 0 } : rest;
+      return (await destinations.replace({ ...next, confirmedAt: at, version })) ? undefined : overtaken;
+    }
+    if (mailEndedAt !== undefined) return;
+    const next = { ...rest, disabled: 1, disabledBecause: unsubscribed, mailEndedAt: at, version };
+    return (await destinations.replace(next, await disabledRecords(catalog, next))) ? undefined : overtaken;
+  });
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length > 0 && a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The event of a destination that was just disabled. */
+export function disabledRecords(catalog: Catalog, destination: DestinationDoc): Promise<CompanionWrite[]> {
+  const { id: destinationId, accountId, label, hubIds, disabledBecause: detail } = destination;
+  const dataJson = JSON.stringify({ destinationId, label, detail });
+  const hubId = hubIds?.[0] ?? null;
+  const event = makeEvent(catalog, { accountId, hubId, type: 'destination.disabled', dataJson });
+  return eventRecords(catalog, event, []);
+}

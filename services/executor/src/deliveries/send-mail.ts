@@ -1,0 +1,92 @@
+/** Sends events as mail through the operator's SMTP server. The library is loaded with the first mail. */
+
+import { orAborted } from '@datahub/service-kit/call/abort';
+import type { Transporter } from 'nodemailer';
+
+export interface MailSettings {
+  /** `smtps://host:port` for TLS from the start, or `smtp://host:port`. */
+  server: string;
+  user: string | undefined;
+  password: string | undefined;
+  /** The sender. */
+  from: string;
+}
+
+export interface Mail {
+  /** Of the delivery: the same in each attempt. */
+  id: string;
+  to: string;
+  /** A JSON object with `subject` and `text`. */
+  body: string;
+  /** One click ends the mails (RFC 8058). */
+  unsubscribeUrl: string;
+}
+
+export interface Mailer {
+  /** Resolves to the code of the server's answer. Rejects if there is none. */
+  send(mail: Mail, signal: AbortSignal): Promise<number>;
+  close(): void;
+}
+
+const timeoutMs = 10_000;
+const connectionsMax = 2;
+const portDefault = { 'smtp:': 587, 'smtps:': 465 };
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+
+export function createMailer(settings: MailSettings): Mailer {
+  let opened: Promise<Transporter> | undefined;
+  return {
+    send: async ({ id, to, body, unsubscribeUrl }, signal) => {
+      opened ??= open(settings);
+      const { subject, text } = JSON.parse(body) as { subject: string; text: string };
+      const domain = settings.from.replace(/^.*@|>.*$/g, '');
+      const sent = (await opened).sendMail({
+        from: settings.from,
+        // As an object, so that no address list is read from it.
+        to: { name: '', address: to },
+        subject,
+        text,
+        messageId: `<${id}@${domain}>`,
+        headers: {
+          'auto-submitted': 'auto-generated',
+          'list-unsubscribe': { prepared: true, value: `<${unsubscribeUrl}>` },
+          'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
+        },
+      });
+      return orAborted(
+        sent.then(({ response }) => codeOf(response), refusedWith),
+        signal,
+      );
+    },
+    close: () => void opened?.then((transport) => transport.close()),
+  };
+}
+
+async function open({ server, user, password }: MailSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  const { protocol, hostname, port } = new URL(server);
+  const secure = protocol === 'smtps:';
+  return createTransport({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || portDefault[protocol as keyof typeof portDefault],
+    secure,
+    // A password is never sent in plain text to another machine.
+    requireTLS: !secure && password !== undefined && !loopback.test(hostname),
+    ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    pool: true,
+    maxConnections: connectionsMax,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+const codeOf = (response = ''): number => Number(/^\d{3}/.exec(response)?.[0] ?? 0);
+
+/** The code with which the server refused the mail, such as 550. */
+function refusedWith(err: { responseCode?: number }): number {
+  if (err.responseCode === undefined) throw err;
+  return err.responseCode;
+}

@@ -1,0 +1,91 @@
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { SMTPServer } from 'smtp-server';
+import { afterEach, expect, it } from 'vitest';
+import { createMailer, type Mailer } from '../../src/deliveries/send-mail.ts';
+
+let server: SMTPServer;
+let mailer: Mailer;
+const received: { to: string[]; from: string; source: string }[] = [];
+const logIns: string[] = [];
+
+async function open(options: { refuses?: boolean; hangs?: boolean } = {}): Promise<void> {
+  server = new SMTPServer({
+    ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'], logger: false },
+    onAuth: ({ username, password }, _session, done) => {
+      logIns.push(`${username} ${password}`);
+      done(null, { user: username });
+    },
+    onRcptTo: (_address, _session, done) => {
+      if (options.refuses) done(Object.assign(new Error('no such mailbox'), { responseCode: 550 }));
+      else if (!options.hangs) done();
+    },
+    onData: async (stream, { envelope }, done) => {
+      const source = await text(stream);
+      const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+      received.push({ from, to: envelope.rcptTo.map(({ address }) => address), source });
+      done();
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  mailer = createMailer({
+    server: `smtp://127.0.0.1:${port}`,
+    ...{ user: 'hub', password: 'word', from: 'Data Hub <hub@example.com>' },
+  });
+}
+afterEach(async () => {
+  mailer.close();
+  received.length = 0;
+  logIns.length = 0;
+  await new Promise<void>((resolve) => server.close(resolve));
+});
+
+const send = (subject = 'New orders', signal = new AbortController().signal) =>
+  mailer.send(
+    {
+      id: 'dh.dlv.one',
+      to: 'ann@example.org',
+      body: JSON.stringify({ subject, text: 'one line\n' }),
+      unsubscribeUrl: 'https://hub.example/mail/token/',
+    },
+    signal,
+  );
+
+it('sends to one recipient, with one id and a link that ends the mails with one click', async () => {
+  await open();
+  expect([await send(), await send()]).toEqual([250, 250]);
+  expect(logIns).toEqual(['hub word']);
+  const [first, second] = received;
+  expect(first).toMatchObject({ from: 'hub@example.com', to: ['ann@example.org'] });
+  for (const line of [
+    'From: Data Hub <hub@example.com>',
+    'To: ann@example.org',
+    'Subject: New orders',
+    'Message-ID: <dh.dlv.one@example.com>',
+    'List-Unsubscribe: <https://hub.example/mail/token/>',
+    'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+    'Auto-Submitted: auto-generated',
+    'one line',
+  ])
+    expect(`${first?.source}`.split('\r\n')).toContain(line);
+  expect(second?.source).toContain('Message-ID: <dh.dlv.one@example.com>');
+});
+
+it('adds no header and no recipient by a subject', async () => {
+  await open();
+  await send('a\r\nBcc: eve@example.org\r\n\r\nbody');
+  expect(received[0]?.to).toEqual(['ann@example.org']);
+  const [head = ''] = (received[0]?.source ?? '').split('\r\n\r\n');
+  expect(head.split('\r\n').filter((line) => /^bcc/i.test(line))).toEqual([]);
+});
+
+it('says with which code the server refused, and gives up at the end of the attempt', async () => {
+  await open({ refuses: true });
+  expect(await send()).toBe(550);
+  await new Promise<void>((resolve) => server.close(resolve));
+  await expect(send()).rejects.toThrow();
+  await open({ hangs: true });
+  await expect(send('x', AbortSignal.timeout(200))).rejects.toThrow();
+  mailer.close();
+});
