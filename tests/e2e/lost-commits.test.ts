@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, type Socket, connect as tcp } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api, createSource, database, engines, execute, sourceBody } from '../support/hub.ts';
+import { scaled } from '../support/scale.ts';
 
 /** A link to the database that ends when COMMIT was sent: before the server gets it, or before its answer comes back. */
 let cut: 'never' | 'before' | 'behind' = 'never';
@@ -87,6 +88,55 @@ describe.each(engines.filter((engine) => engine === 'postgres'))(
       expect([status, body.meta]).toEqual([200, { attempts: 1, recovered: true }]);
       expect(await count(2)).toBe(1);
     });
+
+    it.each(['behind', 'before'] as const)(
+      'is found out for a single write with an Idempotency-Key (cut %s the server)',
+      async (where) => {
+        const id = where === 'behind' ? 4 : 5;
+        const call = () =>
+          api.post(
+            '/v1/queries/execute',
+            { queryId: insert, context: { id } },
+            { headers: { 'idempotency-key': `${table}-${id}` } },
+          );
+        cut = where;
+        const first = await call();
+        expect(cut).toBe('never');
+        if (where === 'behind') expect([first.status, first.body.data]).toEqual([200, [{ affectedRows: 1 }]]);
+        else
+          expect([first.status, first.body.code, first.body.retryable]).toEqual([
+            502,
+            'SOURCE_UNREACHABLE',
+            true,
+          ]);
+        expect(await count(id)).toBe(where === 'behind' ? 1 : 0);
+        await api.ok(call());
+        expect(await count(id)).toBe(1);
+      },
+    );
+
+    it('is always found out', async () => {
+      const lost = scaled(20, 1_000);
+      for (let i = 0; i < lost; i++) {
+        const id = 1_000 + i;
+        cut = i % 3 === 0 ? 'before' : 'behind';
+        const hasCommitted = cut === 'behind';
+        const headers = { 'idempotency-key': `${table}-${id}` };
+        const write = { queryId: insert, context: { id } };
+        const { status, body } = await (i % 2 === 0
+          ? api.post('/v1/queries/execute', write, { headers })
+          : api.post('/v1/queries/transaction', { steps: [write] }, { headers }));
+        expect([cut, status, body.code]).toEqual(
+          hasCommitted ? ['never', 200, undefined] : ['never', 502, 'SOURCE_UNREACHABLE'],
+        );
+      }
+      const query = `SELECT count(*) AS n, count(DISTINCT id) AS d FROM ${table} WHERE id >= 1000`;
+      const { data } = await execute({ ...direct, query });
+      const expected = lost - Math.ceil(lost / 3);
+      expect(data.map(({ n, d }: { n: string; d: string }) => [Number(n), Number(d)])).toEqual([
+        [expected, expected],
+      ]);
+    }, 600_000);
 
     it('is retryable if the server has rolled back', async () => {
       cut = 'before';

@@ -238,7 +238,7 @@ export const fixtures: Record<string, Fixtures> = {
       };
       return {
         'many records': send('{"a":1}\n'.repeat(60_000)),
-        'large records': send(`{"a":[${'{},'.repeat(99_000)}1]}\n`.repeat(3)),
+        'large records': send(`{"a":{"a":[${'{},'.repeat(99_000)}1]}}\n`.repeat(3)),
       };
     },
   },

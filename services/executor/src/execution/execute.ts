@@ -112,6 +112,7 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
         key: principal.keyId,
         bytes: request.contextJson.length,
         deps,
+        findsCommit: prepared.kind === 'write' && request.findsCommit,
       };
       if (isCached) {
         const values = { pinnedJson, contextJson, scalarsAsLists, claimsJson };

@@ -1,22 +1,26 @@
-/** Runs a bound statement on a connection of its pool, and cancels it at the database when its caller leaves or its deadline passes. */
+/** Runs a bound statement on a connection of its pool. */
 
-import type { CallSignal, Deadlines } from '@datahub/service-kit/call/call';
+import type { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../pool/pool.ts';
+import type { Lease } from '../pool/pool-types.ts';
 import {
-  type Connection,
   NeverAnswered,
   NothingRan,
+  type Outcome,
   type RunOptions,
   type Statement,
   unreported,
 } from '../ports/engine.ts';
 import type { ResponseOptions, ResponseWriter } from '../result/response.ts';
 import { runValidated, type Validation } from './cached/validation.ts';
-import { cancelReason, timedOut } from './execution-error.ts';
+import { CancelUnconfirmed, withCancellation } from './cancellation.ts';
+import { cancelReason } from './execution-error.ts';
 import type { Execution } from './execution-state.ts';
+import { FoundCommit } from './transactions/lost-commit.ts';
 
 export interface RunDeps {
+  now: () => number;
   createWriter(options: ResponseOptions): ResponseWriter;
   deadlines: Deadlines;
 }
@@ -31,6 +35,8 @@ export interface StatementRun {
   deps: RunDeps;
   /** Set if the query has a cache with `validate`. */
   validation?: Validation | undefined;
+  /** True if a lost answer to COMMIT is found out. */
+  findsCommit?: boolean | undefined;
 }
 
 export async function runOn(execution: Execution, run: StatementRun): Promise<void> {
@@ -58,12 +64,13 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
   const { connection } = lease;
   const writer = deps.createWriter(execution.responseOptions(options.maxRows));
   let hasEnded = false;
+  const found = run.findsCommit && connection.transactions?.name ? new FoundCommit() : undefined;
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines, createWriter } = deps;
     const running =
       validation === undefined
-        ? connection.run(statement, writer, options)
+        ? connection.run(statement, writer, found?.note(options) ?? options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, {
       ...{ connection, signal, deadlineAt, now, deadlines },
@@ -74,12 +81,51 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
     if (validation?.isUnchanged) writer.abandon();
     else writer.finish(outcome, execution);
   } catch (err) {
+    const finish = (outcome: Outcome) => {
+      execution.onOutcome(writer, outcome);
+      writer.finish(outcome, execution);
+    };
+    if (!hasEnded && (await hasCommitted(found, { err, lease, run, finish }, writer))) return;
     writer.abandon();
     if (statement.kind === 'read') throw err;
     throw hasEnded ? unreported(err) : toUnknownOutcome(err);
   } finally {
     pool.release(lease);
   }
+}
+
+interface Lost {
+  err: unknown;
+  lease: Lease;
+  run: StatementRun;
+  finish(outcome: Outcome): void;
+}
+
+/** Resolves to true if the answer to COMMIT was lost, the source has committed, and the call is answered. */
+async function hasCommitted(
+  found: FoundCommit | undefined,
+  { err, lease, run, finish }: Lost,
+  writer: ResponseWriter,
+): Promise<boolean> {
+  if (found === undefined || !lease.connection.broken) return false;
+  const { pool, key, deps } = run;
+  // The other connection may need its place.
+  pool.release(lease);
+  let outcome: Outcome | undefined;
+  try {
+    outcome = await found.find(err, { pool, key, now: deps.now, deadlines: deps.deadlines });
+  } catch (unfound) {
+    writer.abandon();
+    throw unfound;
+  }
+  if (outcome === undefined) return false;
+  try {
+    finish(outcome);
+  } catch (late) {
+    writer.abandon();
+    throw unreported(late);
+  }
+  return true;
 }
 
 const unknown =
@@ -107,121 +153,4 @@ function toUnknownOutcome(err: unknown): unknown {
 function isRepeatable(err: unknown, execution: Execution, { kind }: Statement): boolean {
   if (!(err instanceof NothingRan || (kind === 'read' && err instanceof NeverAnswered))) return false;
   return execution.isReused && execution.bytes === 0 && !execution.ctx.signal.aborted;
-}
-
-interface CancellationOptions {
-  connection: Pick<Connection, 'cancel' | 'close' | 'silentSince'>;
-  /** Aborts when the caller leaves. */
-  signal: CallSignal;
-  deadlineAt: number;
-  /** Called at the deadline. Returns the next one if the work may go on. */
-  extend?: () => number | undefined;
-  now: () => number;
-  /** The timers of the process, or of a test. */
-  deadlines: Deadlines;
-}
-
-/** The time that a cancelled statement has to end before its connection is closed. */
-const graceMs = 800;
-
-/** A connection whose server gives no sign for this long is dead. */
-const silentMsMax = 2_000;
-
-/** The database did not confirm a cancel, so the statement may have been carried out. */
-export class CancelUnconfirmed extends HubError {
-  constructor({ code, message, cause }: HubError) {
-    const text =
-      'The statement took longer than allowed, and the database did not confirm that it cancelled it.';
-    super(code, code === 'STATEMENT_TIMEOUT' ? text : message, { cause, retryable: false });
-  }
-}
-
-/**
- * Settles as `work` does. When the caller leaves, the deadline passes or the connection is silent, it asks the database
- * to cancel the statement. If the statement then does not end in time, it closes the connection. It rejects with
- * CANCELLED, STATEMENT_TIMEOUT or, for a silent connection, NeverAnswered, but resolves if the work succeeded
- * nevertheless.
- *
- * A cancel that arrives after its statement has ended could cancel the next statement on the connection. Therefore this
- * settles only when the cancel was delivered, and closes the connection unless the cancel ended the statement.
- */
-export function withCancellation<T>(work: Promise<T>, options: CancellationOptions): Promise<T> {
-  const { connection, signal, now, deadlines, extend } = options;
-  let { deadlineAt } = options;
-  return new Promise((resolve, reject) => {
-    let cancelled: HubError | undefined;
-    let delivered: Promise<void> | undefined;
-    let graceTimer: NodeJS.Timeout | undefined;
-    let lookTimer: NodeJS.Immediate | undefined;
-    let isGivenUp = false;
-    let end = () => reject(afterCancel(cancelled as HubError, undefined));
-    const giveUp = () => {
-      isGivenUp = true;
-      connection.close();
-      // Until then, the work can report that it had not sent the statement.
-      lookTimer = setImmediate(settle);
-    };
-    const cancel = (reason: HubError) => {
-      if (cancelled) return;
-      cancelled = reason;
-      graceTimer = setTimeout(giveUp, graceMs);
-      delivered = connection.cancel(AbortSignal.timeout(graceMs)).catch(giveUp);
-    };
-    const abort = () => cancel(cancelReason(signal, now() >= deadlineAt));
-    const expire = () => {
-      const next = extend?.();
-      if (next === undefined) return cancel(timedOut());
-      deadlineAt = next;
-      look();
-    };
-    const watch = (silentMs: number) => {
-      const leftMs = deadlineAt - now();
-      const lookMs = silentMsMax - silentMs;
-      return leftMs <= lookMs
-        ? deadlines.add(leftMs, expire)
-        : // After a pause of the process, the timers come before what has arrived.
-          deadlines.add(lookMs, () => (lookTimer = setImmediate(look)));
-    };
-    const look = () => {
-      const silentMs = connection.silentSince === undefined ? 0 : now() - connection.silentSince;
-      if (silentMs >= silentMsMax) cancel(new NeverAnswered(new Error('The server gave no sign in time.')));
-      else deadline = watch(silentMs);
-    };
-    let deadline = watch(0);
-    const settle = () => {
-      deadlines.remove(deadline);
-      clearTimeout(graceTimer);
-      clearImmediate(lookTimer);
-      signal.removeEventListener('abort', abort);
-      end();
-    };
-    const finish = (ending: () => void, byCancel: boolean) => {
-      end = ending;
-      if (delivered === undefined || isGivenUp) return settle();
-      void delivered.then(() => {
-        if (!byCancel) connection.close();
-        settle();
-      });
-    };
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    work.then(
-      (value) => finish(() => resolve(value), false),
-      (err) => {
-        const code = err instanceof HubError ? err.code : undefined;
-        finish(() => reject(cancelled ? afterCancel(cancelled, err) : err), code === 'CANCELLED');
-      },
-    );
-  });
-}
-
-/** Returns the error for a statement that failed with `err` after it was cancelled. */
-function afterCancel(cancelled: HubError, err: unknown): unknown {
-  const { code, partial } = err instanceof HubError ? err : {};
-  if (err instanceof NothingRan || code === 'OUTCOME_UNKNOWN' || partial) return err;
-  const isConfirmed = code !== undefined && code !== 'SOURCE_BROKEN';
-  if (!(cancelled instanceof NeverAnswered))
-    return isConfirmed ? cancelled : new CancelUnconfirmed(cancelled);
-  if (code === 'CANCELLED') return new NothingRan(cancelled);
-  return isConfirmed ? err : cancelled;
 }

@@ -20,6 +20,7 @@ import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
 import type { Connection } from '../ports/engine.ts';
+import { withCancellation } from './cancellation.ts';
 import { checkQuery, statementFaults } from './check.ts';
 import { describeQuery } from './describe.ts';
 import { cancelReason, identity, toFailure } from './execution-error.ts';
@@ -27,7 +28,7 @@ import { keyLimits } from './key-limits.ts';
 import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
 import { diffQueries } from './row-diff.ts';
 import type { Pause } from './row-key.ts';
-import { type RunDeps, withCancellation } from './run-statement.ts';
+import type { RunDeps } from './run-statement.ts';
 import { policyProblems, variableProblems } from './session-problems.ts';
 
 export interface SourceDeps {

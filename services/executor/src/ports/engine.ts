@@ -160,6 +160,11 @@ export interface RunOptions {
    * failure leaves the transaction to `rollBack`.
    */
   inTransaction?: boolean;
+  /**
+   * Only for writes on connections whose `transactions` have `name`. The statement runs in a transaction that it does not
+   * share with COMMIT: this is called between the two. An error before COMMIT then proves that nothing was changed.
+   */
+  beforeCommit?: (name: TransactionName | undefined, outcome: Outcome) => void;
   /** The server's own statement timeout, in case the executor's deadline does not take effect. */
   statementTimeoutMs: number;
 }

@@ -4,7 +4,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
-import { withCancellation } from '../../src/execution/run-statement.ts';
+import { withCancellation } from '../../src/execution/cancellation.ts';
 import type { Connection, Statement } from '../../src/ports/engine.ts';
 import { ask, connect, operateMysql } from '../fixture.ts';
 

@@ -2,7 +2,7 @@ import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { describe, expect, test, vi } from 'vitest';
-import { withCancellation } from '../../src/execution/run-statement.ts';
+import { withCancellation } from '../../src/execution/cancellation.ts';
 import { NeverAnswered, NothingRan, type RunOptions, type Statement } from '../../src/ports/engine.ts';
 import type { RowSink } from '../../src/ports/row-sink.ts';
 import {

@@ -102,6 +102,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
       format: format.format,
       cache: readCacheRequest(request, undefined),
       fromConsole: isFromConsole(request) || undefined,
+      findsCommit: request.operationId !== undefined || undefined,
     };
     const annotate = body.options?.annotate;
     try {

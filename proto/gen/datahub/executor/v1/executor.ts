@@ -173,7 +173,14 @@ export interface ExecuteRequest {
    * chunk of the answer is a JSON object with the figures so far, in bytes that are not split: `batches`, `records`,
    * `affectedRows`, `committedLines`. The caller sends a batch if at most one more than `batches` was sent before it.
    */
-  load?: Load | undefined;
+  load?:
+    | Load
+    | undefined;
+  /**
+   * True for a call with an Idempotency-Key. If the answer to the COMMIT of a write is lost, the source is asked how the
+   * transaction ended, if it can say so.
+   */
+  findsCommit?: boolean | undefined;
 }
 
 export interface Load {
@@ -1014,6 +1021,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     transaction: undefined,
     fromConsole: undefined,
     load: undefined,
+    findsCommit: undefined,
   };
 }
 
@@ -1069,6 +1077,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.load !== undefined) {
       Load.encode(message.load, writer.uint32(210).fork()).join();
+    }
+    if (message.findsCommit !== undefined) {
+      writer.uint32(216).bool(message.findsCommit);
     }
     return writer;
   },
@@ -1220,6 +1231,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.load = Load.decode(reader, reader.uint32());
+            continue;
+          }
+          case 27: {
+            if (tag !== 216) {
+              break;
+            }
+
+            message.findsCommit = reader.bool();
             continue;
           }
         }

@@ -24,6 +24,7 @@ import {
   type Block,
   type BlockKind,
   directRead,
+  keepsFrontComments,
   prepareSession,
   readServerState,
   recovery,
@@ -31,6 +32,7 @@ import {
   type SessionSetup,
   sessionBlocks,
   undo,
+  withName,
   withSession,
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
@@ -68,6 +70,8 @@ export class PostgresConnection implements Connection {
   #running = false;
   /** True once the running statement itself was sent. */
   #isSent = false;
+  /** True once the COMMIT of a held statement was sent. */
+  #isCommitting = false;
   readonly #cancellation = new Cancellation();
   readonly transactions: PostgresTransactions;
 
@@ -108,11 +112,12 @@ export class PostgresConnection implements Connection {
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
     this.#running = true;
-    this.#isSent = false;
+    this.#isSent = this.#isCommitting = false;
     this.#cancellation.reset();
     try {
       let outcome: Outcome;
       try {
+        if (options.beforeCommit !== undefined) await this.transactions.prepareName();
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
         if (!(err instanceof RefusedPlan) || options.snapshot === 'last' || options.inTransaction) throw err;
@@ -126,7 +131,8 @@ export class PostgresConnection implements Connection {
       if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
       const { kind } = statement;
-      throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent: this.#isSent });
+      const isSent = options.beforeCommit === undefined ? this.#isSent : this.#isCommitting;
+      throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent });
     } finally {
       this.#running = false;
       if (placeOf(options) !== 'first') this.#statements.forgetOnce();
@@ -156,14 +162,17 @@ export class PostgresConnection implements Connection {
     // If a command before the statement failed, `recovery` would be wrong. So this is only for a statement without
     // them.
     const isDirect = this.#setup.isDirect && blockKind === 'read' && before.length === 0;
+    const isNamed = options.beforeCommit !== undefined;
     const block = isDirect
       ? withSession(directRead, statement.session)
-      : this.#block(statement, { blockKind, timeoutMs });
+      : this.#block(statement, { blockKind, timeoutMs, isNamed });
+    let id: string | undefined;
     const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
       ...{ prepared, binary, sink, outcome },
       ...{ serverTypes: this.#statements.serverTypes, checksTexts: this.#session.checksTexts },
       ...{ commandsBefore: before.length + block.commandsBefore, tags: block.tags },
+      onTail: isNamed ? (text) => (id = text) : undefined,
       discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
@@ -190,7 +199,7 @@ export class PostgresConnection implements Connection {
       result.status === (place === 'first' || inner ? 'T' : 'I') &&
       !held &&
       reader.tagsMissing === 0;
-    if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome });
+    if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome, id });
     if (reader.isOutdated) await this.#statements.forget(key);
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun || inner ? reader.failure : unreported(reader.failure);
@@ -199,9 +208,10 @@ export class PostgresConnection implements Connection {
 
   #block(
     { session }: Statement,
-    { blockKind, timeoutMs }: { blockKind: BlockKind; timeoutMs: number },
+    { blockKind, timeoutMs, isNamed }: { blockKind: BlockKind; timeoutMs: number; isNamed: boolean },
   ): Block {
-    const block = this.#session.blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
+    const plain = this.#session.blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
+    const block = isNamed ? withName(plain) : plain;
     // The second read of a snapshot has the settings of the first.
     return blockKind === 'last' ? block : withSession(block, session);
   }
@@ -252,7 +262,10 @@ export class PostgresConnection implements Connection {
     if (options.inTransaction) return;
     const { affectedRows: affected = 0 } = outcome;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
-    await this.#end(options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT', statement);
+    const how = options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT';
+    this.#isCommitting = how === 'COMMIT';
+    if (this.#isCommitting) options.beforeCommit?.(this.transactions.named(run.id), outcome);
+    await this.#end(how, statement);
     if (tooMany) {
       throw new HubError(
         'MAX_AFFECTED',
@@ -368,12 +381,6 @@ export class PostgresConnection implements Connection {
   }
 }
 
-/**
- * From version 18 on, pg_stat_statements leaves out comments in front of a statement. Behind a pooler they would hide
- * the statement's first word, by which Pgpool-II chooses a server.
- */
-const keepsFrontComments = (version: string): boolean => Number(/\d+/.exec(version)?.[0]) < 18;
-
 /** The position of a statement in a snapshot; undefined outside of one. */
 const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
   typeof snapshot === 'object' ? 'first' : snapshot;
@@ -384,6 +391,8 @@ interface Settled {
   outcome: Outcome;
   prepared: Prepared;
   reader: ResultReader;
+  /** Of its transaction, with `beforeCommit`. */
+  id: string | undefined;
 }
 
 const commandComplete = 'C'.charCodeAt(0);

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
-import { type FieldDescription, readRowDescription, resultFormats } from './protocol.ts';
+import { type FieldDescription, readRow, readRowDescription, resultFormats } from './protocol.ts';
 import type { Tags } from './session.ts';
 import type { BinaryResult, Prepared } from './statements.ts';
 import { binaryKindOf, kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
@@ -21,6 +21,8 @@ export interface ResultOptions {
   /** The number of commands that complete before the statement itself. */
   commandsBefore: number;
   tags: Tags;
+  /** Gets the first value of the command behind the statement. */
+  onTail?: ((text: string | undefined) => void) | undefined;
   discarding: () => boolean;
   pause: () => void;
   resume: () => void;
@@ -88,6 +90,8 @@ export class ResultReader {
       }
       if (type === commandComplete) this.#complete(source, start, end - 1);
       this.#completed++;
+    } else if (type === dataRow && this.#options.onTail !== undefined && !this.#isChecking) {
+      this.#options.onTail(readRow(source.subarray(start, end))[0] ?? undefined);
     } else if (type === bindComplete) {
       if (this.#completed === 0) this.bound = this.#bindsBefore-- <= 0;
     } else if (type === rowDescription && this.#completed === 0) {

@@ -138,6 +138,13 @@ export function setLocal(session: NonNullable<Statement['session']>): Buffer[] {
   ];
 }
 
+/** Gives the transaction an id, if it has none. */
+export const nameText = 'SELECT pg_catalog.txid_current()';
+const nameAfter = Buffer.concat([...once(nameText), protocol.sync]);
+
+/** A block that leaves its transaction open, and reads its id. */
+export const withName = (block: Block): Block => ({ ...block, after: nameAfter });
+
 /** The block with settings behind its BEGIN. */
 export function withSession(block: Block, session: Statement['session']): Block {
   if (session === undefined) return block;
@@ -222,3 +229,9 @@ export async function readServerState(statements: Pick<Rows, 'rows'>): Promise<S
   const [[recovery, readOnly] = []] = await statements.rows(text);
   return { isStandby: recovery === 't', isReadOnly: readOnly === 'on' };
 }
+
+/**
+ * From version 18 on, pg_stat_statements leaves out comments in front of a statement. Behind a pooler they would hide
+ * the statement's first word, by which Pgpool-II chooses a server.
+ */
+export const keepsFrontComments = (version: string): boolean => Number(/\d+/.exec(version)?.[0]) < 18;

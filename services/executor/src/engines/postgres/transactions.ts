@@ -12,7 +12,7 @@ import type {
 import { toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { RunOfMany } from './run-all.ts';
-import { type BlockKind, undo } from './session.ts';
+import { type BlockKind, nameText, undo } from './session.ts';
 import type { Statements } from './statements.ts';
 import type { PooledBlocks } from './transaction-pooling.ts';
 import type { Wire } from './wire.ts';
@@ -96,14 +96,23 @@ export class PostgresTransactions implements Transactions {
   }
 
   async name(): Promise<TransactionName | undefined> {
-    const server = this.#server;
-    if (server === undefined || server === '') return undefined;
+    if (this.#server === undefined || this.#server === '') return undefined;
     let rows: (string | null)[][] = [];
     await this.#host.control(async () => {
-      rows = await this.#host.statements.rows('SELECT pg_catalog.txid_current()');
+      rows = await this.#host.statements.rows(nameText);
     });
-    const id = rows[0]?.[0];
-    return typeof id === 'string' ? { server, id } : undefined;
+    return this.named(rows[0]?.[0] ?? undefined);
+  }
+
+  /** Call this before a statement whose transaction gets a name. */
+  async prepareName(): Promise<void> {
+    this.#server ??= await this.#readServer();
+  }
+
+  /** The name of a transaction of a single statement, which has read its id by `nameText`. */
+  named(id: string | undefined): TransactionName | undefined {
+    const server = this.#server;
+    return server === undefined || server === '' || id === undefined ? undefined : { server, id };
   }
 
   async endOf({ server, id }: TransactionName) {

@@ -13,8 +13,11 @@ export interface Failed {
 /** A write whose transaction stays open until the number of affected rows is known. */
 export const isHeld = (
   kind: Statement['kind'],
-  { dryRun, maxAffected, inTransaction }: RunOptions,
-): boolean => kind === 'write' && !inTransaction && (dryRun === true || maxAffected !== undefined);
+  { dryRun, maxAffected, inTransaction, beforeCommit }: RunOptions,
+): boolean =>
+  kind === 'write' &&
+  !inTransaction &&
+  (dryRun === true || maxAffected !== undefined || beforeCommit !== undefined);
 
 /** True for the error of a statement that was stopped, by its timeout or by a cancel. */
 export const isStopped = (err: unknown): err is HubError =>

@@ -3,8 +3,8 @@
 import { CallStop, type Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../../pool/pool.ts';
-import type { TransactionName } from '../../ports/engine.ts';
-import { withCancellation } from '../run-statement.ts';
+import type { Outcome, RunOptions, TransactionName } from '../../ports/engine.ts';
+import { CancelUnconfirmed, withCancellation } from '../cancellation.ts';
 
 export class LostCommit extends HubError {
   constructor(cause: unknown) {
@@ -14,6 +14,12 @@ export class LostCommit extends HubError {
       { cause, retryable: false, stage: 'execute' },
     );
   }
+}
+
+/** True if an error while COMMIT ran does not say how it ended. */
+export function isLost(err: unknown): boolean {
+  const isTold = err instanceof HubError && !(err instanceof CancelUnconfirmed);
+  return !isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code);
 }
 
 interface FindEndOptions {
@@ -73,3 +79,27 @@ const rolledBack = (cause: unknown) =>
     'The connection to the source was lost while the transaction was committed, and the source rolled it back: nothing was changed. Try again.',
     { cause, retryable: true, stage: 'execute' },
   );
+
+/** A single statement whose COMMIT is found out. */
+export class FoundCommit {
+  #name: TransactionName | undefined;
+  #outcome: Outcome | undefined;
+
+  /** The options of the statement with what this needs. */
+  note(options: RunOptions): RunOptions {
+    return {
+      ...options,
+      beforeCommit: (name, outcome) => {
+        this.#name = name;
+        this.#outcome = outcome;
+      },
+    };
+  }
+
+  /** After an error of the statement. Resolves to its outcome if it has committed, and to undefined if `err` is true. */
+  async find(err: unknown, options: Omit<FindEndOptions, 'lost'>): Promise<Outcome | undefined> {
+    if (this.#name === undefined || !isLost(err)) return undefined;
+    await findEnd(this.#name, { ...options, lost: new LostCommit(err) });
+    return this.#outcome;
+  }
+}

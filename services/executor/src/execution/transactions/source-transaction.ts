@@ -3,10 +3,10 @@
 import { type CallSignal, CallStop, type Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Connection, TransactionName, TransactionOptions, Transactions } from '../../ports/engine.ts';
+import { CancelUnconfirmed, withCancellation } from '../cancellation.ts';
 import { cancelReason, identity, toFailure } from '../execution-error.ts';
 import { refusedOption } from '../prepare.ts';
-import { CancelUnconfirmed, withCancellation } from '../run-statement.ts';
-import { LostCommit } from './lost-commit.ts';
+import { isLost, LostCommit } from './lost-commit.ts';
 
 export interface SourceTransactionOptions {
   /** Of the caller. */
@@ -52,8 +52,7 @@ export class SourceTransaction {
     try {
       await this.within(transactions.commit(), deadlineAt);
     } catch (err) {
-      const isTold = err instanceof HubError && !(err instanceof CancelUnconfirmed);
-      if (!isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code)) throw new LostCommit(err);
+      if (isLost(err)) throw new LostCommit(err);
       this.isRolledBack = true;
       throw toFailure(err, 'execute', identity);
     }
