@@ -85,6 +85,7 @@ describe('keys', () => {
     expect(list.body.find(({ keyId }: { keyId: string }) => keyId === made.keyId)).toMatchObject({
       name: 'for a job',
       lastCharacters: made.key.slice(-4),
+      madeBy: { keyId: (await api.get('/v1/keys/current')).body.keyId, name: expect.any(String) },
     });
     expect((await api.get('/v1/hubs', { key: made.key })).status).toBe(200);
 

@@ -62,6 +62,11 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     const { keyId } = await api.ok(api.post('/v1/keys', { name, scopes: ['queries:execute'] }));
     await goTo('keys');
     await page.reload();
+    await page
+      .getByRole('row')
+      .filter({ hasText: name })
+      .getByText(/^created with “.+”$/)
+      .waitFor();
     const open = async () => {
       await button(`Actions for ${name}`).click();
       await page.getByRole('menuitem', { name: 'Usage' }).click();

@@ -2970,6 +2970,8 @@ export interface Routes {
       createdAt?: Json | undefined;
       /** Read-only: ignored. */
       lastUsedAt?: Json | undefined;
+      /** Read-only: ignored. */
+      madeBy?: Json | undefined;
     };
     answer: {
       keyId: string;
@@ -3040,6 +3042,11 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
+      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      madeBy?: {
+        keyId: string;
+        name: string;
+      } | undefined;
     })[];
   };
   /** Get the id and scopes of the key of the request */
@@ -3085,6 +3092,8 @@ export interface Routes {
       createdAt?: Json | undefined;
       /** Read-only: ignored. */
       lastUsedAt?: Json | undefined;
+      /** Read-only: ignored. */
+      madeBy?: Json | undefined;
     };
     answer: {
       keyId: string;
@@ -3120,6 +3129,11 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
+      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      madeBy?: {
+        keyId: string;
+        name: string;
+      } | undefined;
     };
   };
   /** Revoke a key */
@@ -3171,6 +3185,11 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
+      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      madeBy?: {
+        keyId: string;
+        name: string;
+      } | undefined;
       /** Shown here and never again. */
       key: string;
       previousExpiresAt: string;

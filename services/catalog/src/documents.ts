@@ -183,6 +183,8 @@ export interface KeyDoc extends Doc {
   budgets?: RateBudgetDoc[];
   /** The lineage of the key that created this one; see `lineageOf`. Absent for keys of operators and of older hubs. */
   maker?: string;
+  /** The key that created this one, or that created the key that this one replaced. Absent like `maker`. */
+  madeBy?: { keyId: string; name: string };
   /** The id of the budget with the key's own rate: of the key that it replaced. If absent, it is the id of the key. */
   ownBudget?: string;
   lastCharacters: string;

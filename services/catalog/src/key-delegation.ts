@@ -140,6 +140,12 @@ export function isVisible(caller: KeyDoc | null, other: KeyDoc): boolean {
   return lineageOf(other) === lineage || other.maker === lineage;
 }
 
+/** The maker of the other key, as the caller's key sees it: if it is limited to hubs or queries, only of its own keys. */
+export function makerSeenBy(caller: KeyDoc | null, { maker, madeBy }: KeyDoc): KeyDoc['madeBy'] {
+  const sees = caller === null || !isConfined(caller.limits) || maker === lineageOf(caller);
+  return sees ? madeBy : undefined;
+}
+
 /** Throws SCOPE_DENIED. */
 export function requireVisible(caller: KeyDoc | null, other: KeyDoc): void {
   if (isVisible(caller, other)) return;

@@ -60,6 +60,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     budgets: undefined,
     ownBudget: undefined,
     maker: undefined,
+    madeBy: undefined,
     successor: undefined,
   };
   return { doc: withoutUndefined<KeyDoc>(doc), secret };

@@ -12,7 +12,7 @@ import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type KeyPatch, type MadeKey, makeKey, patchKey, toPrincipal } from '../key.ts';
+import { type KeyPatch, makeKey, patchKey, toPrincipal } from '../key.ts';
 import {
   budgetsOf,
   followRate,
@@ -20,6 +20,7 @@ import {
   isStronger,
   isVisible,
   lineageOf,
+  makerSeenBy,
   requireNoMore,
   requireNoStronger,
   requireOwnRate,
@@ -79,11 +80,11 @@ export function createKeyCalls(catalog: Catalog) {
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, {
         ...made.doc,
-        ...(maker === null ? {} : { maker: lineageOf(maker) }),
+        ...(maker === null ? {} : { maker: lineageOf(maker), madeBy: { keyId: maker.id, name: maker.name } }),
       });
       const entry = auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id });
       if ((await insertOnce(store.keys, doc, entry)) !== doc) throw madeBefore(doc);
-      return toCreated({ ...made, doc });
+      return { key: toKey(doc, makerSeenBy(maker, doc)), secret: made.secret };
     },
 
     listKeys: async ({ page }, ctx) => {
@@ -96,7 +97,14 @@ export function createKeyCalls(catalog: Catalog) {
           : await listPage(store.keys, { accountId }, page);
       const reach = reachOf(principal, caller);
       const nowMs = catalog.nowMs();
-      return { keys: docs.map((key) => toListed(key, { isStronger: isStronger(reach, key), nowMs })), total };
+      const keys = docs.map((key) =>
+        toListed(key, {
+          isStronger: isStronger(reach, key),
+          madeBy: makerSeenBy(caller, key),
+          nowMs,
+        }),
+      );
+      return { keys, total };
     },
 
     updateKey: async ({ keyId, name, limits, removedLimits, expiresAt, neverExpires }, ctx) => {
@@ -105,12 +113,12 @@ export function createKeyCalls(catalog: Catalog) {
       await requireKnownIds(catalog, context.principal, wanted);
       const ends = neverExpires ? null : expiresAt?.getTime();
       const patch: Complete<KeyPatch> = { name, limits: wanted, removedLimits, expiresAt: ends };
-      const key = await changeKey(catalog, ctx, { keyId, patch });
+      const { key, caller } = await changeKey(catalog, ctx, { keyId, patch });
       const { ratePerMinute } = wanted;
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
         await tellRate(catalog, key);
       await settleKeyWatches(catalog, { accountId: key.accountId, keyId });
-      return { key: toKey(key) };
+      return { key: toKey(key, makerSeenBy(caller, key)) };
     },
 
     rotateKey: async ({ keyId, overlapSeconds }, ctx) => {
@@ -139,6 +147,7 @@ export function createKeyCalls(catalog: Catalog) {
           budgets: budgetsOf(old),
           ownBudget: lineageOf(old),
           ...(old.maker === undefined ? {} : { maker: old.maker }),
+          ...(old.madeBy === undefined ? {} : { madeBy: old.madeBy }),
         };
         const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
         const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
@@ -147,7 +156,11 @@ export function createKeyCalls(catalog: Catalog) {
         // One write: a crash leaves no key that nobody has seen. If the key has changed since it was read, all is done again.
         if (await store.keys.replace(ended, [{ collection: 'keys', doc }, entry])) {
           await moveKeyWatches(catalog, old.id, doc);
-          return { ...toCreated(made), previousExpiresAt: new Date(endsAt) };
+          return {
+            key: toKey(doc, makerSeenBy(caller, doc)),
+            secret: made.secret,
+            previousExpiresAt: new Date(endsAt),
+          };
         }
       }
       throw tooMany();
@@ -171,10 +184,6 @@ function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc 
   if (key === null) throw unknownKey();
   if (key.expiresAt === null || key.expiresAt > nowMs) return;
   throw new HubError('KEY_EXPIRED', 'This key has expired.');
-}
-
-function toCreated({ doc, secret }: MadeKey) {
-  return { key: toKey(doc), secret };
 }
 
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
@@ -209,7 +218,11 @@ interface KeyChange {
 }
 
 /** Retries, because concurrent uses of the key change its document. */
-async function changeKey(catalog: Catalog, ctx: CallContext, { keyId, patch }: KeyChange): Promise<KeyDoc> {
+async function changeKey(
+  catalog: Catalog,
+  ctx: CallContext,
+  { keyId, patch }: KeyChange,
+): Promise<{ key: KeyDoc; caller: KeyDoc | null }> {
   const { accountId, principal, nowMs } = makeContext(catalog, ctx);
   const entry = auditEntry(catalog, ctx, { rpc: 'updateKey', resourceId: keyId });
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -223,7 +236,7 @@ async function changeKey(catalog: Catalog, ctx: CallContext, { keyId, patch }: K
     requireNoMore(reach, next);
     requireOwnRate(caller, old, next);
     const changed = { ...next, version: old.version + 1 };
-    if (await catalog.store.keys.replace(changed, entry)) return changed;
+    if (await catalog.store.keys.replace(changed, entry)) return { key: changed, caller };
   }
   throw tooMany();
 }

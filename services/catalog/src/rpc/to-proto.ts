@@ -171,7 +171,12 @@ export function toResolvedSource(source: SourceDoc): Complete<ResolvedSource> {
   };
 }
 
-export function toKey(key: KeyDoc, state: 'active' | 'expired' = 'active'): Complete<Key> {
+/** `madeBy`: the maker, as the caller sees it. */
+export function toKey(
+  key: KeyDoc,
+  madeBy: KeyDoc['madeBy'],
+  state: 'active' | 'expired' = 'active',
+): Complete<Key> {
   return {
     keyId: key.id,
     name: key.name,
@@ -184,16 +189,17 @@ export function toKey(key: KeyDoc, state: 'active' | 'expired' = 'active'): Comp
     version: key.version,
     state,
     isStronger: false,
+    madeBy,
   };
 }
 
 /** Of a key that may do more than the caller's, only what tells it from others. */
 export function toListed(
   key: KeyDoc,
-  { isStronger, nowMs }: { isStronger: boolean; nowMs: number },
+  { isStronger, madeBy, nowMs }: { isStronger: boolean; madeBy: KeyDoc['madeBy']; nowMs: number },
 ): Complete<Key> {
   const state = key.expiresAt === null || key.expiresAt > nowMs ? 'active' : 'expired';
-  if (!isStronger) return toKey(key, state);
+  if (!isStronger) return toKey(key, madeBy, state);
   return {
     keyId: key.id,
     name: key.name,
@@ -206,6 +212,7 @@ export function toListed(
     expiresAt: undefined,
     lastUsedAt: undefined,
     version: 0,
+    madeBy: undefined,
   };
 }
 

@@ -271,3 +271,49 @@ it('a key that an earlier attempt at the same operation made is named, because i
   await expect(calls.rotateKey({ keyId }, rotation)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
   expect((await calls.listKeys({}, ctx())).total).toBe(2);
 });
+
+describe('the maker of a key', () => {
+  const listed = async (by?: string) => {
+    const { keys = [] } = await calls.listKeys({}, ctx(by));
+    return Object.fromEntries(keys.map(({ keyId, madeBy }) => [keyId, madeBy]));
+  };
+
+  it('is listed with the name that it had, also after both keys were replaced', async () => {
+    const maker = await create();
+    const made = await create(undefined, maker);
+    await calls.updateKey({ keyId: maker, name: 'other', removedLimits: [], neverExpires: false }, ctx());
+    const { key: nextMade } = await calls.rotateKey({ keyId: made }, ctx());
+    const { key: nextMaker } = await calls.rotateKey({ keyId: maker }, ctx());
+    await calls.revokeKey({ keyId: maker }, ctx());
+    const later = await create(undefined, nextMaker?.keyId);
+    expect(await listed()).toEqual({
+      [made]: { keyId: maker, name: 'k' },
+      [nextMade?.keyId as string]: { keyId: maker, name: 'k' },
+      // The operator made it.
+      [nextMaker?.keyId as string]: undefined,
+      [later]: { keyId: nextMaker?.keyId, name: 'other' },
+    });
+  });
+
+  it('is hidden from a key that is limited to queries, unless it is the maker', async () => {
+    const maker = await create();
+    const confined = await create(undefined, maker);
+    const child = await create(undefined, confined);
+    for (const keyId of [confined, child]) {
+      const doc = await stored(keyId);
+      await store.keys.replace({ ...doc, limits: { queryIds: ['q'] }, version: doc.version + 1 });
+    }
+    expect(await listed(confined)).toEqual({
+      [confined]: undefined,
+      [child]: { keyId: confined, name: 'k' },
+    });
+    expect(await listed(maker)).toMatchObject({ [confined]: { keyId: maker, name: 'k' } });
+  });
+
+  it('is hidden for a key that may do more than the caller', async () => {
+    const weak = await create(5);
+    const strong = await create(undefined, await create());
+    expect((await listed(weak))[strong]).toBeUndefined();
+    expect((await listed())[strong]).toBeDefined();
+  });
+});

@@ -57,7 +57,7 @@ export const createKeyBody = object(
     scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
     limits: object(limitSchemas),
     expiresAt: ends,
-    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
+    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt', 'madeBy'),
   },
   ['name'],
 );
@@ -71,7 +71,7 @@ export const updateKeyBody = object({
   name: label,
   limits: object(limitPatches),
   expiresAt: ends,
-  ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt'),
+  ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt', 'madeBy'),
 });
 
 export const rotateKeyBody = object({

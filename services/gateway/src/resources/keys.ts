@@ -106,8 +106,13 @@ const members = {
     ...list(record({ scope: text, limit: text, detail: text })),
     description: 'What the limits take from the scopes. Absent if they take nothing.',
   },
+  madeBy: {
+    ...record({ keyId: text, name: text }),
+    description:
+      'The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created.',
+  },
 } as const;
-const wholeKey = record(members, ['withheld']);
+const wholeKey = record(members, ['withheld', 'madeBy']);
 /** A key that may do more than the caller's has only an id, a name and a state. */
 const listedKey = record(members, [
   'scopes',
@@ -117,11 +122,15 @@ const listedKey = record(members, [
   'lastCharacters',
   'lastUsedAt',
   'withheld',
+  'madeBy',
 ]);
 export const keys = list(listedKey);
 /** Leaves out the limits, because users of a public key must not see the values that it pins. */
 export const currentKey = record({ keyId: text, scopes: list(text) });
-export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time }, ['withheld']);
+export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time }, [
+  'withheld',
+  'madeBy',
+]);
 
 const usageFigures = { count, failed: count, users: signedIn } as const;
 const keyUsage = record(
@@ -311,6 +320,7 @@ function toKeyJson(key: Key): Complete<KeyJson> {
     limits: toLimitsJson(key.limits),
     state: key.state as KeyJson['state'],
     withheld: withheld.length === 0 ? undefined : withheld,
+    madeBy: key.madeBy,
     lastCharacters: key.lastCharacters,
     createdAt: createdAtOf(key),
     expiresAt: toTimestamp(key.expiresAt),

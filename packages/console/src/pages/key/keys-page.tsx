@@ -121,6 +121,11 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
           …{key.lastCharacters}
           {isOwn(key) && ' · this tab'}
         </div>
+        {key.madeBy && (
+          <div class="note" title={key.madeBy.keyId}>
+            created with “{key.madeBy.name}”
+          </div>
+        )}
       </td>
       <td>
         {key.scopes.map((scope) => (

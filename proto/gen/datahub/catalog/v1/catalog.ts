@@ -760,6 +760,15 @@ export interface Key {
   state: string;
   /** True if the key may do more than the caller's, who sees only key_id, name and state then. */
   isStronger: boolean;
+  /** Set in lists, for a caller that may see the maker. */
+  madeBy?: KeyMaker | undefined;
+}
+
+/** The key that created another one. */
+export interface KeyMaker {
+  keyId: string;
+  /** Its name at that time. */
+  name: string;
 }
 
 export interface CreateKeyRequest {
@@ -6911,6 +6920,7 @@ function createBaseKey(): Key {
     version: 0,
     state: "",
     isStronger: false,
+    madeBy: undefined,
   };
 }
 
@@ -6948,6 +6958,9 @@ export const Key: MessageFns<Key> = {
     }
     if (message.isStronger !== false) {
       writer.uint32(88).bool(message.isStronger);
+    }
+    if (message.madeBy !== undefined) {
+      KeyMaker.encode(message.madeBy, writer.uint32(98).fork()).join();
     }
     return writer;
   },
@@ -7051,6 +7064,71 @@ export const Key: MessageFns<Key> = {
             }
 
             message.isStronger = reader.bool();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.madeBy = KeyMaker.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseKeyMaker(): KeyMaker {
+  return { keyId: "", name: "" };
+}
+
+export const KeyMaker: MessageFns<KeyMaker> = {
+  encode(message: KeyMaker, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.keyId !== "") {
+      writer.uint32(10).string(message.keyId);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): KeyMaker {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseKeyMaker();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
             continue;
           }
         }
