@@ -51,6 +51,8 @@ export const viewsOf = ({ sourceId, queryId, classifierId }: ViewIds): Record<st
   summary: ['summary'],
   'summary of a column': ['summary', 'column'],
   audit: ['audit'],
+  watches: ['watches'],
+  'new watch': ['watches', 'new', queryId],
   'a missing query': ['query', `${queryId}0`],
   'a missing page': ['nowhere'],
 });

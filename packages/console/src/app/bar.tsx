@@ -114,6 +114,7 @@ const pages: Record<string, string> = {
   statistics: 'Statistics',
   keys: 'Keys',
   audit: 'Audit',
+  watches: 'Watches',
 };
 
 const crumbs = computed((): { above: string[]; here: string } => {

@@ -52,6 +52,11 @@ export function Side() {
 function OtherLinks({ hub }: { hub: string }) {
   return (
     <>
+      {may('watches:read') && (
+        <ul class="links">
+          <SideLink to={['watches']} icon="refresh" label="Watches" />
+        </ul>
+      )}
       <div class="section">
         <span>Text</span>
         <Menu

@@ -32,3 +32,4 @@ export { SourcePage } from './source/source-page.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';
 export { StatisticsView } from './statistics/statistics-view.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';
+export { WatchesPage } from './watches/watches-page.tsx';

@@ -3,7 +3,8 @@
 import { useState } from 'preact/hooks';
 import { addressOf } from '../../../api/client.ts';
 import { reads } from '../../../state/commands.ts';
-import { needs } from '../../../state/permissions.ts';
+import { may, needs } from '../../../state/permissions.ts';
+import { linkTo } from '../../../state/route.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { useAction } from '../../../ui/action.ts';
@@ -78,6 +79,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
         {name === 'Agent' && <ToolForm key={query.config.tool?.name} editor={editor} />}
         {form.text !== undefined && <Code name={name} text={form.text} secrets={secrets} />}
         <p class="hint">{hintOf(name, editor)}</p>
+        {!writes && <WatchLink queryId={editor.queryId} />}
         <Facts editor={editor} />
       </div>
       <AnswerView answer={answer} shown={request} />
@@ -92,6 +94,13 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
     </div>
   );
 }
+
+const WatchLink = ({ queryId }: { queryId: string }) =>
+  may('watches:write') ? (
+    <p>
+      <a href={linkTo('hub', hubId.value ?? '', 'watches', 'new', queryId)}>Tell me when a row is new</a>
+    </p>
+  ) : null;
 
 /** The text to copy. The file for an agent has no values. */
 function Code({ name, text, secrets }: { name: FormName; text: string; secrets: string[] }) {
