@@ -55,6 +55,38 @@ describe.each(['postgres', 'mysql'].filter((one) => engines.includes(one)))(
 describe('hubs as files', () => {
   const engine = engines[0] as string;
 
+  it.runIf(engines.includes('postgres'))('have the sessions of sources and queries', async () => {
+    const { dir, path, run, env, change, table } = await copyExample('session', 'postgres');
+    await withTable('postgres', table);
+    const session = (place: string) =>
+      `session:\n        settings:\n          app.place:\n            value: ${place}\n`;
+    await change('hub.yaml', (text) => text.replace(/( {6}password: .*\n)/, `$1      ${session('hub')}`));
+    const query = (kind: string) =>
+      `-- ---\n-- label: Settings\n-- source: Orders\n-- session:\n--   settings:\n--     app.kind:\n--       value: ${kind}\n-- ---\n` +
+      "SELECT current_setting('app.place') AS place, current_setting('app.kind') AS kind\n";
+    const file = join(dir, 'queries/settings.sql');
+    await writeFile(file, query('page'));
+    const rows = async () => JSON.parse(await datahub.ok(['run', `${path}/settings`], { env })).data;
+    expect(await run('apply')).toMatchObject({ code: 0, stdout: '9 changes\n', stderr: '' });
+    expect(await rows()).toEqual([{ place: 'hub', kind: 'page' }]);
+    expect(await run('plan')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+    const before = await bytesOf(dir);
+    await run('export');
+    expect(await bytesOf(dir)).toEqual(before);
+
+    await writeFile(file, query('report'));
+    await change('hub.yaml', (text) => text.replace('value: hub', 'value: files'));
+    const { stdout } = await run('plan');
+    expect(stdout).toContain('session');
+    expect(await run('apply')).toMatchObject({ code: 0, stdout: '2 changes\n' });
+    expect(await rows()).toEqual([{ place: 'files', kind: 'report' }]);
+    // A query may not set what its source sets.
+    await writeFile(file, query('report').replace('app.kind', 'app.place'));
+    const refused = await run('apply');
+    expect(refused.code).toBe(1);
+    expect(await rows()).toEqual([{ place: 'files', kind: 'report' }]);
+  });
+
   it('reports all faults at once with file, line and column, and changes nothing', async () => {
     const { dir, path, run, change, env } = await copyExample('faults', engine);
     await change('hub.yaml', (text) =>

@@ -1,16 +1,17 @@
 /**
  * Runs many statements in an open transaction, which are sent together. After an error the server runs the ones behind
- * it, also if the error ended the transaction, as a deadlock does. They change nothing: sessions are read-only outside of
- * transactions that begin otherwise.
+ * it, also if the error ended the transaction, as a deadlock does. Without autocommit they begin another one, which is
+ * rolled back.
  */
 
 import type { Outcome, RunAllOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { brokenError, controlError, reported } from './errors.ts';
+import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import type { MysqlSession } from './session.ts';
 import { execute, keyOf, type Prepared } from './statements.ts';
-import type { Commands, Wire } from './wire.ts';
+import { type Commands, ok, type Wire } from './wire.ts';
 
 export interface RunAllHost {
   wire: Wire;
@@ -24,6 +25,8 @@ export interface RunAllHost {
 
 /** A connection keeps so many prepared statements, and closes others. */
 const formsMax = 25;
+/** The session is reset at the end of the transaction. */
+const withoutAutocommit = protocol.query('SET autocommit = 0');
 const nothing = { before: Buffer.alloc(0), after: Buffer.alloc(0) };
 const dropped: RowSink = {
   ...{ takesDocuments: false, takesBinary: false, truncated: true, full: false },
@@ -35,13 +38,12 @@ export async function runAll(
   { statementTimeoutMs, onFailure }: RunAllOptions,
   host: RunAllHost,
 ): Promise<number> {
-  const { bytes, responses } = host.timeout(statementTimeoutMs);
-  if (responses.length > 0) {
-    const { wire } = host;
-    wire.send(bytes);
-    const { begun, ran } = await wire.exchange(responses, 0);
-    if ((begun ?? ran) !== undefined) throw controlError(begun ?? ran);
-  }
+  const { wire } = host;
+  const timeout = host.timeout(statementTimeoutMs);
+  wire.awaitSign();
+  wire.send(Buffer.concat([withoutAutocommit, timeout.bytes]));
+  const { ran, ended } = await wire.exchange([ok, ...timeout.responses], 0);
+  if ((ran ?? ended) !== undefined) throw controlError(ran ?? ended);
   let affectedRows = 0;
   for (let from = 0; from < all.length; ) {
     const fail = (index: number) => onFailure(from + index);
