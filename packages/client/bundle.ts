@@ -1,9 +1,9 @@
-/** What is published: one file of JavaScript, and declarations. */
+/** What is published: a file of JavaScript for each entry, and declarations. */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
@@ -20,7 +20,8 @@ export function emitGatewayRoutes(): string {
 /** The name of each file in `dist` and its content. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
   const { outputFiles = [] } = await build({
-    entryPoints: [pathOf('src/index.ts')],
+    entryPoints: [pathOf('src/index.ts'), pathOf('src/webhooks.ts')],
+    outdir: pathOf('dist'),
     // The paths in the bundle's comments are relative to it.
     absWorkingDir: pathOf('.'),
     bundle: true,
@@ -32,7 +33,7 @@ export async function bundle(): Promise<Map<string, Uint8Array>> {
     legalComments: 'none',
     logLevel: 'error',
   });
-  const files = new Map([['index.js', outputFiles[0]?.contents as Uint8Array]]);
+  const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
   for (const [name, content] of await declarations()) files.set(name, content);
   return files;
 }

@@ -1,6 +1,10 @@
+import { spawn } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -78,6 +82,41 @@ describe('destinations', () => {
     const listed = (await api.get('/v1/destinations')).text;
     expect(listed).toContain(destinationId);
     for (const one of [secret, next.secret]) expect(listed).not.toContain(one.slice(6));
+  });
+
+  it('is verified by the receiver of docs/events.md', async () => {
+    const page = await readFile(new URL('../../docs/events.md', import.meta.url), 'utf8');
+    const [, program = ''] = /```js\n(import .*?)```/s.exec(page) ?? [];
+    const port = await freePort();
+    const { destinationId, secret } = await create({ url: `http://127.0.0.1:${port}/` });
+    // Below the project, so that the program finds its modules.
+    await mkdir(new URL('../../.cache/', import.meta.url), { recursive: true });
+    const file = fileURLToPath(new URL(`../../.cache/receiver-${port}.mjs`, import.meta.url));
+    await writeFile(file, program.replace('9000', String(port)));
+    const receiver = spawn(process.execPath, [file], { env: { ...process.env, SECRET: secret } });
+    try {
+      let printed = '';
+      for (const stream of [receiver.stdout, receiver.stderr])
+        stream.setEncoding('utf8').on('data', (piece: string) => {
+          printed += piece;
+        });
+      const forged = () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
+      await expect
+        .poll(
+          () =>
+            forged().then(
+              ({ status }) => status,
+              () => printed,
+            ),
+          { timeout: 20_000 },
+        )
+        .toBe(400);
+      expect(await test(destinationId)).toMatchObject({ state: 'delivered', status: 200 });
+      expect(printed).toContain('destination.test');
+    } finally {
+      receiver.kill();
+      await rm(file);
+    }
   });
 
   it('is told by a watch, once and with the id of the delivery', async () => {

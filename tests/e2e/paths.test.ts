@@ -116,6 +116,28 @@ describe('paths', () => {
       .toBe(1);
   });
 
+  it('name the queries in the document of a hub, which is the same for each hub of the same files', async () => {
+    const declared = { query: 'SELECT 1 AS one' };
+    const inOrder = ['b', 'a-2', 'a-1'].map((name) => ({ path: `documented/${name}`, ...declared }));
+    for (const members of inOrder) await create(members);
+    const named = await api.ok(api.get('/v1/hubs/shop/openapi.json'));
+    expect(await api.ok(api.get(`/v1/hubs/${hubId}/openapi.json`))).toEqual(named);
+    const listed = named['x-datahub-queries'].filter(({ path }: any) => path?.startsWith('documented/'));
+    expect(listed.map(({ name, hubId, path }: any) => [name, hubId, path])).toEqual([
+      ['documentedA1', 'shop', 'documented/a-1'],
+      ['documentedA2', 'shop', 'documented/a-2'],
+      ['documentedB', 'shop', 'documented/b'],
+    ]);
+    expect(JSON.stringify(listed)).not.toContain('dh.q.');
+    expect(named.paths['/v1/hubs/shop/data/documented/b'].get.operationId).toBe('documentedB');
+    const { examples } = named.paths['/v1/queries/execute'].post.requestBody.content['application/json'];
+    const { value } = examples.documentedB;
+    expect(value).toEqual({ hubId: 'shop', path: 'documented/b' });
+    expect((await api.ok(api.post('/v1/queries/execute', value))).data).toEqual([{ one: 1 }]);
+    const elsewhere = await api.get('/v1/hubs/nothing/openapi.json');
+    expect(elsewhere).toMatchObject({ status: 404, body: { detail: 'There is no such hub.' } });
+  });
+
   it('keep a tool, a presentation and secret variables beside the text', async () => {
     const tool = { name: `sales_${hubId.slice(-8)}`, description: 'Sales of a region' };
     const presentation = { chart: { kind: 'bar', x: 1.1 }, pinned: true };

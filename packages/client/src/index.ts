@@ -8,6 +8,7 @@ export {
   createClient,
   type ExecuteOptions,
   type Query,
+  type QueryNames,
   type ReadOptions,
   type Result,
 } from './client.ts';

@@ -156,6 +156,18 @@ export async function loadHub(catalog: Catalog, principal: Principal, hubId: str
   return hub;
 }
 
+/** The id of a hub that is named by its id or path. Undefined if no hub has the path. */
+export async function findHubId(
+  { store }: Catalog,
+  accountId: string,
+  named: string,
+): Promise<string | undefined> {
+  // Ids have dots, and paths have none.
+  if (named.includes('.')) return named;
+  const [found] = await store.hubs.find({ accountId, where: { path: named }, limit: 1 });
+  return found?.id;
+}
+
 export async function loadFolder(catalog: Catalog, principal: Principal, id: string): Promise<FolderDoc> {
   const wanted = { collection: catalog.store.folders, id, what: 'folder' };
   return (await loadInHub(catalog, principal, wanted)).doc;

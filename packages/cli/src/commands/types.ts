@@ -13,7 +13,7 @@ export const types: Command = {
   options: { python: { type: 'boolean', help: 'Write Python instead of TypeScript.' } },
   run: async (input, context) => {
     const hub = await context.hub();
-    const { hubId } = await findHub(hub, input.positionals[0] ?? '');
+    const { hubId, path } = await findHub(hub, input.positionals[0] ?? '');
     const pages = await readDocument(hub, hubId);
     const unknown = queriesOf(pages).filter((query) => !knowsColumns(query));
     if (unknown.length > 0)
@@ -22,7 +22,7 @@ export const types: Command = {
         `The columns of these queries are unknown: ${unknown.map(({ label }) => label).join(', ')}`,
       );
     const write = isSet(input, 'python') ? toPython : toTypeScript;
-    context.stdout.write(restoreDigits(write(hubId, pages)));
+    context.stdout.write(restoreDigits(write(path ?? hubId, pages)));
   },
 };
 

@@ -24,25 +24,28 @@ class TruncatedError(Exception):
 
 
 class Hub:
-    """A hub and a key. The timeout, in seconds, holds for the connection and between two parts of an answer."""
+    """A hub and a key. The timeout, in seconds, holds for the connection and between two parts of an answer.
+
+    A query is named by its id, or by the path of its hub, a slash, and its own path.
+    """
 
     def __init__(self, url: str, key: str, timeout: float = 60) -> None:
         self._url = url.rstrip("/") + "/v1/queries/execute"
         self._key = key
         self._timeout = timeout
 
-    def execute(self, query_id: str, values: Mapping[str, object]) -> list[Any]:
+    def execute(self, query: str, values: Mapping[str, object]) -> list[Any]:
         """All rows of a query. Decimals keep their digits."""
-        with self._send(query_id, values, "application/json") as answer:
+        with self._send(query, values, "application/json") as answer:
             result = json.loads(answer.read(), parse_float=Decimal)
         data: list[Any] = result["data"]
         if result.get("truncated"):
-            raise TruncatedError(f"{query_id} has more than {len(data)} rows.")
+            raise TruncatedError(f"{query} has more than {len(data)} rows.")
         return data
 
-    def rows(self, query_id: str, values: Mapping[str, object]) -> Iterator[Any]:
+    def rows(self, query: str, values: Mapping[str, object]) -> Iterator[Any]:
         """Each row as it arrives. Raises http.client.IncompleteRead or an OSError if the result breaks off."""
-        with self._send(query_id, values, "application/x-ndjson") as answer:
+        with self._send(query, values, "application/x-ndjson") as answer:
             is_cut = False
             rest = b""
             # Not `for line in answer`: it takes a chunked body that breaks off for a complete one.
@@ -57,13 +60,13 @@ class Hub:
             if rest or answer.length:
                 raise IncompleteRead(rest, answer.length)
         if is_cut:
-            raise TruncatedError(f"{query_id} has more rows.")
+            raise TruncatedError(f"{query} has more rows.")
 
-    def frame(self, query_id: str, values: Mapping[str, object], *, allow_truncated: bool = False) -> Any:
+    def frame(self, query: str, values: Mapping[str, object], *, allow_truncated: bool = False) -> Any:
         """All rows of a query as a pyarrow.Table, with the types of the columns. Needs the package pyarrow."""
         import pyarrow
 
-        with self._send(query_id, values, "application/vnd.apache.arrow.stream") as answer:
+        with self._send(query, values, "application/vnd.apache.arrow.stream") as answer:
             reader = pyarrow.ipc.open_stream(answer)
             batches = []
             is_truncated = False
@@ -76,11 +79,13 @@ class Hub:
                 is_truncated = metadata[b"truncated"] == b"true"
             table = pyarrow.Table.from_batches(batches, reader.schema)
         if is_truncated and not allow_truncated:
-            raise TruncatedError(f"{query_id} has more than {table.num_rows} rows.")
+            raise TruncatedError(f"{query} has more than {table.num_rows} rows.")
         return table
 
-    def _send(self, query_id: str, values: Mapping[str, object], accept: str) -> Any:
-        body = json.dumps({"queryId": query_id, "context": values}, default=_to_json, allow_nan=False)
+    def _send(self, query: str, values: Mapping[str, object], accept: str) -> Any:
+        hub_path, _, path = query.partition("/")
+        names = {"hubId": hub_path, "path": path} if path else {"queryId": query}
+        body = json.dumps({**names, "context": values}, default=_to_json, allow_nan=False)
         headers = {"x-service-api-key": self._key, "content-type": "application/json", "accept": accept}
         request = urllib.request.Request(self._url, body.encode(), headers)
         try:

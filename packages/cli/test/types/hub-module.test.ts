@@ -48,6 +48,18 @@ export const a: Query<AValues, ARow> = { queryId: "dh.q.1", reads: true };
     );
   });
 
+  it('names a query by paths if the document does', () => {
+    const page = document('a', object({}));
+    const named = page['x-datahub-queries'].map(({ queryId: _, ...query }) => ({
+      ...query,
+      hubId: 'shop',
+      path: 'orders/by-region',
+    }));
+    expect(toTypeScript('shop', [{ ...page, 'x-datahub-queries': named }])).toContain(
+      '= { hubId: "shop", path: "orders/by-region", reads: true };',
+    );
+  });
+
   it('accepts further values if not all variables are known', () => {
     const open = '{ readonly [name: string]: Value | undefined }';
     const text = toTypeScript('h', [

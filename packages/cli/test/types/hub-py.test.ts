@@ -4,6 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toPython } from '../../src/types/python-module.ts';
@@ -27,6 +28,7 @@ const answers: Record<string, (response: ServerResponse) => void> = {
 
 describe.runIf(hasPython)('the library of a Python module (needs Python 3.11)', () => {
   const paths: string[] = [];
+  const bodies: string[] = [];
   let server: Server;
   let dir: string;
 
@@ -35,7 +37,10 @@ describe.runIf(hasPython)('the library of a Python module (needs Python 3.11)', 
       const { url = '' } = request;
       paths.push(url);
       // A connection that is closed with unread bytes is reset.
-      request.resume().on('end', () => answers[url.split('/')[1] ?? '']?.(response));
+      text(request).then((body) => {
+        bodies.push(body);
+        answers[url.split('/')[1] ?? '']?.(response);
+      });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     dir = await mkdtemp(join(tmpdir(), 'datahub-python-'));
@@ -49,12 +54,12 @@ describe.runIf(hasPython)('the library of a Python module (needs Python 3.11)', 
 
   const port = () => (server.address() as AddressInfo).port;
   /** The rows that came, and the error after them. */
-  const call = async (place: string, method: string): Promise<string> => {
+  const call = async (place: string, method: string, query = 'q'): Promise<string> => {
     const code = `
 from hub import Hub
 seen = []
 try:
-    seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("q", {}))
+    seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("${query}", {}))
 except Exception as err:
     print(seen, type(err).__name__, getattr(err, "status", None))
 else:
@@ -69,6 +74,15 @@ else:
     expect(await call('chunked', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     expect(await call('counted', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     expect(await call('counted', 'execute')).toBe('[] IncompleteRead None');
+  });
+
+  it('names a query by its id, or by paths', async () => {
+    bodies.length = 0;
+    for (const query of ['dh.q.1', 'shop/orders/by-region']) await call('row', 'rows', query);
+    expect(bodies.map((body) => JSON.parse(body))).toEqual([
+      { queryId: 'dh.q.1', context: {} },
+      { hubId: 'shop', path: 'orders/by-region', context: {} },
+    ]);
   });
 
   it('tells a row from the line that says that rows are missing', async () => {

@@ -8,7 +8,11 @@ import type { Schema } from '../../src/types/schema-to-type.ts';
 const library = readFileSync(new URL('../../src/types/hub.py', import.meta.url), 'utf8');
 
 /** A document of one query. */
-const document = (query: Partial<ListedQuery>, values: Schema = {}, rows: Schema = {}): HubDocument => ({
+const document = (
+  query: Partial<Extract<ListedQuery, { queryId: string }>>,
+  values: Schema = {},
+  rows: Schema = {},
+): HubDocument => ({
   info: { title: 'Shop """ raise' },
   components: { schemas: { a_Context: values, a_Row: rows } },
   'x-datahub-queries': [

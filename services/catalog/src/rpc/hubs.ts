@@ -5,7 +5,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
-import { type Catalog, insertOnce, loadHub, makeContext, update } from '../catalog.ts';
+import { type Catalog, findHubId, insertOnce, loadHub, makeContext, notFound, update } from '../catalog.ts';
 import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../documents.ts';
 import { type HubPatch, makeHub, type NewHub, patchHub } from '../hub.ts';
 import { keyLimits, requireMayChangeHubs } from '../key-limits.ts';
@@ -48,7 +48,12 @@ export function createHubCalls(catalog: Catalog) {
       return { hubs: docs.map(toHub), total };
     },
 
-    getHub: async ({ hubId }, ctx) => ({ hub: toHub(await loadHub(catalog, requirePrincipal(ctx), hubId)) }),
+    getHub: async ({ hubId: named }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const hubId = await findHubId(catalog, principal.accountId, named);
+      if (hubId === undefined) throw notFound('hub');
+      return { hub: toHub(await loadHub(catalog, principal, hubId)) };
+    },
 
     updateHub: async ({ hubId, label, archived, path, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);

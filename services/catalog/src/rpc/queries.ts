@@ -11,6 +11,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import {
   type Catalog,
+  findHubId,
   findParent,
   insertInHub,
   loadHub,
@@ -152,10 +153,7 @@ async function findByPath(
 ): Promise<string> {
   const { store } = catalog;
   const { accountId } = principal;
-  // Ids have dots, and paths have none.
-  const isId = hub.includes('.');
-  const [named] = isId ? [] : await store.hubs.find({ accountId, where: { path: hub }, limit: 1 });
-  const hubId = isId ? hub : named?.id;
+  const hubId = await findHubId(catalog, accountId, hub);
   if (hubId === undefined) throw notFound('query');
   const [found] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
   if (found === undefined) throw notFound('query');

@@ -1,7 +1,7 @@
 /** `GET /v1/hubs/:hubId/openapi.json`: an OpenAPI document with the types of each stored query of a hub. */
 
 import { largestResponse } from '@datahub/contract/limits';
-import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import type { Hub, Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield, createTurns } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
@@ -54,18 +54,19 @@ function createHubDocumentHandler({
   return async (request, reply) => {
     const mayYield = createLoopYield(turns);
     await turns();
-    const { hubId } = request.params as { hubId: string };
+    const { hubId: named } = request.params as { hubId: string };
     const page = readPage(request, paging);
     const count: Count = (bytes) => {
       if (bytes > largestResponse) throw tooLarge();
       settings.responseBudget.reserve(request, Math.max(bytes, leastBytes));
     };
-    const { hub } = await catalog.getHub({ hubId }, request.context);
+    const { hub } = await catalog.getHub({ hubId: named }, request.context);
+    const { hubId, label, path } = hub as Hub;
     const { queries, total } = await listQueries(catalog, { hubId, page, request, count, mayYield });
     const described = await describeMissing(queries, signatures, request);
     const left = total - page.offset - queries.length;
     const pinned = pinnedNames(request);
-    const { bytes, etag } = await build(hub?.label ?? '', queries, {
+    const { bytes, etag } = await build({ label, path }, inOrder(queries), {
       described,
       pinned,
       server: publicUrlOf(request, publicOrigin),
@@ -168,9 +169,18 @@ interface BuildOptions {
   mayYield: ReturnType<typeof createLoopYield>;
 }
 
+/** By path, so that hubs of the same files have the same document; those without a path stay in their order. */
+const inOrder = (queries: readonly Query[]): Query[] => {
+  const [named, others] = [
+    queries.filter(({ path }) => path !== undefined),
+    queries.filter(({ path }) => path === undefined),
+  ];
+  return [...named.toSorted((a, b) => ((a.path as string) < (b.path as string) ? -1 : 1)), ...others];
+};
+
 /** Writes the document query by query, so that other requests run meanwhile and only its bytes stay in memory. */
 async function build(
-  label: string,
+  { label, path: hubPath }: Pick<Hub, 'label' | 'path'>,
   queries: readonly Query[],
   { described, pinned, server, left, count, mayYield }: BuildOptions,
 ): Promise<{ bytes: Buffer; etag: string }> {
@@ -181,7 +191,7 @@ async function build(
   for (const [i, query] of queries.entries()) {
     const { queryId, signatureJson } = query;
     const known = signatureJson === '' ? described.get(queryId) : (JSON.parse(signatureJson) as Described);
-    const part = toQueryParts({ name: names[i] as string, query, described: known }, pinned);
+    const part = toQueryParts({ name: names[i] as string, query, hubPath, described: known }, pinned);
     const { name, example, executionRef, resultRef } = part;
     parts.push({ name, example, executionRef, resultRef });
     exampleBytes += writeJson(example).length;

@@ -10,6 +10,8 @@ export interface DocumentedQuery {
   /** Unique in the document. */
   name: string;
   query: Query;
+  /** Of the hub of the query. */
+  hubPath?: string | undefined;
   /** Undefined if the query has no signature yet. */
   described: Described | undefined;
 }
@@ -27,11 +29,15 @@ export interface QueryParts {
   example: object;
 }
 
+/** How a call names the query: by paths if hub and query have one, because these are the same in each environment. */
+type Names = { queryId: string } | { hubId: string; path: string };
+
 const refer = (name: string): string => `#/components/schemas/${name}`;
 
 export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<string>): QueryParts {
-  const { name, query } = documented;
+  const { name, query, hubPath } = documented;
   const { queryId, label, command, path } = query;
+  const names: Names = hubPath === undefined || path === undefined ? { queryId } : { hubId: hubPath, path };
   const described = documented.described?.problem === undefined ? documented.described : undefined;
   const values = toValueShapes(query.context, described, pinned);
   const reads = isReadingCommand(command);
@@ -49,7 +55,7 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
     schemas: {
       [row]: toRowSchema(described) ?? toUndescribedRow(command, described),
       [context]: toContext(values),
-      [executionName]: toExecution(queryId, refer(context), values),
+      [executionName]: toExecution(names, refer(context), values),
       [result]: {
         ...execution,
         properties: { ...execution.properties, data: { type: 'array', items: { $ref: refer(row) } } },
@@ -58,14 +64,14 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
     paths:
       reads && !needsBody
         ? {
-            [`/v1/queries/${queryId}/data`]: {
+            [toDataPath(names)]: {
               get: toRead(name, describes, { values: inUrl, described, result }),
             },
           }
         : {},
     listed: {
       name,
-      queryId,
+      ...names,
       path,
       label,
       command,
@@ -75,11 +81,14 @@ export function toQueryParts(documented: DocumentedQuery, pinned: ReadonlySet<st
       context: refer(context),
       row: refer(row),
     },
-    example: { summary: label, value: toExample(queryId, values) },
+    example: { summary: label, value: toExample(names, values) },
     executionRef: refer(executionName),
     resultRef: refer(result),
   };
 }
+
+const toDataPath = (names: Names): string =>
+  'queryId' in names ? `/v1/queries/${names.queryId}/data` : `/v1/hubs/${names.hubId}/data/${names.path}`;
 
 function describe({ query: { command }, described }: DocumentedQuery): string {
   const state =
@@ -116,24 +125,26 @@ const executionOptions = {
   ),
 };
 
-function toExecution(queryId: string, contextRef: string, values: readonly ValueShape[]): Schema {
+function toExecution(names: Names, contextRef: string, values: readonly ValueShape[]): Schema {
   const needsContext = values.some(({ required }) => required);
   return {
     type: 'object',
     additionalProperties: false,
     properties: {
-      queryId: { type: 'string', const: queryId },
+      ...Object.fromEntries(
+        Object.entries(names).map(([name, value]) => [name, { type: 'string', const: value }]),
+      ),
       // Null is the same as no context.
       context: needsContext ? { $ref: contextRef } : { anyOf: [{ $ref: contextRef }, { type: 'null' }] },
       options: executionOptions,
     },
-    required: ['queryId', ...(needsContext ? ['context'] : [])],
+    required: [...Object.keys(names), ...(needsContext ? ['context'] : [])],
   };
 }
 
-function toExample(queryId: string, values: readonly ValueShape[]): object {
+function toExample(names: Names, values: readonly ValueShape[]): object {
   const needed = values.filter(({ required }) => required).map(({ key, example }) => [key, example]);
-  return { queryId, ...(needed.length === 0 ? {} : { context: Object.fromEntries(needed) }) };
+  return { ...names, ...(needed.length === 0 ? {} : { context: Object.fromEntries(needed) }) };
 }
 
 /** With `numbers: "string"`, these are texts. */
