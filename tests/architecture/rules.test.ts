@@ -36,7 +36,7 @@ const browserPrograms = [
 ].map((name) => `packages/console/src/${name}`);
 
 /** The library that other programs import, and the tools that build it and the command line. */
-const libraries = ['client/src/index.ts', 'client/build.ts', 'cli/build.ts'].map(
+const libraries = ['client/src/index.ts', 'client/src/webhooks.ts', 'client/build.ts', 'cli/build.ts'].map(
   (name) => `packages/${name}`,
 );
 
