@@ -49,9 +49,11 @@ describe.skipIf(!canRun)('a page with signed-in users (needs Chromium and openss
           token_endpoint_auth_method: 'none',
           application_type: 'native',
           redirect_uris: [`${origin}/`],
+          grant_types: ['authorization_code', 'refresh_token'],
         },
       ],
       clientBasedCORS: () => true,
+      issueRefreshToken: async () => true,
       findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
       extraTokenClaims: (_, token) => ({ app: { customer: 'accountId' in token ? token.accountId : null } }),
       features: {
@@ -83,16 +85,17 @@ describe.skipIf(!canRun)('a page with signed-in users (needs Chromium and openss
     const { sourceId } = await api.ok(
       api.post('/v1/sources', { hubId, label: 's', engine, connectionSettings }),
     );
-    const query = `SELECT id, customer FROM (SELECT 1 AS id, 'ada' AS customer UNION ALL SELECT 2, 'bob' UNION ALL SELECT 3, 'ada') AS o
-      WHERE customer = :customer ORDER BY id`;
+    const query = `SELECT id, customer FROM (SELECT 1 AS id, 'ada' AS customer UNION ALL SELECT 2, 'bob' UNION ALL SELECT 3, 'ada' UNION ALL SELECT 4, 'eve'
+      UNION ALL SELECT 5, 'eve' UNION ALL SELECT 6, 'eve') AS o WHERE customer = :customer AND id > :after ORDER BY id`;
+    const context = [{ key: 'after', type: 'bigint', value: 0 }];
     const stored = await api.ok(
-      api.post('/v1/queries', { hubId, sourceId, label: 'q', query, cache: { maxAgeS: 600 } }),
+      api.post('/v1/queries', { hubId, sourceId, label: 'q', query, context, cache: { maxAgeS: 600 } }),
     );
     queryId = stored.config.query.queryId;
     const claims = { customer: 'app.customer' };
     const limits = { origins: [origin], queryIds: [queryId], user: { issuer, audience, claims } };
     const made = await api.ok(api.post('/v1/keys', { name: 'page', limits }));
-    const attributes = { hub: hub.url, key: made.key, query: queryId, issuer, audience };
+    const attributes = { hub: hub.url, key: made.key, query: queryId, issuer, audience, page: '2' };
     html = Object.entries(attributes).reduce(
       (text, [name, value]) => text.replace(new RegExp(`data-${name}="[^"]*"`), `data-${name}="${value}"`),
       page,
@@ -137,5 +140,41 @@ describe.skipIf(!canRun)('a page with signed-in users (needs Chromium and openss
     expect(await cells('ada')).toEqual(ada);
     expect(await cells('bob')).toEqual(['2', 'bob']);
     expect(await cells('ada')).toEqual(ada);
+  });
+
+  it('reads further rows on demand, with a new token if the first has expired', async () => {
+    const { tab, close } = await signIn('eve');
+    expect(await tab.locator('#state').textContent()).toBe('2 rows, and more');
+    const sent: (string | undefined)[] = [];
+    await tab.route(`${hub.url}/v1/queries/**`, async (route) => {
+      const { authorization } = route.request().headers();
+      sent.push(authorization);
+      const expired = { status: 401, json: { code: 'TOKEN_INVALID', detail: 'The token has expired.' } };
+      const headers = { 'access-control-allow-origin': origin };
+      if (authorization === sent[0] && authorization !== undefined)
+        await route.fulfill({ ...expired, headers });
+      else await route.continue();
+    });
+    await tab.getByRole('button', { name: 'More' }).click();
+    await tab.waitForFunction("document.querySelector('#state')?.textContent === '3 rows'");
+    expect(await tab.locator('#rows td').allTextContents()).toEqual(['4', 'eve', '5', 'eve', '6', 'eve']);
+    expect(await tab.getByRole('button', { name: 'More' }).isHidden()).toBe(true);
+    expect(new Set(sent).size).toBe(2);
+    await close();
+  });
+
+  it('offers to sign in again if the provider no longer refreshes the token', async () => {
+    const { tab, close } = await signIn('eve');
+    const headers = { 'access-control-allow-origin': '*' };
+    await tab.route(`${hub.url}/v1/queries/**`, (route) =>
+      route.fulfill({ status: 401, headers, json: { detail: 'The token has expired.' } }),
+    );
+    await tab.route('**/token', (route) =>
+      route.fulfill({ status: 400, headers, json: { error_description: 'The session has ended.' } }),
+    );
+    await tab.getByRole('button', { name: 'More' }).click();
+    await tab.getByRole('button', { name: 'Sign in' }).waitFor();
+    expect(await tab.getByRole('alert').textContent()).toContain('The session has ended.');
+    await close();
   });
 });
