@@ -55,6 +55,7 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npx datahub (export|check|plan|apply) /, 'tests/e2e/hub-files.test.ts', "run('apply')"],
   [/^npx datahub keys create --name ci /, 'tests/e2e/hub-files.test.ts', 'queries:check,hubs:read'],
   [/^SHOP_DB_HOST=/, 'tests/support/hub-files.ts', 'SHOP_DB_HOST'],
+  [/^npx datahub import /, 'tests/e2e/import.test.ts', "'import'"],
   [/^npx datahub (login|whoami|run) ?/, 'tests/e2e/cli.test.ts', 'datahub login'],
   [/^source <\(npx datahub completion/, 'packages/cli/test/derived/derived.test.ts', 'COMP_WORDS'],
   [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],

@@ -5,6 +5,7 @@ import { apply } from './commands/apply.ts';
 import { check } from './commands/check.ts';
 import { completion } from './commands/completion.ts';
 import { exportHub } from './commands/export.ts';
+import { importFiles } from './commands/import.ts';
 import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
@@ -24,6 +25,7 @@ export const commands: readonly Command[] = [
   whoami,
   run,
   init,
+  importFiles,
   exportHub,
   plan,
   apply,

@@ -5,16 +5,10 @@ import { type Command, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { writeDirectory } from '../files/directory.ts';
 import { envNameOf, hubFileName } from '../files/hub-file.ts';
-import { type HubModel, toPath } from '../files/model.ts';
+import type { HubModel } from '../files/model.ts';
+import { newHub, sourceLabel } from '../files/new-hub.ts';
 import { print, printJson } from '../output.ts';
 
-const ports: Readonly<Record<EngineName, number>> = {
-  postgres: 5432,
-  mysql: 3306,
-  mariadb: 3306,
-  mongodb: 27017,
-};
-const sourceLabel = 'Database';
 /** What `check` and `plan` need; with `keys:read`, `plan` names the callers. */
 export const ciScopes = 'queries:check,hubs:read,sources:read,queries:read,keys:read';
 
@@ -40,7 +34,7 @@ export const init: Command = {
       () => false,
     );
     if (exists) throw new CommandError(`${hubFile} exists already.`);
-    const model = newHub(basename(resolve(dir)), engine);
+    const model = { ...newHub(basename(resolve(dir)), engine), queries: [firstQuery(engine)] };
     const { files } = await writeDirectory(dir, {
       hub: model,
       isMongodb: () => engine === 'mongodb',
@@ -51,40 +45,17 @@ export const init: Command = {
   },
 };
 
-function newHub(name: string, engine: EngineName): HubModel {
-  const path = toPath(name);
-  const secret = (member: string) => `\${env:${envNameOf({ hub: path, label: sourceLabel }, [member])}}`;
+function firstQuery(engine: EngineName): HubModel['queries'][number] {
   const isMongodb = engine === 'mongodb';
   return {
-    path,
-    label: name,
-    sources: [
-      {
-        label: sourceLabel,
-        engine,
-        connectionSettings: {
-          host: '127.0.0.1',
-          port: ports[engine],
-          database: path,
-          user: secret('user'),
-          password: secret('password'),
-        },
-      },
-    ],
-    folders: [],
-    classifiers: [],
-    queries: [
-      {
-        path: 'hello',
-        label: 'Hello',
-        source: sourceLabel,
-        folder: [],
-        command: isMongodb ? 'FIND' : 'SELECT',
-        context: isMongodb ? [] : [{ key: 'name', value: 'world', type: 'string' }],
-        notNull: [],
-        text: isMongodb ? '{"find": "orders", "limit": 10}' : 'SELECT :name AS hello',
-      },
-    ],
+    path: 'hello',
+    label: 'Hello',
+    source: sourceLabel,
+    folder: [],
+    command: isMongodb ? 'FIND' : 'SELECT',
+    context: isMongodb ? [] : [{ key: 'name', value: 'world', type: 'string' }],
+    notNull: [],
+    text: isMongodb ? '{"find": "orders", "limit": 10}' : 'SELECT :name AS hello',
   };
 }
 

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { convertSql } from '../../src/files/plain-sql.ts';
+
+const required = (...keys: string[]) => keys.map((key) => ({ key, required: true }));
+
+describe('convertSql', () => {
+  it.each([
+    ['SELECT {{ a }}, {{b.start}}', 'SELECT :a, :b_start', required('a', 'b_start')],
+    ['SELECT {{Day}}, {{ Day }}, {{day 1}}', 'SELECT :Day, :Day, :day_1', required('Day', 'day_1')],
+    ["SELECT '{{d}}'::date", 'SELECT :d::date', [{ key: 'd', type: 'date', required: true }]],
+    [
+      'SELECT $1::int[], $2, $1',
+      'SELECT :p1::int[], :p2, :p1',
+      [
+        { key: 'p1', type: 'integer[]', required: true },
+        { key: 'p2', required: true },
+      ],
+    ],
+    ['SELECT %(a)s, 5 %% 2', 'SELECT :a, 5 % 2', required('a')],
+    ['SELECT 5 %% 2', 'SELECT 5 %% 2', []],
+    [
+      "SELECT j ? 'k', a @> b, @c, @@d, x::int, y[1:2]",
+      "SELECT j ? 'k', a @> b, :c, @@d, x::int, y[1:2]",
+      required('c'),
+    ],
+    ['SELECT ARRAY[[1,2],[:a,4]]', 'SELECT ARRAY[[1,2],[:a,4]]', required('a')],
+    [
+      'SELECT a FROM t WHERE b BETWEEN {{x}} AND {{y}};',
+      'SELECT a FROM t WHERE b BETWEEN :x AND :y',
+      required('x', 'y'),
+    ],
+    [
+      "SELECT ':a', \"b:c\", $$ $1 :d $$, E'\\':e' -- :f\n/* {{g}} */",
+      "SELECT ':a', \"b:c\", $$ $1 :d $$, E'\\':e' -- :f\n/* {{g}} */",
+      [],
+    ],
+    [
+      "SELECT a LIKE '%{{b}}%'",
+      "SELECT a LIKE CONCAT('%', :b, '%')",
+      [{ key: 'b', type: 'string', required: true }],
+    ],
+    [
+      'SELECT a FROM t [[WHERE b = {{b}} OR c = {{ c }}]]',
+      'SELECT a FROM t WHERE ((b = :b OR c = :c) OR :b IS NULL OR :c IS NULL)',
+      [
+        { key: 'b', value: null },
+        { key: 'c', value: null },
+      ],
+    ],
+  ])('of PostgreSQL: %s', (source, text, context) => {
+    expect(convertSql(source, 'postgres')).toEqual({ text, command: 'SELECT', context });
+  });
+
+  it.each([
+    ["SELECT ?, `a?`, 'it\\'s ?', ? # ?", "SELECT :p1, `a?`, 'it\\'s ?', :p2 # ?", required('p1', 'p2')],
+    ['SELECT @a, 5--?', 'SELECT @a, 5--:p1', required('p1')],
+  ])('of MySQL: %s', (source, text, context) => {
+    expect(convertSql(source, 'mysql')).toEqual({ text, command: 'SELECT', context });
+  });
+
+  it.each([
+    ['INSERT INTO t VALUES (:a)', 'INSERT'],
+    ['-- a job\ncall p(:a)', 'CALL'],
+    ['WITH x AS (SELECT 1) SELECT * FROM x', 'SELECT'],
+    ['WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x', 'DELETE'],
+    ["VALUES ('insert')", 'SELECT'],
+  ])('the command of %s is %s', (source, command) => {
+    expect(convertSql(source, 'postgres')).toMatchObject({ command });
+  });
+
+  it.each([
+    ['SELECT 1;\nSELECT 2', [1, 9], 'several statements'],
+    ['SELECT *\nFROM {{t}}', [2, 6], 'stands for a name'],
+    ['SELECT a FROM t ORDER BY {{by}}', [1, 26], 'stands for a name'],
+    ['SELECT * FROM {{#12}} AS q', [1, 15], 'is no variable'],
+    ['SELECT a FROM t WHERE {{when}} AND b', [1, 23], 'stands for a condition'],
+    ['SELECT a FROM t WHERE 1 = 1 [[AND {{when}}]]', [1, 35], 'stands for a condition'],
+    ['SELECT a FROM t [[ORDER BY {{by}}]]', [1, 17], 'can be optional'],
+    ['SELECT a FROM t WHERE b = {{b}} [[AND c = {{b}}]]', [1, 33], 'used elsewhere'],
+    ["SELECT 'a {{#b}}'", [1, 8], 'no simple name'],
+    ['SELECT %s', [1, 8], 'Give %s a name'],
+    ['-- nothing', [1, 1], 'no statement'],
+  ])('does not convert %s', (source, [line, column], detail) => {
+    expect(convertSql(source, 'postgres')).toMatchObject([
+      { line, column, detail: expect.stringContaining(detail) },
+    ]);
+  });
+});
