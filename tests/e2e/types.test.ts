@@ -57,6 +57,9 @@ beforeAll(async () => {
   await store('Amounts', 'SELECT id, amount FROM sales WHERE amount > :least ORDER BY id', {
     context: [{ key: 'least', type: 'decimal' }],
   });
+  await store('Sales from', 'SELECT id FROM sales WHERE id >= :from ORDER BY id', {
+    context: [{ key: 'from', type: 'integer', required: true }],
+  });
   await store('Large', 'SELECT id FROM sales WHERE id + 9007199254740990 = :number', {
     context: [{ key: 'number', type: 'bigint', enum: parseExact('[9007199254740993]') }],
   });
@@ -157,9 +160,10 @@ except Exception:
 const pythonProgram = `
 from decimal import Decimal
 from http.client import IncompleteRead
-from hub import Hub, ProblemError, TruncatedError, add, all, amounts, by_region, in_region, iter_all, iter_breaks_off, large
+from hub import Hub, ProblemError, TruncatedError, add, all, amounts, by_region, in_region, iter_all, iter_breaks_off, large, sales_from
 
 hub = Hub("HUB_URL", "HUB_KEY")
+print(sales_from(hub, **{"from": 2})[0])
 print(by_region(hub, region="south", ids=[1, "2"]))
 print([row["id"] for row in iter_all(hub)])
 print(add(hub, id=6, label=None)[0]["affectedRows"])
@@ -196,6 +200,7 @@ it.runIf(hasPython)('datahub types --python writes a module that Python runs', a
   const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', PYTHONIOENCODING: 'utf-8' };
   const ran = await run('python3', [join(dir, 'main.py')], { env, timeout: 60_000 });
   expect(ran.stdout.trim().split('\n')).toEqual([
+    "{'id': 2}",
     "[{'id': 2, 'region': 'south'}]",
     '[1, 2, 3]',
     '1',

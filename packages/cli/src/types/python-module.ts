@@ -26,11 +26,11 @@ export function toPython(hub: string, pages: readonly HubDocument[]): string {
 /** Of the functions of a query. */
 const prefixes = ['', 'iter_', 'frame_'];
 
-/** `byRegion` → `by_region`. Python compares names in the form NFKC. */
+/** `byRegion` → `by_region`, `ofARegion` → `of_a_region`. Python compares names in the form NFKC. */
 function toFunctionName(name: string, used: Set<string>): string {
   const snake = name
     .normalize('NFKC')
-    .replaceAll(/(?<=[^\p{Lu}_])\p{Lu}/gu, '_$&')
+    .replaceAll(/(?<=[^\p{Lu}_])\p{Lu}|(?<=\p{Lu})\p{Lu}(?=\p{Ll})/gu, '_$&')
     .toLowerCase();
   let unique = snake;
   for (let count = 2; prefixes.some((prefix) => used.has(prefix + unique)); count++)

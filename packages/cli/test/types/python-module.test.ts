@@ -38,6 +38,15 @@ const pythonBuiltins =
   );
 
 describe('a Python module', () => {
+  it.each([
+    ['salesOfARegionByProduct', 'sales_of_a_region_by_product'],
+    ['ordersV2', 'orders_v2'],
+    ['byID', 'by_id'],
+    ['Already_snake', 'already_snake'],
+  ])('has words of %s in %s', (name, expected) => {
+    expect(generated(document({ name }))).toContain(`def ${expected}(hub: Hub, /`);
+  });
+
   it('has types for values and rows, and functions for each query', () => {
     const values = object(
       {
