@@ -104,7 +104,7 @@ it('a scope that routes should check is reported if no route has it', () => {
 
 it('a new engine is reported where it lacks an adapter, a syntax or bounds', () => {
   expect(filesNaming('oracle')).toEqual([
-    'packages/cli/src/commands/init.ts',
+    'packages/cli/src/files/new-hub.ts',
     'packages/console/src/pages/source/settings.ts',
     'packages/console/src/ui/format.ts',
     'packages/statement/src/sql/syntax.ts',
