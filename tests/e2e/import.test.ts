@@ -17,13 +17,13 @@ it.runIf(engines.includes('postgres'))(
     await withTable('postgres', table);
     const from = join(datahub.dir, 'plain');
     await cp(example, from, { recursive: true });
-    for (const name of ['reports/by-region', 'reports/some', 'jobs/add-order']) {
+    for (const name of ['orders/by-region', 'orders/some', 'jobs/add-order']) {
       const file = join(from, `${name}.sql`);
       await writeFile(file, (await readFile(file, 'utf8')).replace(/(FROM|INTO) orders/, `$1 ${table}`));
     }
     expect(await datahub.run(['import', 'plain', path])).toMatchObject({
       code: 1,
-      stdout: `plain/reports/any-table.sql:2:6: {{ table }} stands for a name, which no value can be.
+      stdout: `plain/orders/any-table.sql:2:6: {{ table }} stands for a name, which no value can be.
 3 queries written, 1 file not converted.\n`,
     });
     expect(await datahub.run(['import', 'plain', path])).toMatchObject({
@@ -55,9 +55,9 @@ it.runIf(engines.includes('postgres'))(
     expect(
       await rowsOf('jobs/add-order', 'id:=3', 'region=north', 'product=coffee', 'amount:=7.25'),
     ).toMatchObject([{ affectedRows: 1 }]);
-    expect((await rowsOf('reports/by-region', ...north)).map(({ id }: any) => id)).toEqual([1, 3]);
-    expect((await rowsOf('reports/by-region', ...north, 'least:=10')).map(({ id }: any) => id)).toEqual([1]);
-    expect(await rowsOf('reports/some', 'p1:=[1, 2, 3]', 'p2:=10')).toEqual([
+    expect((await rowsOf('orders/by-region', ...north)).map(({ id }: any) => id)).toEqual([1, 3]);
+    expect((await rowsOf('orders/by-region', ...north, 'least:=10')).map(({ id }: any) => id)).toEqual([1]);
+    expect(await rowsOf('orders/some', 'p1:=[1, 2, 3]', 'p2:=10')).toEqual([
       { id: 2, amount: 4 },
       { id: 3, amount: 7.25 },
     ]);
