@@ -62,7 +62,9 @@ interface Run {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
-const readers = fileURLToPath(new URL('arrow-readers.ts', import.meta.url));
+const readers = ['arrow-readers.ts', 'xlsx-reader.ts'].map((name) => [
+  fileURLToPath(new URL(name, import.meta.url)),
+]);
 const ledger = fileURLToPath(new URL('../bench/ledger.ts', import.meta.url));
 const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
@@ -172,9 +174,11 @@ const hasSqlServer = (env: Record<string, string>) =>
 /** Installs what the tests of the project `tools` need. Helm, whose build takes all cores for a minute, is not for all. */
 async function installTools(extent: Extent, interrupted: AbortSignal): Promise<void> {
   const isQuick = extent === 'quick';
-  const names = isQuick ? 'schemathesis, PyArrow and actionlint' : 'Helm and kubernetes-validate';
+  const names = isQuick ? 'schemathesis, PyArrow, openpyxl and actionlint' : 'Helm and kubernetes-validate';
   say(`installing ${names} if they are missing …`);
-  for (const args of isQuick ? [[fuzzer], [readers], [linter]] : [[fuzzer], [renderer, '--tools', '--check']])
+  for (const args of isQuick
+    ? [[fuzzer], ...readers, [linter]]
+    : [[fuzzer], [renderer, '--tools', '--check']])
     if (!interrupted.aborted) await runTool(args, interrupted);
 }
 

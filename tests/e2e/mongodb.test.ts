@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { MongoClient } from 'mongodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { formats } from '../../packages/contract/src/formats.ts';
+import { readXlsx } from '../../tools/xlsx-reader.ts';
 import { accessOf } from '../support/databases.ts';
 import { api } from '../support/hub.ts';
 
@@ -129,6 +131,16 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     expect(await text('text/csv')).toBe(
       '_id,region,amount\r\n1,north,10.5\r\n2,south,20\r\n3,$secret,30\r\n',
     );
+    const { url, key } = inject('hub');
+    const headers = { 'x-service-api-key': key, accept: formats.xlsx.mediaType };
+    const file = await fetch(`${url}/v1/queries/${queryId}/data`, { headers });
+    const [[, rows] = []] = readXlsx(Buffer.from(await file.arrayBuffer()));
+    expect(rows?.map((row) => row.map(([type, value]) => `${type} ${value}`))).toEqual([
+      ['s _id', 's region', 's amount'],
+      ['n 1', 's north', 'n 10.5'],
+      ['n 2', 's south', 'n 20'],
+      ['n 3', 's $secret', 'n 30'],
+    ]);
     const arrow = await execute(queryId, {}, { accept: 'application/vnd.apache.arrow.stream' });
     expect([arrow.status, arrow.body.code]).toEqual([406, 'NOT_ACCEPTABLE']);
     expect((await text('application/x-ndjson')).split('\n')[0]).toBe(

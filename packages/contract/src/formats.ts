@@ -12,14 +12,14 @@ export interface FormatFacts {
   label: string;
   /**
    * `documents`: each row has members of its own. `columns`: all rows have the same columns. `typed columns`: each column
-   * has one type, too, so the format has no rows of MongoDB, and no members can be added to a row.
+   * has one type, too, so the format has no rows of MongoDB.
    */
   rows: 'documents' | 'columns' | 'typed columns';
   /** False for bytes that are not UTF-8. */
   isText: boolean;
   /** True if the rows cannot say that a limit cut them, so an HTTP trailer does. */
   hasTruncatedTrailer: boolean;
-  /** The end of a row; empty for typed columns. The members that annotations add are inserted before it. */
+  /** The end of a row. The members that annotations add are inserted before it; empty if none can be added. */
   rowEnd: string;
 }
 
@@ -81,6 +81,16 @@ export const formats = {
     extension: 'arrows',
     label: 'Arrow',
     rows: 'typed columns',
+    isText: false,
+    hasTruncatedTrailer: true,
+    rowEnd: '',
+  },
+  xlsx: {
+    mediaType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    parameters: '',
+    extension: 'xlsx',
+    label: 'XLSX',
+    rows: 'columns',
     isText: false,
     hasTruncatedTrailer: true,
     rowEnd: '',

@@ -4,7 +4,7 @@ import type { CsvOptions } from '@datahub/contract/formats';
 import { signal } from '@preact/signals';
 import type { RowStore } from './rows/row-store.ts';
 
-export type DownloadFormat = 'csv' | 'plain csv' | 'spreadsheet' | 'json' | 'ndjson' | 'arrow';
+export type DownloadFormat = 'csv' | 'plain csv' | 'spreadsheet' | 'json' | 'ndjson' | 'arrow' | 'xlsx';
 
 export interface DownloadKind {
   format: DownloadFormat;
@@ -27,6 +27,12 @@ export const downloads: DownloadKind[] = [
     accept: 'text/csv',
     extension: 'csv',
     csv: { bom: true, delimiter: hasDecimalComma ? ';' : ',' },
+  },
+  {
+    format: 'xlsx',
+    name: 'XLSX',
+    accept: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    extension: 'xlsx',
   },
   { format: 'json', name: 'JSON', accept: 'application/json', extension: 'json' },
   { format: 'ndjson', name: 'NDJSON', accept: 'application/x-ndjson', extension: 'ndjson' },

@@ -22,9 +22,9 @@ import {
   leastOf,
   type PreparedQuery,
   requireAllowed,
+  requireFittingFormat,
   requireNamed,
   requireReading,
-  requireTypedColumns,
   requireVersion,
   runOptionsOf,
   timeoutMsOf,
@@ -150,7 +150,7 @@ function requireFit({ format }: Execution, request: ExecuteRequest, { query, pre
   if (request.form !== undefined) requireRead(prepared);
   if (request.options !== undefined) requireVersion(query, request.options);
   requireReading(request, prepared);
-  requireTypedColumns(format, request, query);
+  requireFittingFormat(format, request, query);
 }
 
 const namesMax = 10;

@@ -290,19 +290,19 @@ export function requireVersion(
   throw new HubError('VERSION_CHANGED', message, { retryable: false, version: versionNumber });
 }
 
-/** Throws NOT_ACCEPTABLE for a format of typed columns, if the rows have none or get further members. */
-export function requireTypedColumns(
+/** Throws NOT_ACCEPTABLE for a format of typed columns, if the rows have none, and for one whose rows get no members. */
+export function requireFittingFormat(
   format: FormatName,
   { annotate }: Pick<ExecuteRequest, 'annotate'>,
   { source }: Pick<QueryDefinition, 'source'>,
 ): void {
-  const { rows, label } = formats[format];
-  if (rows !== 'typed columns' || (annotate === undefined && source.engine !== 'mongodb')) return;
-  const message =
-    annotate === undefined
-      ? `The documents of MongoDB have no column types, so they are not available as ${label}.`
-      : `Annotated rows are not available as ${label}.`;
-  throw new HubError('NOT_ACCEPTABLE', message, { stage: 'prepare', retryable: false });
+  const { rows, label, rowEnd } = formats[format];
+  const refuse = (message: string): never => {
+    throw new HubError('NOT_ACCEPTABLE', message, { stage: 'prepare', retryable: false });
+  };
+  if (annotate !== undefined && rowEnd === '') refuse(`Annotated rows are not available as ${label}.`);
+  if (rows === 'typed columns' && source.engine === 'mongodb')
+    refuse(`The documents of MongoDB have no column types, so they are not available as ${label}.`);
 }
 
 /** Throws OPTION_REFUSED for a query that writes, if the call may be stopped and repeated. */

@@ -2,7 +2,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import { expect, test } from 'vitest';
 import { expectLinear } from '../../../../tests/support/growth.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
-import { compileQuery, type DescribableForm, requireTypedColumns } from '../../src/execution/prepare.ts';
+import { compileQuery, type DescribableForm, requireFittingFormat } from '../../src/execution/prepare.ts';
 
 const define = (text: string, engine: EngineName, version = 1) =>
   ({
@@ -86,11 +86,13 @@ test('messages about numbered placeholders name the variables', () => {
   expect(compiled.nameVariables('no such parameter $7')).toBe('no such parameter $7');
 });
 
-test('Arrow is refused for documents and for annotated rows', () => {
+test('Arrow is refused for documents, and Arrow and XLSX for annotated rows', () => {
   const annotate = { members: [{ text: 'note', as: 'topic' }] };
   const refused = expect.objectContaining({ code: 'NOT_ACCEPTABLE' });
-  expect(() => requireTypedColumns('arrow', {}, define('{}', 'mongodb'))).toThrow(refused);
-  expect(() => requireTypedColumns('arrow', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
-  requireTypedColumns('arrow', {}, define('select 1', 'mysql'));
-  requireTypedColumns('csv', { annotate }, define('{}', 'mongodb'));
+  expect(() => requireFittingFormat('arrow', {}, define('{}', 'mongodb'))).toThrow(refused);
+  expect(() => requireFittingFormat('arrow', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
+  expect(() => requireFittingFormat('xlsx', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
+  requireFittingFormat('arrow', {}, define('select 1', 'mysql'));
+  requireFittingFormat('xlsx', {}, define('{}', 'mongodb'));
+  requireFittingFormat('csv', { annotate }, define('{}', 'mongodb'));
 });

@@ -18,7 +18,7 @@ import type { ResponseBudget } from './response-budget.ts';
 const textBytesMax = 8_192;
 const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
   whole.length <= textBytesMax && formats[name].isText;
-/** The trailer of an answer in CSV or Arrow whose rows were cut by a limit, or that lacks further results. */
+/** The trailer of an answer in CSV, Arrow or XLSX whose rows were cut by a limit, or that lacks further results. */
 const truncatedTrailer = 'x-truncated';
 /** A header, or such a trailer, of an answer that lacks further results. */
 const moreResultsHeader = 'x-more-results';

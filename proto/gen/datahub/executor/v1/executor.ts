@@ -27,6 +27,7 @@ export const Format = {
   FORMAT_CSV: 3,
   /** FORMAT_ARROW - Needs typed columns: not for MongoDB, and not with `annotate`. */
   FORMAT_ARROW: 4,
+  FORMAT_XLSX: 5,
 } as const;
 
 export type Format = typeof Format[keyof typeof Format];
@@ -37,6 +38,7 @@ export namespace Format {
   export type FORMAT_NDJSON = typeof Format.FORMAT_NDJSON;
   export type FORMAT_CSV = typeof Format.FORMAT_CSV;
   export type FORMAT_ARROW = typeof Format.FORMAT_ARROW;
+  export type FORMAT_XLSX = typeof Format.FORMAT_XLSX;
 }
 
 export const CsvDelimiter = {

@@ -7,20 +7,12 @@ import type { CsvDelimiter } from '@datahub/contract/formats';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
-import { BsonWriter } from '../values/bson.ts';
-import { isoTimestampEncoder } from '../values/iso-times.ts';
-import { jsonEncoder } from '../values/json-values.ts';
-import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from '../values/little-endian.ts';
-import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from '../values/other-bytes.ts';
-import { packedDateEncoder, packedTimeEncoder } from '../values/packed-times.ts';
+import { plainEncoder } from '../values/plain-values.ts';
 import {
   type ByteWriter,
   type FieldEncoder,
   type Numbers,
   writeAscii,
-  writeBase64,
-  writeBit,
-  writeLetter,
   writeRaw,
 } from '../values/primitives.ts';
 import type { FormatOptions, Open, RowEncoder } from './format.ts';
@@ -90,43 +82,15 @@ class CsvEncoder implements RowEncoder {
   end(): void {}
 }
 
-/** The encoder of a kind's values as CSV fields. A kind that is missing does not compile. */
+/** The encoder of a kind's values as CSV fields. */
 export function csvEncoder(kind: ColumnKind, numbers: Numbers, delimiter: CsvDelimiter = ','): FieldEncoder {
-  const asField = (encode: FieldEncoder) => encodedField(encode, delimiter);
-  switch (kind.is) {
-    case 'boolean':
-      return kind.bytes === 'letter' ? writeLetter : writeBit;
-    case 'integer':
-      if (kind.bytes === 'digits') return writeRaw;
-      if (kind.bits === 64) return bigintEncoder(kind.isUnsigned, 'none');
-      return integerEncoder(kind.bits, kind.isUnsigned);
-    case 'float':
-      if (kind.bytes === 'digits') return writeRaw;
-      return kind.bits === 32 ? writeFloat : writeDouble;
-    case 'decimal':
-      return kind.isPadded ? withoutLeadingZeros(writeRaw) : writeRaw;
-    case 'date':
-      return kind.bytes === 'iso' ? writeRaw : packedDateEncoder(undefined, 'plain');
-    case 'time':
-      return kind.bytes === 'iso' ? writeRaw : packedTimeEncoder('plain');
-    case 'timestamp':
-      if (kind.bytes === 'iso') return isoTimestampEncoder(kind.hasZone, 'plain');
-      return packedDateEncoder(kind.hasZone ? 'Z' : '', 'plain');
-    case 'bits':
-      return bitsEncoder(kind.width);
-    case 'binary':
-      return asField(kind.bytes === 'raw' ? writeBase64 : writeHexAsBase64);
-    case 'text':
-      return fieldEncoder(delimiter);
-    case 'ascii':
-      return writeRaw;
-    case 'json':
-    case 'array':
-      return asField(jsonEncoder(kind, numbers));
-    case 'bson':
-      return asField(new BsonWriter(numbers, 'plain').element);
-  }
+  if (kind.is === 'text') return fieldEncoder(delimiter);
+  const encode = plainEncoder(kind, numbers);
+  return needQuotes.has(kind.is) ? encodedField(encode, delimiter) : encode;
 }
+
+/** The kinds whose texts can have any characters. */
+const needQuotes = new Set<ColumnKind['is']>(['binary', 'json', 'array', 'bson']);
 
 const quote = 0x22;
 const comma = 0x2c;

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import type { ColumnKind } from '../../src/ports/column-kind.ts';
+import { createResponseWriter } from '../../src/result/response-writer.ts';
+
+const text: ColumnKind = { is: 'text' };
+const directory = Buffer.from('PK\x05\x06', 'latin1');
+
+function workbook(rows: Iterable<string | null>, names = ['a']) {
+  const chunks: Buffer[] = [];
+  const reply = { chunk: (bytes: Buffer) => chunks.push(bytes) > 0, onDrain: () => {} };
+  const writer = createResponseWriter({ format: 'xlsx', numbers: 'auto', meta: false, reply });
+  writer.begin(names.map((name) => ({ name, type: 'text', kind: text })));
+  for (const row of rows) {
+    const bytes = Buffer.from(row ?? '');
+    writer.row(bytes, Int32Array.of(row === null ? -1 : 0, bytes.length));
+  }
+  return { chunks, finish: () => writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 }) };
+}
+
+function* nulls(count: number) {
+  for (let i = 0; i < count; i++) yield null;
+}
+
+it('begins a further sheet after 1,048,575 rows', () => {
+  const { chunks, finish } = workbook(nulls(1_048_576));
+  finish();
+  const file = Buffer.concat(chunks);
+  const listed = file.subarray(file.indexOf('PK\x01\x02')).toString('latin1');
+  expect(listed.match(/xl\/worksheets\/sheet\d\.xml/g)).toEqual([
+    'xl/worksheets/sheet1.xml',
+    'xl/worksheets/sheet2.xml',
+  ]);
+});
+
+it('has its directory at the end only, so a broken workbook opens in no program', () => {
+  const { chunks, finish } = workbook(Array.from({ length: 20_000 }, (_, i) => `${i} ${Math.sin(i)}`));
+  expect(Buffer.concat(chunks).length).toBeGreaterThan(10_000);
+  expect(Buffer.concat(chunks).includes(directory)).toBe(false);
+  finish();
+  expect(Buffer.concat(chunks).includes(directory)).toBe(true);
+});
+
+it('names the column of a text that no cell holds, and refuses too many columns', () => {
+  const longest = 'é'.repeat(32_767);
+  workbook([longest]).finish();
+  expect(() => workbook([`${longest}é`])).toThrow(expect.objectContaining({ code: 'CONTRACT_BROKEN' }));
+  expect(() => workbook([`${longest}é`])).toThrow('"a"');
+  const names = Array.from({ length: 16_385 }, (_, i) => `c${i}`);
+  expect(() => workbook([], names)).toThrow(expect.objectContaining({ code: 'NOT_ACCEPTABLE' }));
+});
