@@ -114,6 +114,23 @@ describe('deploy/compose.yaml', () => {
     // The rules and the dashboard select processes by this job.
     expect(scrape.job_name).toMatch(/data-hub/);
   });
+
+  it('shows the chosen hub alone, in every panel', () => {
+    const { panels, templating } = JSON.parse(
+      readFileSync(join(root, 'deploy/observability/dashboard.json'), 'utf8'),
+    );
+    expect(templating.list.map(({ name }: { name: string }) => name)).toEqual([
+      'datasource',
+      'namespace',
+      'job',
+    ]);
+    const exprs: string[] = panels.flatMap(({ targets = [] }) => targets.map(({ expr }: any) => expr));
+    const metrics = exprs.flatMap(
+      (expr) => expr.match(/\b(datahub[_:][\w:]+|up|process_\w+|nodejs_\w+)(\{[^}]*\})?/g) ?? [],
+    );
+    expect(metrics.length).toBeGreaterThan(exprs.length);
+    for (const metric of metrics) expect(metric).toContain('{namespace=~"$namespace", job=~"$job"');
+  });
 });
 
 describe('.dockerignore', () => {

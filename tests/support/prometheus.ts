@@ -23,7 +23,7 @@ export interface Series {
 export interface Prometheus {
   query(expr: string): Promise<Sample[]>;
   queryRange(expr: string, range: { start: number; end: number; step: number }): Promise<Series[]>;
-  /** The names of the alerts that fire now. */
+  /** The names of the alerts that fire now, apart from the one that always does. */
   firing(): Promise<string[]>;
   /** The names of the alerts that have fired since the start. */
   fired(): Promise<string[]>;
@@ -70,7 +70,15 @@ export function shorten(rules: string, by: number): string {
 
 /** A panel's expression as Grafana sends it, for all jobs. */
 export const exprOf = (expr: string, rateInterval: string): string =>
-  expr.replaceAll('$__rate_interval', rateInterval).replaceAll('$job', '.*data-?hub.*');
+  expr
+    .replaceAll('$__rate_interval', rateInterval)
+    .replaceAll('$namespace', '.*')
+    .replaceAll('$job', '.*data-?hub.*');
+
+const namesOf = (samples: Sample[]) =>
+  [...new Set(samples.map(({ metric }) => metric.alertname ?? ''))]
+    .filter((name) => name !== 'DatahubWatchdog')
+    .sort();
 
 export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-prometheus-'));
@@ -117,8 +125,6 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     const { result } = await ask('query', { query: expr });
     return result.map(({ metric, value }: any) => ({ metric, value: Number(value[1]) }));
   };
-  const namesOf = (samples: Sample[]) =>
-    [...new Set(samples.map(({ metric }) => metric.alertname ?? ''))].sort();
   return {
     query,
     queryRange: async (expr, { start, end, step }) => {

@@ -67,6 +67,7 @@ export async function startExecutorProcess(
   const { config, sealing, grpc, catalogAddresses, metricsPort, log } = settings;
   const logger = createLogger({ service: 'executor', ...log });
   warnOfUnknownSettings(env, logger);
+  grpc.tls?.logTo(logger);
   const privateKeys = await loadKeys(sealing);
   const opener = await createOpener(privateKeys);
   const tracing = await openTracing(env, 'executor');
@@ -103,7 +104,8 @@ export async function startExecutorProcess(
   const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, inFlight, what: 'executions' });
   closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(inFlight())) });
   const missing = () => (draining.signal.aborted ? ['executor'] : catalogReached ? [] : ['catalog']);
-  closers.add(await serveMetrics(service.metrics, { host: grpc.host, port: metricsPort, missing }));
+  const ownMetrics = () => service.metrics() + (grpc.tls?.metrics() ?? '');
+  closers.add(await serveMetrics(ownMetrics, { host: grpc.host, port: metricsPort, missing }));
   closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
   const { executor, readStatistics, metrics } = service;

@@ -47,6 +47,7 @@ export async function startGatewayProcess(
   }));
   const logger = createLogger({ service: 'gateway', ...log });
   warnOfUnknownSettings(env, logger);
+  caller.tls?.logTo(logger);
   const closers = createClosers();
   const tracing = await openTracing(env, 'gateway');
   if (tracing) closers.add(tracing);
@@ -86,6 +87,7 @@ export async function startGatewayProcess(
     readiness,
     sharesLimits: true,
     ...(signIn === undefined ? {} : { signIn }),
+    otherMetrics: async () => caller.tls?.metrics() ?? '',
     tracing,
     upstreams: { catalog: catalog.calls, executor, ml: ml.calls },
   });

@@ -1,10 +1,9 @@
 /** Settings shared by all services behind gRPC: where they listen, where the others are, and how callers authenticate. */
 
-import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
-import { type ChannelCredentials, credentials, ServerCredentials } from '@grpc/grpc-js';
+import { type ChannelCredentials, credentials, experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { SettingsReader } from '../settings/settings.ts';
 import type { ListName, SettingName } from '../settings/settings-table.ts';
+import { CertificateFiles, readNow } from './certificates.ts';
 
 const addressPattern = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/;
 
@@ -14,7 +13,7 @@ export interface CallerSettings {
   serviceToken: string | undefined;
   /** The tokens that this service accepts; two while a token is being replaced. */
   serviceTokens: string[];
-  tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined;
+  tls: CertificateFiles | undefined;
 }
 
 export interface GrpcSettings extends CallerSettings {
@@ -42,7 +41,7 @@ export function readCallerSettings(reader: SettingsReader): CallerSettings {
   const serviceTokens = reader.list('DATAHUB_SERVICE_TOKEN');
   const [serviceToken] = serviceTokens;
   const tls = readTls(reader);
-  if (serviceToken === undefined && tls === undefined) {
+  if (serviceToken === undefined && !namesTls(reader)) {
     reader.fault(
       'Set DATAHUB_SERVICE_TOKEN, or DATAHUB_TLS_CA, DATAHUB_TLS_CERT and DATAHUB_TLS_KEY: separate services must authenticate each other.',
     );
@@ -57,35 +56,29 @@ export function readCallerSettings(reader: SettingsReader): CallerSettings {
   return { serviceToken, serviceTokens, tls };
 }
 
-function readTls(reader: SettingsReader): CallerSettings['tls'] {
-  const paths = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' } as const;
-  const given = Object.values(paths).filter((name) => reader.optional(name) !== undefined);
-  if (given.length === 0) return undefined;
-  const read = (name: SettingName) => {
-    const path = reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each in a file.');
-    if (path === '') return Buffer.alloc(0);
-    try {
-      return readFileSync(path);
-    } catch {
-      reader.fault(`${name} names a file that cannot be read.`);
-      return Buffer.alloc(0);
-    }
-  };
-  const tls = { ca: read(paths.ca), cert: read(paths.cert), key: read(paths.key) };
-  if (Object.values(tls).every((file) => file.length > 0)) {
-    const fault = checkTls(tls);
-    if (fault !== undefined) reader.fault(`${Object.values(paths).join(', ')}: ${fault}`);
-  }
-  return tls;
-}
+const tlsNames = { ca: 'DATAHUB_TLS_CA', cert: 'DATAHUB_TLS_CERT', key: 'DATAHUB_TLS_KEY' } as const;
+const namesTls = (reader: SettingsReader) =>
+  Object.values(tlsNames).some((name) => reader.optional(name) !== undefined);
 
-/** Has OpenSSL load the files. Its messages contain nothing from them. */
-function checkTls(tls: { ca: Buffer; cert: Buffer; key: Buffer }): string | undefined {
+function readTls(reader: SettingsReader): CallerSettings['tls'] {
+  if (!namesTls(reader)) return undefined;
+  const names = tlsNames;
+  const find = (name: SettingName) =>
+    reader.required(name, 'mutual TLS needs a CA, a certificate and its key, each in a file.');
+  const paths = { ca: find(names.ca), cert: find(names.cert), key: find(names.key) };
+  const read = (part: keyof typeof paths) => {
+    const content = paths[part] === '' ? Buffer.alloc(0) : readNow(paths[part]);
+    if (paths[part] !== '' && content.length === 0)
+      reader.fault(`${names[part]} names a file that is empty or cannot be read.`);
+    return content;
+  };
+  const contents = { ca: read('ca'), cert: read('cert'), key: read('key') };
+  if (Object.values(contents).some((content) => content.length === 0)) return undefined;
   try {
-    createSecureContext(tls);
-    return undefined;
+    return new CertificateFiles(paths, contents);
   } catch (err) {
-    return `the CA, the certificate and the key are invalid or do not match (${(err as Error).message}).`;
+    reader.fault(`${Object.values(names).join(', ')}: ${(err as Error).message}`);
+    return undefined;
   }
 }
 
@@ -100,9 +93,11 @@ export function readAddresses(reader: SettingsReader, name: ListName, fallback: 
 
 export function serverCredentialsOf({ tls }: CallerSettings): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure();
-  return ServerCredentials.createSsl(tls.ca, [{ cert_chain: tls.cert, private_key: tls.key }], true);
+  return experimental.createCertificateProviderServerCredentials(tls, tls, true);
 }
 
 export function clientCredentialsOf({ tls }: CallerSettings): ChannelCredentials {
-  return tls === undefined ? credentials.createInsecure() : credentials.createSsl(tls.ca, tls.key, tls.cert);
+  return tls === undefined
+    ? credentials.createInsecure()
+    : experimental.createCertificateProviderChannelCredentials(tls, tls);
 }

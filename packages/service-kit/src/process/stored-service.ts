@@ -110,6 +110,7 @@ async function listen<T extends Stored>(
   { find, missing }: { find: () => T | undefined; missing: () => string[] },
 ) {
   const { name, logger, tracing, grpc, metricsPort, storeUrl } = options;
+  grpc.tls?.logTo(logger);
   const rpcMetrics = createRpcMetrics();
   const common: Omit<GrpcServerOptions, keyof ServedPort> = {
     serving: false,
@@ -127,7 +128,10 @@ async function listen<T extends Stored>(
     if (service === undefined) throw new Error('The store is not open.');
     await service.health();
   };
-  const metrics = async () => rpcMetrics.text() + (await renderStores([{ service: name, storeUrl, health }]));
+  const metrics = async () =>
+    rpcMetrics.text() +
+    (grpc.tls?.metrics() ?? '') +
+    (await renderStores([{ service: name, storeUrl, health }]));
   const metricsServer = await serveMetrics(metrics, {
     host: grpc.host,
     port: metricsPort,

@@ -1,6 +1,9 @@
-/** Metrics of the Node process, under prom-client's names. */
+/** Metrics of the Node process, under prom-client's names, and the version of the hub. */
 
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { createRequire } from 'node:module';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
 /**
  * The sampling interval for event loop lag. The metric includes the interval, so 0.05 s means no lag. With the default of
@@ -11,5 +14,12 @@ const lagIntervalMs = 50;
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: lagIntervalMs });
+  const build = new Gauge({
+    name: 'datahub_build_info',
+    help: 'The number of processes by version of the hub.',
+    labelNames: ['version'],
+    registers: [registry],
+  });
+  build.set({ version }, 1);
   return registry;
 }

@@ -1,4 +1,4 @@
-/** Metrics of a store: whether it works, and the disk of an embedded one. */
+/** Metrics of a store: whether it works, how long a check takes, and the disk of an embedded one. */
 
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -20,7 +20,7 @@ export async function renderStores(stores: readonly MeasuredStore[]): Promise<st
   const measured = await Promise.all(
     stores.map(async (store) => ({
       labels: `{service="${store.service}"}`,
-      up: await isHealthy(store),
+      ...(await checkOf(store)),
       disk: await diskOf(store.storeUrl),
     })),
   );
@@ -28,6 +28,8 @@ export async function renderStores(stores: readonly MeasuredStore[]): Promise<st
   const lines = [
     '# TYPE datahub_store_up gauge',
     ...measured.map(({ labels, up }) => `datahub_store_up${labels} ${up ? 1 : 0}`),
+    '# TYPE datahub_store_check_seconds gauge',
+    ...measured.map(({ labels, seconds }) => `datahub_store_check_seconds${labels} ${seconds}`),
     '# TYPE datahub_store_disk_available_bytes gauge',
     ...onDisk.map(({ labels, available }) => `datahub_store_disk_available_bytes${labels} ${available}`),
     '# TYPE datahub_store_disk_size_bytes gauge',
@@ -37,14 +39,17 @@ export async function renderStores(stores: readonly MeasuredStore[]): Promise<st
   return lines.join('\n');
 }
 
-async function isHealthy(store: MeasuredStore): Promise<boolean> {
+/** Whether the store works, and how long the answer took. */
+async function checkOf(store: MeasuredStore): Promise<{ up: boolean; seconds: number }> {
+  const startedAt = performance.now();
   const late = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => late.resolve(false), healthTimeoutMs);
   const healthy = store.health().then(
     () => true,
     () => false,
   );
-  return Promise.race([healthy, late.promise]).finally(() => clearTimeout(timer));
+  const up = await Promise.race([healthy, late.promise]).finally(() => clearTimeout(timer));
+  return { up, seconds: (performance.now() - startedAt) / 1_000 };
 }
 
 /** Undefined if the store is a server, or its directory cannot be read. */
