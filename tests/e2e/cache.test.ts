@@ -218,10 +218,11 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     await write('CREATE', `CREATE TABLE ${table} (v int)`);
     await write('INSERT', `INSERT INTO ${table} VALUES (1)`);
     const sleep = engine === 'postgres' ? 'pg_sleep(0.4) IS NULL' : 'sleep(0.4)';
-    const validate = `SELECT max(v) AS v, ${sleep} AS s FROM ${table}`;
+    // A time depends on the settings of the session, as the query's own columns do.
+    const validate = `SELECT max(v) AS v, CAST('2026-11-28' AS date) AS day, ${sleep} AS s FROM ${table}`;
     const at = (clock[engine] as string).replace(/^SELECT/, '').split(' AS at')[0];
     const queryId = await store({
-      query: `SELECT count(*) AS n, ${at} AS at FROM ${table}`,
+      query: `SELECT count(*) AS n, ${at} AS at, CAST('2026-11-28' AS date) AS day FROM ${table}`,
       context: [],
       cache: { maxAgeS: 0, validate },
     });

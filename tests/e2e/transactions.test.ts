@@ -53,6 +53,32 @@ describe.each(sqlEngines)('a transaction at %s', (engine) => {
   });
   afterAll(() => ddl(`DROP TABLE ${table}`));
 
+  it('reads texts and times in several steps', async () => {
+    const queryId = await store("SELECT 'a' AS t, CURRENT_TIMESTAMP AS at");
+    const { body } = await transact([{ queryId }, { queryId }, { queryId: ids.read }]);
+    expect(body.steps.map(({ data }: { data: unknown[] }) => data.length)).toEqual([1, 1, 2]);
+  });
+
+  it('counts all rows of a step, also those that a limit cuts from its answer', async () => {
+    const limited = { queryId: ids.read, options: { maxRows: 1, expectRows: 1 } };
+    const { status, body } = await transact([limited]);
+    expect([status, body.code]).toEqual([409, 'ROWS_UNEXPECTED']);
+    expect(body.detail).toContain('more than the 1 rows');
+    if (engine === 'mysql') return;
+    const returning = await store(`DELETE FROM ${table} RETURNING id`);
+    for (const options of [
+      { maxRows: 1, expectRows: 1 },
+      { maxRows: 1, maxAffected: 1 },
+    ]) {
+      const refused = await transact([{ queryId: returning, options }]);
+      expect([refused.status, refused.body.code]).toEqual([
+        409,
+        'expectRows' in options ? 'ROWS_UNEXPECTED' : 'MAX_AFFECTED',
+      ]);
+    }
+    expect((await rows()).length).toBe(2);
+  });
+
   it('runs all steps, and passes values of one to the next', async () => {
     const steps = [
       { queryId: ids.take, context: { id: 1, amount: 30 }, options: { maxAffected: 1 } },

@@ -49,7 +49,8 @@ export function checkOf(settings: readonly Format[], isPrepared: boolean): Forma
   if (isPrepared)
     return {
       before: protocol.bindPortal(checkName, params),
-      after: protocol.executePortal(checkName),
+      // The next statement of a transaction binds it again.
+      after: Buffer.concat([protocol.executePortal(checkName), protocol.closePortal(checkName)]),
     };
   const after = [protocol.parse('', text), protocol.bind('', params), protocol.executeAll];
   return { before: Buffer.alloc(0), after: Buffer.concat(after) };

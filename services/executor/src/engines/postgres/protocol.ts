@@ -26,6 +26,7 @@ export function parse(name: string, text: string, parameterTypes: readonly numbe
 export const describeStatement = (name: string) => message('D', [Buffer.from('S'), cString(name)]);
 /** Describes the unnamed portal. */
 export const describePortal = message('D', [Buffer.from('P'), cString('')]);
+export const closePortal = (name: string) => message('C', [Buffer.from('P'), cString(name)]);
 export const closeStatement = (name: string) => message('C', [Buffer.from('S'), cString(name)]);
 export const sync = message('S', []);
 /** The server sends at once what it has kept for the end of the round trip. */

@@ -12,7 +12,8 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { SourceDefinition } from '../../definitions/definition.ts';
 import type { PoolRegistry } from '../../pool/pool-registry.ts';
 import type { Lease } from '../../pool/pool-types.ts';
-import { NothingRan, type RunOptions, unreported } from '../../ports/engine.ts';
+import { NothingRan, type Outcome, type RunOptions, unreported } from '../../ports/engine.ts';
+import type { RowFigures } from '../../result/response.ts';
 import { sendBytes } from '../cached/send-bytes.ts';
 import { identity, toFailure } from '../execution-error.ts';
 import { Execution } from '../execution-state.ts';
@@ -213,7 +214,7 @@ class TransactionRun {
         const outcome = await transaction.within(running, deadlineAt);
         execution.onOutcome(writer, outcome);
         writer.finish(outcome, execution);
-        requireRows(step, outcome.hasRows ? writer.rowCount : (outcome.affectedRows ?? 0), outcome.hasRows);
+        requireRows(planned, outcome, writer);
       } catch (err) {
         writer.abandon();
         throw err;
@@ -284,7 +285,11 @@ const toRequest = ({ step, query }: PlannedStep, { fromConsole }: ExecuteRequest
   fromConsole,
 });
 
-function requireRows({ options, expectRows }: PlannedStep['step'], rows: number, isRead: boolean): void {
+/** A limit cuts the rows of the answer, and never what is counted: a write is counted by the database. */
+function requireRows({ step, prepared }: PlannedStep, { affectedRows }: Outcome, answer: RowFigures): void {
+  const isRead = prepared.kind === 'read';
+  const { options, expectRows } = step;
+  const rows = isRead ? answer.rowCount : (affectedRows ?? answer.rowCount);
   const { maxAffected } = options ?? {};
   if (!isRead && maxAffected !== undefined && rows > maxAffected)
     throw new HubError(
@@ -292,10 +297,14 @@ function requireRows({ options, expectRows }: PlannedStep['step'], rows: number,
       `The step would affect ${rows} rows, and at most ${maxAffected} are allowed. Nothing was changed.`,
       { retryable: false },
     );
-  if (expectRows === undefined || rows === expectRows) return;
+  const areMore = isRead && answer.truncated;
+  if (expectRows === undefined || (rows === expectRows && !areMore)) return;
+  const returned = areMore
+    ? `returned more than the ${rows} rows that its limit allows`
+    : `returned ${rows} rows`;
   throw new HubError(
     'ROWS_UNEXPECTED',
-    `The step ${isRead ? 'returned' : 'affected'} ${rows} rows, and ${expectRows} were expected. Nothing was changed.`,
+    `The step ${isRead ? returned : `affected ${rows} rows`}, and ${expectRows} were expected. Nothing was changed.`,
     { retryable: false },
   );
 }
