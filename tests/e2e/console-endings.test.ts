@@ -18,7 +18,7 @@ const isPostgres = engines.includes('postgres');
 describe.skipIf(executablePath === undefined || !isPostgres)(
   'rows and what made them (needs Chromium)',
   () => {
-    const { shared, goTo, button } = useConsole();
+    const { shared, goTo, button, write } = useConsole();
     const open = async (query: string) => {
       const { hubId, page } = shared;
       const sourceId = await createSource(hubId, 'postgres');
@@ -30,10 +30,6 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
     const run = async (page: Page) => {
       await button(/^Run/).click();
       await ended(page, 'done');
-    };
-    const write = async (text: string) => {
-      await shared.page.locator('.code').click();
-      await shared.page.locator('.cm-content').fill(text);
     };
     const otherRows = () => shared.page.locator('.other-rows');
     const download = async (name = 'Download CSV') => {

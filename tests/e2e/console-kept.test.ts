@@ -14,12 +14,7 @@ const keptText = `new Promise((resolve) => {
 })`;
 
 describe.skipIf(executablePath === undefined)('what the console keeps (needs Chromium)', () => {
-  const { shared, goTo, button } = useConsole();
-
-  const write = async (text: string) => {
-    await shared.page.locator('.code').click();
-    await shared.page.locator('.cm-content').fill(text);
-  };
+  const { shared, goTo, button, write } = useConsole();
 
   it('shows a new key until it is confirmed as copied, and after a reload offers to replace it', async () => {
     const { page } = shared;

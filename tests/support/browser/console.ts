@@ -184,6 +184,15 @@ export function useConsole() {
   return {
     shared,
     button,
+    /** Writes a statement as a person does: `fill` selects and inserts in two steps, between which the editor can move. */
+    write: async (text: string) => {
+      const { page } = shared;
+      await page.locator('.code').click();
+      await page.locator('.cm-content:focus').waitFor();
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.insertText(text);
+      await expect.poll(() => page.locator('.cm-content').innerText()).toBe(text);
+    },
     /** Publishes the draft of the page. `agreeTo` is what the person must agree to. */
     publish: async (agreeTo?: string) => {
       await button('Publish …').click();

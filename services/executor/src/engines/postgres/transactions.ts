@@ -106,7 +106,10 @@ export class PostgresTransactions implements Transactions {
 
   /** Call this before a statement whose transaction gets a name. */
   async prepareName(): Promise<void> {
-    this.#server ??= await this.#readServer();
+    if (this.#server !== undefined) return;
+    const { blocks, wire } = this.#host;
+    if (blocks === undefined) wire.awaitSign();
+    this.#server = await this.#readServer();
   }
 
   /** The name of a transaction of a single statement, which has read its id by `nameText`. */
