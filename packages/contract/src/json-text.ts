@@ -38,20 +38,21 @@ export function countValues(text: string): number {
   return count;
 }
 
-/** The elements of an array, as JSON. */
-export function elementsOf(array: string): string[] {
+/** The elements of an array, as JSON. Reads no further than the first `max`. */
+export function elementsOf(array: string, max = Number.POSITIVE_INFINITY): string[] {
   const elements: string[] = [];
-  forEachPart(array, (start, end) => elements.push(array.slice(start, end).trim()));
+  forEachPart(array, (start, end) => elements.push(array.slice(start, end).trim()) < max);
   return elements;
 }
 
-/** The members of an object, as JSON. */
-export function membersOf(object: string): Map<string, string> {
+/** The members of an object, as JSON. Reads no further than the first `max`. */
+export function membersOf(object: string, max = Number.POSITIVE_INFINITY): Map<string, string> {
   const members = new Map<string, string>();
   forEachPart(object, (start, end) => {
     const from = object.indexOf('"', start);
     const to = endOfString(object, from);
     members.set(toText(object, from, to), object.slice(object.indexOf(':', to) + 1, end).trim());
+    return members.size < max;
   });
   return members;
 }
@@ -62,8 +63,8 @@ function toText(text: string, from: number, to: number): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
-/** Calls `use` with the range of each element of an array, or member of an object. */
-function forEachPart(text: string, use: (start: number, end: number) => void): void {
+/** Calls `use` with the range of each element of an array, or member of an object, until it returns false. */
+function forEachPart(text: string, use: (start: number, end: number) => boolean): void {
   let depth = 0;
   let start = 0;
   let hasValue = false;
@@ -76,7 +77,7 @@ function forEachPart(text: string, use: (start: number, end: number) => void): v
     } else if (isClosing(unit)) {
       if (--depth === 0 && hasValue) use(start, i);
     } else if (unit === comma && depth === 1) {
-      use(start, i);
+      if (!use(start, i)) return;
       start = i + 1;
     } else {
       hasValue = true;

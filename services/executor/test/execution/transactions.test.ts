@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { withReferences } from '../../src/execution/transactions/references.ts';
+import { StepAnswer, withReferences } from '../../src/execution/transactions/references.ts';
 import { StepSessions } from '../../src/execution/transactions/step-sessions.ts';
 import type { Statement } from '../../src/ports/engine.ts';
 
 const answers = new Map([
   [
     'order',
-    '{"data":[{"id":9007199254740993,"a/b":"x","tags":["one","two"],"doc":{"n":1.10}}, {"id":null}],"truncated":true}',
+    new StepAnswer(
+      '{"data":[{"id":9007199254740993,"a/b":"x","tags":["one","two"],"doc":{"n":1.10}}, {"id":null}],"truncated":true}',
+    ),
   ],
 ]);
 const refer = (pointer: string, context = '', pinned: string[] = []) =>
@@ -43,6 +45,37 @@ describe('a reference', () => {
   ])('to %s finds nothing', (pointer) => {
     expect(() => refer(pointer)).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
   });
+});
+
+it('references past many parts, deep ones and large ones are refused, and many read an answer once', () => {
+  const many = (count: number) => `[${'1,'.repeat(count - 1)}1]`;
+  const deep = (levels: number) => `${'['.repeat(levels)}7${']'.repeat(levels)}`;
+  const answer = (value: string) => new Map([['s', new StepAnswer(`{"data":[{"v":${value}}]}`)]]);
+  const referTo = (value: string, pointers: string[]) =>
+    withReferences(
+      '',
+      pointers.map((pointer, i) => ({ variable: `v${i}`, from: 's', pointer: `/data/0/v${pointer}` })),
+      { answers: answer(value), pinned: new Set() },
+    );
+  const refused = expect.objectContaining({ code: 'CONTEXT_INVALID' });
+  expect(referTo(many(20_000), ['/9999'])).toBe('{"v0":1}');
+  expect(() => referTo(many(20_000), ['/10000'])).toThrow(refused);
+  expect(referTo(deep(14), ['/0'.repeat(14)])).toBe('{"v0":7}');
+  expect(() => referTo(deep(15), ['/0'.repeat(15)])).toThrow(refused);
+  const large = `"${'x'.repeat(3_000_000)}"`;
+  expect(referTo(large, ['']).length).toBeGreaterThan(3_000_000);
+  expect(() => referTo(large, ['', ''])).toThrow(refused);
+
+  const cpuMs = (references: number) => {
+    const before = process.threadCpuUsage();
+    referTo(
+      `[${many(1_900_000)},1]`,
+      Array.from({ length: references }, () => '/1'),
+    );
+    return process.threadCpuUsage(before).user / 1_000;
+  };
+  cpuMs(1);
+  expect(cpuMs(50)).toBeLessThan(8 * cpuMs(1) + 20);
 });
 
 describe('the session of a step', () => {

@@ -22,7 +22,7 @@ import { leastOf, runOptionsOf } from '../prepare.ts';
 import type { RunDeps } from '../run-statement.ts';
 import { findEnd, LostCommit } from './lost-commit.ts';
 import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
-import { withReferences } from './references.ts';
+import { StepAnswer, withReferences } from './references.ts';
 import { SourceTransaction } from './source-transaction.ts';
 import { ofStep } from './step-error.ts';
 import { StepSessions } from './step-sessions.ts';
@@ -87,7 +87,7 @@ class TransactionRun {
   readonly #plan: Plan;
   readonly #call: Call;
   readonly #deps: TransactionDeps;
-  readonly #answers = new Map<string, string>();
+  readonly #answers = new Map<string, StepAnswer>();
   readonly #bodies: string[] = [];
   readonly #sessions = new StepSessions();
   #bytes = 0;
@@ -264,7 +264,7 @@ class TransactionRun {
 
   #keep(name: string | undefined, json: string): void {
     this.#bodies.push(name === undefined ? json : `{"as":${JSON.stringify(name)},${json.slice(1)}`);
-    if (name !== undefined) this.#answers.set(name, json);
+    if (name !== undefined) this.#answers.set(name, new StepAnswer(json));
   }
 
   get #size(): number {
