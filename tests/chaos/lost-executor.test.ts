@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
@@ -93,7 +93,8 @@ describe.skipIf(POSTGRES_URL === undefined)('an execution without an answer (nee
       network.resetAll();
     }
     // Until the executor knows of the resets, it would send to sessions that are gone.
-    for (const read of ready) await expect.poll(read, { timeout: 60_000 }).toBe(200);
+    for (const read of ready)
+      await vi.waitFor(async () => expect(await read()).toBe(200), { timeout: 60_000, interval: 50 });
   });
   const hold = async (hubId: string, engine: string, url: string) => {
     const { host, port, ...access } = accessOf(url);
