@@ -193,7 +193,8 @@ describe('the documented commands', () => {
   it('watch for new rows, and tell a destination', async () => {
     for (const { command } of blockOf('docs/events.md', 0).steps) await type(command);
     const [runs = '', events = ''] = printed.slice(-2);
-    expect(JSON.parse(runs)).toMatchObject([{ outcome: 'ok', manual: true }]);
+    // The watch has a schedule too, which may be due meanwhile.
+    expect(JSON.parse(runs)).toContainEqual(expect.objectContaining({ outcome: 'ok', manual: true }));
     expect(JSON.parse(events).events.map(({ type }: { type: string }) => type)).not.toContain('watch.rows');
     const [destination = ''] = stepsOf('docs/events.md', 1);
     expect(await type(destination)).toContain('"secret":"whsec_');

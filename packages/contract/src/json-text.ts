@@ -38,15 +38,23 @@ export function countValues(text: string): number {
   return count;
 }
 
+/** How many parts are read at most. An object, because `texts.map(membersOf)` would pass an index as a number. */
+interface Bound {
+  max?: number;
+}
+
 /** The elements of an array, as JSON. Reads no further than the first `max`. */
-export function elementsOf(array: string, max = Number.POSITIVE_INFINITY): string[] {
+export function elementsOf(array: string, { max = Number.POSITIVE_INFINITY }: Bound = {}): string[] {
   const elements: string[] = [];
   forEachPart(array, (start, end) => elements.push(array.slice(start, end).trim()) < max);
   return elements;
 }
 
 /** The members of an object, as JSON. Reads no further than the first `max`. */
-export function membersOf(object: string, max = Number.POSITIVE_INFINITY): Map<string, string> {
+export function membersOf(
+  object: string,
+  { max = Number.POSITIVE_INFINITY }: Bound = {},
+): Map<string, string> {
   const members = new Map<string, string>();
   forEachPart(object, (start, end) => {
     const from = object.indexOf('"', start);

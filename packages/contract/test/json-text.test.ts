@@ -58,6 +58,14 @@ it('reads the parts of any JSON as the parser does', () => {
   );
 });
 
+it('reads no more parts than it is told to', () => {
+  expect(elementsOf('[1, [2, 3], 4]', { max: 2 })).toEqual(['1', '[2, 3]']);
+  expect([...membersOf('{"a": 1, "b": {"c": 2}, "d": 3}', { max: 2 })]).toEqual([
+    ['a', '1'],
+    ['b', '{"c": 2}'],
+  ]);
+});
+
 it('refuses what the parser refuses', () => {
   for (const text of ['', '[1,]', '{"a" 1}', '01', '[1 2]', '"\n"', '[1.10'])
     expect(() => parseWith(text, Number), text).toThrow(SyntaxError);

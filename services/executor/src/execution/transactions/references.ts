@@ -76,7 +76,7 @@ export class StepAnswer {
 }
 
 function readParts(value: string, max: number): Parts {
-  if (value.startsWith('{')) return membersOf(value, max);
+  if (value.startsWith('{')) return membersOf(value, { max });
   if (!value.startsWith('[')) return new Map();
-  return new Map(elementsOf(value, max).map((element, i) => [String(i), element]));
+  return new Map(elementsOf(value, { max }).map((element, i) => [String(i), element]));
 }

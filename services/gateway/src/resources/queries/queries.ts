@@ -65,7 +65,7 @@ export function readVariables(
 ): { variables: Variable[] } | undefined {
   if (context === undefined || context === null) return undefined;
   const exact = parsed?.exactText === undefined ? undefined : exactMember(parsed, path);
-  const texts = exact === undefined ? [] : elementsOf(exact).map(membersOf);
+  const texts = exact === undefined ? [] : elementsOf(exact).map((one) => membersOf(one));
   return { variables: context.map((variable, i) => toVariable(variable, texts[i])) };
 }
 

