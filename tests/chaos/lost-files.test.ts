@@ -1,12 +1,17 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { generateKeyPair } from '@datahub/sealing/key-pair';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Hub, openHub } from '../../services/hub/src/compose.ts';
 import { createApi } from '../support/api.ts';
+import { inherited } from '../support/inherited.ts';
 import { hubSettings } from '../support/spawned.ts';
 
+const command = fileURLToPath(new URL('../../services/hub/src/cli.ts', import.meta.url));
 const key = 'a-key-of-the-operator-with-enough-characters';
 const connectionSettings = { host: 'db.example', port: 5432, user: 'u', password: 'p', database: 'd' };
 
@@ -17,6 +22,13 @@ describe('a hub whose files were lost in part', () => {
       ...hubSettings(dir, key),
     });
   const apiOf = ({ port }: Hub) => createApi({ url: `http://127.0.0.1:${port}`, key });
+
+  /** As an operator types it. */
+  const forget = async (...options: string[]) => {
+    const args = [command, 'store', 'forget-credentials', '--json', ...options];
+    const env = { ...inherited, ...hubSettings(dir, key) };
+    return JSON.parse((await promisify(execFile)(process.execPath, args, { env })).stdout);
+  };
 
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'datahub-lost-'));
@@ -43,6 +55,57 @@ describe('a hub whose files were lost in part', () => {
     const hub = await start();
     expect((await apiOf(hub).get('/v1/hubs')).body).toHaveLength(1);
     await hub.close();
+  });
+
+  it('starts without the credentials once they were removed, and with everything else', async () => {
+    let hub = await start();
+    let api = apiOf(hub);
+    const [{ hubId }] = await api.ok(api.get('/v1/hubs'));
+    const [{ sourceId }] = await api.ok(api.get(`/v1/sources?hubId=${hubId}`));
+    const query = { hubId, sourceId, label: 'q', query: 'SELECT 1', context: [] };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    const url = 'https://example.com/hook';
+    const hook = await api.ok(api.post('/v1/destinations', { label: 'd', url, events: ['query.broken'] }));
+    await hub.close();
+    await rm(join(dir, 'sealing-keys'));
+
+    const listed = await forget();
+    expect(listed).toEqual({ removed: false, keyIds: [], forgotten: expect.any(Array) });
+    expect(listed.forgotten).toEqual([
+      expect.objectContaining({ kind: 'source', id: sourceId, label: 's', hub: 'h' }),
+      expect.objectContaining({ kind: 'destination', id: hook.destinationId, label: 'd' }),
+    ]);
+    await expect(start()).rejects.toThrow(/store forget-credentials/);
+    expect(await forget('--yes')).toEqual({ ...listed, removed: true });
+
+    hub = await start();
+    api = apiOf(hub);
+    const execute = () => api.post('/v1/queries/execute', { queryId });
+    expect(await execute()).toMatchObject({
+      status: 503,
+      body: { code: 'UNAVAILABLE', retryable: false, detail: expect.stringContaining('has no credentials') },
+    });
+    const source = `/v1/sources/${sourceId}`;
+    expect(await api.ok(api.get(source))).toMatchObject({
+      connectionSettings: { host: 'db.example', user: '', password: '' },
+    });
+    expect((await api.put(source, { label: 'renamed' })).status).toBe(200);
+    expect(await api.put(source, { connectionSettings: { password: 'new' } })).toMatchObject({
+      status: 400,
+      body: { errors: [{ detail: expect.stringContaining('must be sent again') }] },
+    });
+    await api.ok(
+      api.put(source, { connectionSettings: { user: 'u', password: 'new', host: '127.0.0.1', port: 9 } }),
+    );
+    expect((await execute()).body).toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+
+    const destination = `/v1/destinations/${hook.destinationId}`;
+    const enable = () => api.put(destination, { label: 'd', url, events: ['query.broken'], disabled: false });
+    expect((await enable()).status).toBe(409);
+    await api.ok(api.post(`${destination}/rotate`, {}));
+    expect((await enable()).status).toBe(200);
+    await hub.close();
+    expect((await forget('--yes')).forgotten).toEqual([]);
   });
 
   it('does not begin anew over an empty store beside files of a used one', async () => {

@@ -10,7 +10,7 @@ import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
-import { backup, sealingKeys } from './commands/operators.ts';
+import { backup, forgetCredentials, sealingKeys } from './commands/operators.ts';
 import { plan } from './commands/plan.ts';
 import { predict } from './commands/predict.ts';
 import { run } from './commands/run.ts';
@@ -48,4 +48,5 @@ export const commands: readonly Command[] = [
   completion,
   backup,
   sealingKeys,
+  forgetCredentials,
 ];

@@ -49,7 +49,7 @@ export async function loadKeyFile(path: string, mayCreate = async () => true): P
     if (!(await mayCreate())) {
       throw new HubError(
         'VALIDATION',
-        `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file, or delete the store as well to start over.`,
+        `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file. If it is lost, run \`npm run datahub -- store forget-credentials\`: it removes the credentials and keeps everything else.`,
       );
     }
     await createKeyFile(path);

@@ -282,7 +282,7 @@ describe('keys', () => {
       const mayCreate = vi.fn(async () => false);
       await expect(loadKeyFile(path, mayCreate)).rejects.toMatchObject({
         code: 'VALIDATION',
-        message: `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file, or delete the store as well to start over.`,
+        message: `${path} is missing, but the store has credentials that are sealed to its keys. Restore the file. If it is lost, run \`npm run datahub -- store forget-credentials\`: it removes the credentials and keeps everything else.`,
       });
       expect(await readdir(dir)).toEqual([]);
       await writeFile(path, pair.privateKey);

@@ -73,7 +73,9 @@ export function changedSecret(
   field: SecretField,
   { value, current, engine }: { value: string | undefined; current: Secret | undefined; engine: EngineName },
 ): string | undefined {
-  if (value === undefined || value === current?.mask) return undefined;
+  if (value === undefined) return undefined;
+  // A lost value has an empty mask, and may be an empty value.
+  if (value === current?.mask && current.sealed !== '') return undefined;
   if (field === 'tls.key' && value === '') return '';
   if (looksLikeMask(value)) {
     check.fault(

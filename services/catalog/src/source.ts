@@ -79,6 +79,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
   const parentNodeId = patch.parentNodeId ?? source.parentNodeId;
   const settings = patch.settings ?? {};
   const plain = checkPlain(check, { engine: patch.engine ?? source.engine, settings, current: source });
+  const isLost = isLostBefore(source, settings);
   const fresh = {
     user: changedSecret(check, 'user', { value: settings.user, current: source.user, engine: plain.engine }),
     password: changedPassword(check, {
@@ -86,7 +87,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
       current: source.password,
       engine: plain.engine,
       isProvided: plain.passwordFrom !== undefined,
-      isMoved: isMoved(source, plain),
+      isMoved: isMoved(source, plain) || isLost,
     }),
     key: changedSecret(check, 'tls.key', {
       value: settings.tls?.key && pemOf(settings.tls.key),
@@ -94,7 +95,8 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
       engine: plain.engine,
     }),
   };
-  if (isMoved(source, plain)) requireSecretsAgain(check, source, fresh);
+  if (isMoved(source, plain)) requireSecretsAgain(check, source, { ...fresh, reason: movedReason });
+  else if (isLost) requireSecretsAgain(check, source, { ...fresh, reason: lostReason });
   check.done();
 
   const sealed = sealFor({ ...plain, id: source.id }, seal);
@@ -192,17 +194,22 @@ function isMoved(source: SourceDoc, next: PlainSettings): boolean {
   );
 }
 
-const resealReason =
+/** True if the credentials were removed because their sealing key is lost, and some are now sent. */
+const isLostBefore = (source: SourceDoc, { user, password, tls }: ConnectionSettings): boolean =>
+  source.user.sealed === '' && [user, password, tls?.key].some((value) => value !== undefined);
+
+const lostReason = 'must be sent again, because its sealing key was lost';
+const movedReason =
   'must be sent again when engine, host, port, hosts, srv, authMechanism, passwordFrom or TLS mode change, because it is encrypted for the old ones';
 
-function requireSecretsAgain(
-  check: Checker,
-  source: SourceDoc,
-  fresh: { user?: string | undefined; password?: string | undefined; key?: string | undefined },
-): void {
-  if (fresh.user === undefined) check.fault(settingPath('user'), resealReason);
-  if (fresh.password === undefined) check.fault(settingPath('password'), resealReason);
-  if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), resealReason);
+interface Again extends Partial<Record<'user' | 'password' | 'key', string | undefined>> {
+  reason: string;
+}
+
+function requireSecretsAgain(check: Checker, source: SourceDoc, { reason, ...fresh }: Again): void {
+  if (fresh.user === undefined) check.fault(settingPath('user'), reason);
+  if (fresh.password === undefined) check.fault(settingPath('password'), reason);
+  if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), reason);
 }
 
 function checkPlain(

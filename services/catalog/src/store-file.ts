@@ -3,6 +3,7 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { HubError } from '@datahub/service-kit/call/error';
+import { hasCredentials } from './maintenance/forget-credentials.ts';
 import { openCatalogStore } from './store.ts';
 
 /** True if the store has sealed credentials. A newly generated key could not open them. */
@@ -11,7 +12,7 @@ export async function hasSealed(storeUrl: string): Promise<boolean> {
   if (path !== undefined && sizeOf(path) <= 0) return false;
   const store = await openCatalogStore(storeUrl);
   try {
-    return (await store.sources.scan({ limit: 1 })).length > 0;
+    return await hasCredentials(store);
   } finally {
     await store.close();
   }

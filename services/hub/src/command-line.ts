@@ -32,11 +32,22 @@ const runSealingKeys: Run = async (_input, context) => {
   print(context, `DATAHUB_SEALING_PUBLIC_KEYS=${publicKey}\nDATAHUB_SEALING_PRIVATE_KEYS=${privateKey}\n`);
 };
 
+const runForgetCredentials: Run = async (input, context) => {
+  const { runForgetCredentials: run } = await import('./commands/forget-credentials.ts');
+  return run(input, context);
+};
+
 const { stdin, stdout, stderr, env } = process;
 // A reader such as `head` may end before the output does.
 stdout.on('error', () => process.exit(0));
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   ...{ stdin, stdout, stderr, env },
   findHub: findLocalHub,
-  runs: { ...keyRuns, whoami: runWhoami, backup: runBackup, 'sealing-keys': runSealingKeys },
+  runs: {
+    ...keyRuns,
+    whoami: runWhoami,
+    backup: runBackup,
+    'sealing-keys': runSealingKeys,
+    'store forget-credentials': runForgetCredentials,
+  },
 });

@@ -16,3 +16,11 @@ export const sealingKeys: Command = {
   summary: 'Prints a new pair of sealing keys.',
   operators: 'it creates keys for the settings of a hub.',
 };
+
+export const forgetCredentials: Command = {
+  name: 'store forget-credentials',
+  summary:
+    'Lists the stored credentials that no sealing key of the hub opens; with `--yes` removes them, so that a hub that lost its keys starts. Everything else stays.',
+  options: { yes: { type: 'boolean', help: 'Remove them. Without it, nothing is changed.' } },
+  operators: 'it needs the store of the hub, and a hub over SQLite must not run.',
+};

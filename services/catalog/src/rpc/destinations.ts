@@ -144,6 +144,8 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
       change: (doc) => {
         const { id, accountId, version, secrets, createdAt, updatedAt, failingSince } = doc;
         const kept = { id, accountId, version, secrets, createdAt, updatedAt };
+        if (isUnsigned(doc) && !checked.disabled)
+          throw new HubError('CONFLICT', 'This destination has no secret. Rotate its secret first.');
         const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
         const mail = mailMembers(catalog, checked, doc);
         return { ...checked, ...mail, ...kept, ...(isFailing ? { failingSince } : {}) };
@@ -231,6 +233,10 @@ async function requireHubs(
   requireMayManage(principal, destination);
   for (const hubId of destination.hubIds ?? []) await loadHub(catalog, principal, hubId);
 }
+
+/** Its secret was sealed to a lost key, and was removed. */
+const isUnsigned = ({ secrets, mailTo }: DestinationDoc): boolean =>
+  secrets.length === 0 && mailTo === undefined;
 
 function requireSettings(settings: DestinationSettings | undefined): DestinationSettings {
   if (settings === undefined) throw new HubError('INTERNAL', 'The call has no settings.');

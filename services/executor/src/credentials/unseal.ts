@@ -2,12 +2,14 @@
 
 import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
 import type { Opener } from '@datahub/sealing/opener';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { ConnectSettings } from '../ports/engine.ts';
 
 /** Rejects with UNAVAILABLE if an envelope belongs to another source or address, or if its key is missing. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {
   const { engine, host, port, database, tls, sealed, authSource, servers } = source;
+  if (sealed.user === '') throw lost();
   const open = (text: string, field: SecretField) => opener.open(text, bindingOf(source, field));
   const [user, password, key] = await Promise.all([
     open(sealed.user, 'user'),
@@ -32,3 +34,10 @@ export function bindingOf(source: SourceDefinition, field: SecretField): SealBin
   const { hosts, srv, authMechanism, passwordFrom } = source.servers ?? {};
   return { sourceId, engine, host, port, tlsMode: tls.mode, hosts, srv, authMechanism, passwordFrom, field };
 }
+
+const lost = () =>
+  new HubError(
+    'UNAVAILABLE',
+    'This source has no credentials, because their sealing key was lost. Set user and password again.',
+    { stage: 'connect', retryable: false },
+  );
