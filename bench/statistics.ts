@@ -5,7 +5,7 @@ import {
   windowCount,
   windowMs,
 } from '../services/executor/src/statistics/query-statistics.ts';
-import { createStatisticsRecorder } from '../services/executor/src/telemetry/events.ts';
+import { createStatisticsRecorder } from '../services/executor/src/statistics/statistics-recorder.ts';
 import { printHead, printRow } from './support/table.ts';
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5);

@@ -87,6 +87,7 @@ const withoutPrincipal = [
   'reseal',
   'listSealedSecrets',
   'resealSecrets',
+  'recordRuns',
   'tellJobEnded',
   'answerMail',
   'session',

@@ -68,6 +68,7 @@ const table: Record<string, Row> = {
   'GET /v1/queries/:queryId/stats': ofQuery,
   'GET /v1/sources/:sourceId/stats': ofHub,
   'GET /v1/queries/:queryId/usage': ofQuery,
+  'GET /v1/queries/:queryId/runs': ofQuery,
   'GET /v1/stats': ofQuery,
   'POST /v1/classifiers': managesClassifiers,
   'GET /v1/classifiers': open,

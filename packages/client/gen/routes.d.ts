@@ -1877,6 +1877,34 @@ export interface Routes {
       missing: string[];
     };
   };
+  /** List the runs of a query, newest first */
+  'GET /v1/queries/{queryId}/runs': {
+    path: {
+      queryId: string;
+    };
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+      outcome?: "ok" | "failed" | undefined;
+      own?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
+    answer: ({
+      runId: string;
+      at: string;
+      keyId: string;
+      keyName: string | null;
+      user: string | null;
+      version: number;
+      form: "execute" | "data" | "rows" | "transaction" | "tool" | "watch" | "job" | "console";
+      outcome: "ok" | "failed";
+      code: string | null;
+      rows: number;
+      cached: boolean;
+      queueMs: number | null;
+      databaseMs: number | null;
+      totalMs: number | null;
+    })[];
+  };
   /** Create a classifier */
   'POST /v1/classifiers': {
     body?: {

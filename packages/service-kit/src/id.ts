@@ -17,6 +17,7 @@ export const idKinds = [
   'wrun',
   'dest',
   'dlv',
+  'qrun',
 ] as const;
 export type IdKind = (typeof idKinds)[number];
 

@@ -29,6 +29,10 @@ export interface CatalogConfig {
   mail: MailPolicy | undefined;
   /** Documents of each kind in one account; 0 for no limit. */
   accountQuota: number;
+  /** How long the runs of queries are kept, and how many: of one query, and of one account. */
+  queryRunsKeptMs: number;
+  queryRunsMax: number;
+  accountRunsMax: number;
   /** Bytes of the records and responses stored for `Idempotency-Key`, for each account. */
   storedBytesMax: number;
   /** Catalog processes on the same store. */
@@ -65,6 +69,9 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS') * 86_400_000,
     runsKeptMs: reader.integer('DATAHUB_RUN_DAYS') * 86_400_000,
+    queryRunsKeptMs: reader.integer('DATAHUB_QUERY_RUN_DAYS') * 86_400_000,
+    queryRunsMax: reader.integer('DATAHUB_QUERY_RUNS_MAX'),
+    accountRunsMax: reader.integer('DATAHUB_ACCOUNT_RUNS_MAX'),
     eventsKeptMs: reader.integer('DATAHUB_EVENT_DAYS') * 86_400_000,
     mail: readMail(reader),
     accountQuota: readAccountQuota(reader),

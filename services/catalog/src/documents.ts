@@ -195,6 +195,28 @@ export interface KeyDoc extends Doc {
   lastUsedAt: number | null;
 }
 
+/** The record of one execution of a query, without its values. */
+export interface QueryRunDoc extends Doc {
+  queryId: string;
+  /** The key and the signed-in user; see `callerOf`. */
+  caller: string;
+  /** 0 or 1. */
+  failed: number;
+  at: number;
+  keyId: string;
+  /** The subject of the signed-in user. */
+  user?: string;
+  queryVersion: number;
+  form: string;
+  /** Of the error. */
+  code?: string;
+  rows: number;
+  cached: boolean;
+  queueMs?: number;
+  databaseMs?: number;
+  totalMs?: number;
+}
+
 /** The signature of a query, as its source described it. It has the id of the query. */
 export interface SignatureDoc extends Doc {
   hubId: string;

@@ -17,6 +17,7 @@ import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { tellExpiringKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
+import { removeOldRuns } from './maintenance/run-sweep.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
@@ -30,6 +31,7 @@ import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { operate, readOperatorRequest } from './rpc/operator.ts';
 import { createQueryCalls } from './rpc/queries.ts';
+import { createQueryRunCalls } from './rpc/query-runs.ts';
 import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
 import { createSourceCalls } from './rpc/sources.ts';
@@ -109,7 +111,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     ...deps,
     ...config,
     leftovers,
-    sweepSeldom: (closed) => sweepSeldom(catalog, closed),
+    sweepSeldom: (closed) => sweepSeldom(catalog, config, closed),
   });
   logWithheldOnce(store, deps).catch((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
@@ -122,7 +124,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   };
   return {
     calls: createCalls(catalog, config),
-    internal: createInternalCalls(catalog, config.leaseMs),
+    internal: createInternalCalls(catalog, config),
     bootstrapped,
     settling: { name: 'slots', settled: slots.settled },
     health: () => store.health(),
@@ -136,7 +138,8 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   };
 }
 
-async function sweepSeldom(catalog: Catalog, closed: AbortSignal): Promise<void> {
+async function sweepSeldom(catalog: Catalog, config: CatalogConfig, closed: AbortSignal): Promise<void> {
+  await removeOldRuns(catalog.store, config.accountRunsMax, closed);
   await sweepWatches(catalog, closed);
   await tellExpiringKeys(catalog, closed);
 }
@@ -152,6 +155,7 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createKeyCalls(catalog),
     ...createAuditCalls(catalog),
     ...createUsageCalls(catalog, config),
+    ...createQueryRunCalls(catalog),
     ...createWindowCalls(catalog),
     ...createOperationCalls(catalog),
     ...createWatchCalls(catalog),

@@ -14,6 +14,7 @@ import type {
   KeyDoc,
   OperationDoc,
   QueryDoc,
+  QueryRunDoc,
   QueryVersionDoc,
   SignatureDoc,
   SlotOwnerDoc,
@@ -48,6 +49,7 @@ export interface CatalogStore {
   deliveries: Collection<DeliveryDoc>;
   announcements: Collection<AnnouncementDoc>;
   queryVersions: Collection<QueryVersionDoc>;
+  queryRuns: Collection<QueryRunDoc>;
   signatures: Collection<SignatureDoc>;
   sourceChecks: Collection<SourceCheckDoc>;
   sourceLogins: Collection<SourceLoginDoc>;
@@ -111,6 +113,7 @@ const specs: CollectionSpec[] = [
   { name: 'events', indexes: ['hubId', 'type'], expires: 'at' },
   { name: 'announcements', expires: 'expiresAt', outbox: true },
   { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
+  { name: 'queryRuns', indexes: ['queryId', 'caller', 'failed'], expires: 'at' },
   { name: 'signatures', indexes: ['state', 'hubId'], outbox: true },
   { name: 'sourceChecks', indexes: ['hubId'], outbox: true },
   { name: 'sourceLogins', indexes: ['hubId'] },
@@ -146,6 +149,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     deliveries: store.collection('deliveries'),
     announcements: store.collection('announcements'),
     queryVersions: store.collection('queryVersions'),
+    queryRuns: store.collection('queryRuns'),
     signatures: store.collection('signatures'),
     sourceChecks: store.collection('sourceChecks'),
     sourceLogins: store.collection('sourceLogins'),

@@ -67,7 +67,7 @@ export async function openCatalogWithHub() {
     ...createFolderCalls(catalog),
     ...createSourceCalls(catalog),
     ...createQueryCalls(catalog),
-    ...createInternalCalls(catalog, 1_000),
+    ...createInternalCalls(catalog, { leaseMs: 1_000, queryRunsMax: 1_000 }),
   };
   const ctx = () => createCallContext({ timeoutMs: 60_000, principal: principalOf('a') });
   const createFolder = async (label: string, parentNodeId?: string): Promise<string> =>

@@ -36,7 +36,7 @@ async function openCatalog(open: () => Promise<CatalogStore>) {
     ...createHubCalls(catalog),
     ...createQueryCalls(catalog),
     ...createQueryVersionCalls(catalog),
-    ...createInternalCalls(catalog, 1_000),
+    ...createInternalCalls(catalog, { leaseMs: 1_000, queryRunsMax: 1_000 }),
   };
   const createHub = async (path?: string): Promise<{ hubId: string; sourceId: string }> => {
     const { hub } = await calls.createHub({ label: 'h', path }, ctx());

@@ -40,7 +40,9 @@ import type { ConnectDeps, Connection, Engine, SourceFacts } from './ports/engin
 import { SlotBook } from './slots/slot-book.ts';
 import type { SlotClaim } from './slots/source-slots.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
-import { createExecutorEvents, createStatisticsRecorder, type ExecutorEvents } from './telemetry/events.ts';
+import { createRunRecorder } from './statistics/run-recorder.ts';
+import { createStatisticsRecorder } from './statistics/statistics-recorder.ts';
+import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
 
 export interface ExecutorDeps {
   logger: Logger;
@@ -95,14 +97,19 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
     statistics.read(request, requirePrincipal(ctx));
-  const events = createExecutorEvents({
+  const runs = createRunRecorder({
+    catalog,
+    nowMs: Date.now,
+    onFailure: (err) => events.unexpected(err, ''),
+  });
+  const events: ExecutorEvents = createExecutorEvents({
     logger: deps.logger,
     poolStats: () => pools.stats,
     slotStats: () => book.stats,
     cacheStats: () => answers,
     connectionsMax: config.connections.connectionsMax,
     brokenQueries: () => drift?.broken ?? 0,
-    statistics: createStatisticsRecorder(statistics),
+    statistics: createStatisticsRecorder(statistics, runs),
     slowMs: config.slowMs,
     tracing: deps.tracing,
   });
@@ -141,6 +148,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
       await logins.stop(() =>
         Promise.all([drift?.close(), reports.close(), deliveries.close(), pools.close(graceMs)]),
       );
+      await runs.close();
       // The executor says that it leaves, so that others have its slots at once.
       await Promise.all([lease.close(), watch.close()]);
       book.close();

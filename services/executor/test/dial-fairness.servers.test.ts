@@ -74,6 +74,7 @@ const catalog: Catalog = {
   takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
   endDelivery: async () => ({}),
   noteSource: async () => ({}),
+  recordRuns: async () => ({}),
   listSealedSecrets: async () => ({ secrets: [] }),
   resealSecrets: async () => ({ done: false }),
 };

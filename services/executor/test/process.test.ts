@@ -69,6 +69,7 @@ async function startCatalog(publicKey: string, port = 0) {
           takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
           endDelivery: async () => ({}),
           noteSource: async () => ({}),
+          recordRuns: async () => ({}),
           listSealedSecrets: async () => ({ secrets: [] }),
           resealSecrets: async () => ({ done: false }),
         },

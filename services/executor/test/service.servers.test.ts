@@ -155,6 +155,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
     endDelivery: async () => ({}),
     noteSource: async () => ({}),
+    recordRuns: async () => ({}),
     listSealedSecrets: async () => ({ secrets: [] }),
     resealSecrets: async () => ({ done: false }),
   };

@@ -121,6 +121,7 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
     takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
     endDelivery: async () => ({}),
     noteSource: async () => ({}),
+    recordRuns: async () => ({}),
     listSealedSecrets: async () => ({ secrets: [] }),
     resealSecrets: async () => ({ done: false }),
   };

@@ -13,6 +13,7 @@ import { keyRoutes } from './resources/keys.ts';
 import { queryCheckRoutes } from './resources/queries/checks.ts';
 import { queryRoutes } from './resources/queries/queries.ts';
 import { rowsRoutes } from './resources/queries/rows.ts';
+import { queryRunRoutes } from './resources/queries/runs.ts';
 import { statisticsRoutes } from './resources/queries/statistics.ts';
 import { transactionRoutes } from './resources/queries/transaction.ts';
 import { queryTryRoutes } from './resources/queries/try.ts';
@@ -38,6 +39,7 @@ const resources = [
   rowsRoutes,
   queryVersionRoutes,
   statisticsRoutes,
+  queryRunRoutes,
   classifierRoutes,
   trainedExampleRoutes,
   jobRoutes,

@@ -254,6 +254,7 @@ export const fixtures: Record<string, Fixtures> = {
   },
   'GET /v1/queries/:queryId/stats': { stored: eachQuery('/stats') },
   'GET /v1/queries/:queryId/usage': { stored: eachQuery('/usage') },
+  'GET /v1/queries/:queryId/runs': { stored: eachQuery('/runs?limit=500') },
   'GET /v1/stats': { stored: plain('/v1/stats?sort=p99') },
   'POST /v1/classifiers': { base: () => ({}) },
   'GET /v1/classifiers': { stored: plain('/v1/classifiers') },

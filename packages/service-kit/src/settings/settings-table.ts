@@ -174,6 +174,21 @@ const catalog = {
     [1, 36_500],
     'how long the runs of watches are kept, of each watch at most 10,000',
   ),
+  DATAHUB_QUERY_RUN_DAYS: integer(
+    30,
+    [1, 36_500],
+    'how long the [runs of queries](api.md#runs-of-a-query) are kept',
+  ),
+  DATAHUB_QUERY_RUNS_MAX: integer(
+    10_000,
+    [0, 1_000_000],
+    'how many runs of one query are kept, the newest; 0 keeps none',
+  ),
+  DATAHUB_ACCOUNT_RUNS_MAX: integer(
+    1_000_000,
+    [1_000, 1_000_000_000],
+    'how many runs of all queries of one account are kept, the newest',
+  ),
   DATAHUB_EVENT_DAYS: integer(30, [1, 36_500], 'how long events are kept'),
   DATAHUB_MAIL_URL: optional(
     'the public address of the hub, for the links in mails; without it, no destination can be a [mail address](events.md#mail)',

@@ -21,8 +21,9 @@ interface SweepOptions {
   nowMs: () => number;
   /** How long audit entries are kept. */
   auditKeptMs: number;
-  /** How long the runs of watches are kept, and events. */
+  /** How long the runs of watches are kept, those of queries, and events. */
   runsKeptMs: number;
+  queryRunsKeptMs: number;
   eventsKeptMs: number;
 }
 
@@ -33,6 +34,7 @@ type SweptCollections = Pick<
   | 'audit'
   | 'watchRuns'
   | 'watchRunRows'
+  | 'queryRuns'
   | 'events'
   | 'deliveries'
   | 'announcements'
@@ -41,7 +43,7 @@ type SweptCollections = Pick<
 /** `closed`: when it fires, the rest is left for the next sweep. */
 export async function removeExpired(
   store: SweptCollections,
-  { nowMs, auditKeptMs, runsKeptMs, eventsKeptMs }: SweepOptions,
+  { nowMs, auditKeptMs, runsKeptMs, queryRunsKeptMs, eventsKeptMs }: SweepOptions,
   closed: AbortSignal,
 ): Promise<void> {
   const now = nowMs();
@@ -52,6 +54,7 @@ export async function removeExpired(
   await removeAll((max) => store.deliveries.sweepExpired(now, max), closed);
   await removeAll((max) => store.announcements.sweepExpired(now, max), closed);
   await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max), closed);
+  await removeAll((max) => store.queryRuns.sweepExpired(now - queryRunsKeptMs, max), closed);
   await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max), closed);
 }
 

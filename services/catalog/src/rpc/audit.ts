@@ -55,6 +55,7 @@ const actionOf = {
   restoreQuery: 'query.restore',
   nameQueries: null,
   getQueryUsage: null,
+  listQueryRuns: null,
   createWatch: 'watch.create',
   listWatches: null,
   getWatch: null,

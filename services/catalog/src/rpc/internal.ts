@@ -16,6 +16,7 @@ import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
 import { saveSignature } from '../signature.ts';
 import { createLoginCalls } from './logins.ts';
+import { createRecordRuns } from './query-runs.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
@@ -25,8 +26,16 @@ const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
 
-export function createInternalCalls(catalog: Catalog, leaseMs: number): InternalCalls {
+interface InternalOptions {
+  /** How long an executor may cache a definition. */
+  leaseMs: number;
+  /** Kept of each query. */
+  queryRunsMax: number;
+}
+
+export function createInternalCalls(catalog: Catalog, options: InternalOptions): InternalCalls {
   const { store } = catalog;
+  const { leaseMs } = options;
   return {
     resolveQuery: createResolveQuery(catalog, leaseMs),
 
@@ -66,6 +75,8 @@ export function createInternalCalls(catalog: Catalog, leaseMs: number): Internal
     },
 
     takeSourceCheck: createTakeSourceCheck(catalog),
+
+    recordRuns: createRecordRuns(catalog, options),
 
     ...createLoginCalls(catalog),
 

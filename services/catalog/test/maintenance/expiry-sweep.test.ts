@@ -39,7 +39,13 @@ describe('the audit', () => {
   const keep = (days: number) =>
     removeExpired(
       store,
-      { nowMs: () => now, auditKeptMs: days * dayMs, runsKeptMs: dayMs, eventsKeptMs: dayMs },
+      {
+        nowMs: () => now,
+        auditKeptMs: days * dayMs,
+        runsKeptMs: dayMs,
+        queryRunsKeptMs: 1_000_000_000,
+        eventsKeptMs: dayMs,
+      },
       open,
     );
   const kept = async () => (await store.audit.find({ accountId: 'a', limit: 100 })).map(({ id }) => id);
@@ -82,7 +88,13 @@ describe('the audit', () => {
     await store.audit.insertMany(many);
     await removeExpired(
       store,
-      { nowMs: () => now, auditKeptMs: dayMs, runsKeptMs: dayMs, eventsKeptMs: dayMs },
+      {
+        nowMs: () => now,
+        auditKeptMs: dayMs,
+        runsKeptMs: dayMs,
+        queryRunsKeptMs: 1_000_000_000,
+        eventsKeptMs: dayMs,
+      },
       AbortSignal.abort(),
     );
     expect(await store.audit.count({ accountId: 'a' })).toBe(2_500);

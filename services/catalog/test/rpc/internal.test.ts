@@ -48,7 +48,7 @@ describe('sealing again', () => {
 
   beforeEach(async () => {
     store = await openCatalogStore('sqlite::memory:');
-    calls = createInternalCalls({ store } as Catalog, 1_000);
+    calls = createInternalCalls({ store } as Catalog, { leaseMs: 1_000, queryRunsMax: 1_000 });
     for (const id of ['s1', 's2', 's3']) await store.sources.insert(makeSource(id));
   });
   afterEach(() => store.close());
@@ -116,7 +116,10 @@ describe('the check of a source', () => {
   it('is taken once in its time, and again if the clock was set back by more', async () => {
     const store = await openCatalogStore('sqlite::memory:');
     let now = 100_000_000;
-    const calls = createInternalCalls({ store, nowMs: () => now } as Catalog, 1_000);
+    const calls = createInternalCalls({ store, nowMs: () => now } as Catalog, {
+      leaseMs: 1_000,
+      queryRunsMax: 1_000,
+    });
     await store.hubs.insert({ id: 'h', accountId: 'a', version: 1 } as never);
     await store.sources.insert(makeSource('s'));
     const principal = { accountId: 'a', keyId: '', scopes: [], limits: undefined };

@@ -128,6 +128,7 @@ function openStage(limits: Limits): Stage {
         takeDeliveries: async () => ({ deliveries: [], lagMs: 0 }),
         endDelivery: async () => ({}),
         noteSource: async () => ({}),
+        recordRuns: async () => ({}),
         listSealedSecrets: async () => ({ secrets: [] }),
         resealSecrets: async () => ({ done: false }),
       },

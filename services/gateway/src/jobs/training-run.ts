@@ -1,6 +1,6 @@
 /** One run of a job: reads all rows of its query and trains the classifier with the rows that are valid examples. */
 
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -55,6 +55,7 @@ export class TrainingRun {
       contextJson,
       options,
       format: Format.FORMAT_NDJSON,
+      callForm: CallForm.CALL_FORM_JOB,
       onlyReads: true,
       timeoutWithoutRows: true,
     };

@@ -1,7 +1,7 @@
 /** Runs a tool through the same calls of services as its route of REST. */
 
 import type { Cut } from '@datahub/executor-session/executor';
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallStop } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -91,6 +91,7 @@ async function runQuery(
     contextJson: valuesJson(request, path, values),
     options: { dryRun: false, meta: false, numbersAsStrings: false, strict: true, maxRows: rowsMax },
     format: Format.FORMAT_NDJSON,
+    callForm: CallForm.CALL_FORM_TOOL,
   };
   try {
     await executeInto(reply, { executor, execution, ctx });

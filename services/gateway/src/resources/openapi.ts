@@ -13,6 +13,7 @@ import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
 import { allResults, execution } from './execute.ts';
 import { node } from './hubs.ts';
+import { queryRunOutcomes } from './queries/runs.ts';
 import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -149,6 +150,8 @@ const schemas = new Map<string, object>([
   ['state', { type: 'string', enum: ['broken'] }],
   ['/v1/deliveries state', { type: 'string', enum: deliveryStates }],
   ['outcome', { type: 'string', enum: runOutcomes }],
+  ['/v1/queries/:queryId/runs outcome', { type: 'string', enum: queryRunOutcomes }],
+  ['own', flag],
   ['type', { type: 'string', enum: eventTypes }],
 ]);
 

@@ -1,7 +1,7 @@
 /** Executes the query of a watch and reads what it found. */
 
 import type { WatchSettings } from '@datahub/proto/catalog/v1/watches';
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { RowReader } from '../rows/row-reader.ts';
@@ -37,6 +37,7 @@ export async function executeWatch(options: WatchExecution): Promise<Found> {
     contextJson: settings.contextJson,
     options: { dryRun, meta: false, numbersAsStrings: false, version },
     format: Format.FORMAT_NDJSON,
+    callForm: CallForm.CALL_FORM_WATCH,
     onlyReads: !writes,
     cache: { bypass: true, etags: [], anyEtag: false },
   };

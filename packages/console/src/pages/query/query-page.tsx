@@ -142,6 +142,7 @@ function TabContent({ tab, editor, run, show, onSave }: TabContentProps) {
           {({ RunsView }) => (
             <RunsView
               editor={editor}
+              queryId={editor.queryId}
               onReuse={(past) => {
                 editor.values.value = past.values;
                 show('query');

@@ -686,6 +686,53 @@ export interface DayUsage {
   failed: number;
 }
 
+export interface ListQueryRunsRequest {
+  queryId: string;
+  offset: number;
+  limit?:
+    | number
+    | undefined;
+  /** Only runs that failed, or only those that did not. */
+  failed?:
+    | boolean
+    | undefined;
+  /** Only runs of the caller. */
+  own: boolean;
+}
+
+export interface ListQueryRunsResponse {
+  runs: QueryRun[];
+  total: number;
+}
+
+/** One execution of a stored query, without its values. */
+export interface QueryRun {
+  runId: string;
+  at?: Date | undefined;
+  keyId: string;
+  /** Absent if the caller's key may not list keys, or the key was revoked. */
+  keyName?:
+    | string
+    | undefined;
+  /** The subject of the signed-in user. */
+  user?:
+    | string
+    | undefined;
+  /** Of the query. */
+  version: number;
+  /** See `query-runs.ts` of the package contract. */
+  form: string;
+  /** The code of the error; absent if it succeeded. */
+  code?: string | undefined;
+  rows: number;
+  /** True if the answer came from the cache. */
+  cached: boolean;
+  /** The wait for a connection, and the work at the database. Absent if it did not come so far. */
+  queueMs?: number | undefined;
+  databaseMs?: number | undefined;
+  totalMs?: number | undefined;
+}
+
 export interface QueryVersion {
   /** Higher than that of the version before. Not every number has a version. */
   number: number;
@@ -6358,6 +6405,345 @@ export const DayUsage: MessageFns<DayUsage> = {
   },
 };
 
+function createBaseListQueryRunsRequest(): ListQueryRunsRequest {
+  return { queryId: "", offset: 0, limit: undefined, failed: undefined, own: false };
+}
+
+export const ListQueryRunsRequest: MessageFns<ListQueryRunsRequest> = {
+  encode(message: ListQueryRunsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.queryId !== "") {
+      writer.uint32(10).string(message.queryId);
+    }
+    if (message.offset !== 0) {
+      writer.uint32(16).uint32(message.offset);
+    }
+    if (message.limit !== undefined) {
+      writer.uint32(24).uint32(message.limit);
+    }
+    if (message.failed !== undefined) {
+      writer.uint32(32).bool(message.failed);
+    }
+    if (message.own !== false) {
+      writer.uint32(40).bool(message.own);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListQueryRunsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListQueryRunsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.offset = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.failed = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.own = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListQueryRunsResponse(): ListQueryRunsResponse {
+  return { runs: [], total: 0 };
+}
+
+export const ListQueryRunsResponse: MessageFns<ListQueryRunsResponse> = {
+  encode(message: ListQueryRunsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.runs) {
+      QueryRun.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.total !== 0) {
+      writer.uint32(16).uint32(message.total);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListQueryRunsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListQueryRunsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.runs.push(QueryRun.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseQueryRun(): QueryRun {
+  return {
+    runId: "",
+    at: undefined,
+    keyId: "",
+    keyName: undefined,
+    user: undefined,
+    version: 0,
+    form: "",
+    code: undefined,
+    rows: 0,
+    cached: false,
+    queueMs: undefined,
+    databaseMs: undefined,
+    totalMs: undefined,
+  };
+}
+
+export const QueryRun: MessageFns<QueryRun> = {
+  encode(message: QueryRun, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.runId !== "") {
+      writer.uint32(10).string(message.runId);
+    }
+    if (message.at !== undefined) {
+      Timestamp.encode(toTimestamp(message.at), writer.uint32(18).fork()).join();
+    }
+    if (message.keyId !== "") {
+      writer.uint32(26).string(message.keyId);
+    }
+    if (message.keyName !== undefined) {
+      writer.uint32(34).string(message.keyName);
+    }
+    if (message.user !== undefined) {
+      writer.uint32(42).string(message.user);
+    }
+    if (message.version !== 0) {
+      writer.uint32(48).uint32(message.version);
+    }
+    if (message.form !== "") {
+      writer.uint32(58).string(message.form);
+    }
+    if (message.code !== undefined) {
+      writer.uint32(66).string(message.code);
+    }
+    if (message.rows !== 0) {
+      writer.uint32(72).uint64(message.rows);
+    }
+    if (message.cached !== false) {
+      writer.uint32(80).bool(message.cached);
+    }
+    if (message.queueMs !== undefined) {
+      writer.uint32(89).double(message.queueMs);
+    }
+    if (message.databaseMs !== undefined) {
+      writer.uint32(97).double(message.databaseMs);
+    }
+    if (message.totalMs !== undefined) {
+      writer.uint32(105).double(message.totalMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): QueryRun {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseQueryRun();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.runId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.at = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.keyName = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.user = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.version = reader.uint32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.form = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.rows = longToNumber(reader.uint64());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.cached = reader.bool();
+            continue;
+          }
+          case 11: {
+            if (tag !== 89) {
+              break;
+            }
+
+            message.queueMs = reader.double();
+            continue;
+          }
+          case 12: {
+            if (tag !== 97) {
+              break;
+            }
+
+            message.databaseMs = reader.double();
+            continue;
+          }
+          case 13: {
+            if (tag !== 105) {
+              break;
+            }
+
+            message.totalMs = reader.double();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseQueryVersion(): QueryVersion {
   return { number: 0, at: undefined, keyId: "", restoredFrom: undefined, query: undefined };
 }
@@ -9277,6 +9663,17 @@ export const CatalogServiceService = {
       Buffer.from(GetQueryUsageResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetQueryUsageResponse => GetQueryUsageResponse.decode(value),
   },
+  /** Lists the recorded executions of a query, newest first: those of the caller, or all if its key may read the audit. */
+  listQueryRuns: {
+    path: "/datahub.catalog.v1.CatalogService/ListQueryRuns" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListQueryRunsRequest): Buffer => Buffer.from(ListQueryRunsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListQueryRunsRequest => ListQueryRunsRequest.decode(value),
+    responseSerialize: (value: ListQueryRunsResponse): Buffer =>
+      Buffer.from(ListQueryRunsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListQueryRunsResponse => ListQueryRunsResponse.decode(value),
+  },
   createWatch: {
     path: "/datahub.catalog.v1.CatalogService/CreateWatch" as const,
     requestStream: false as const,
@@ -9698,6 +10095,8 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   nameQueries: handleUnaryCall<NameQueriesRequest, NameQueriesResponse>;
   /** Counts the executions of a query by key and day, from the audit log. */
   getQueryUsage: handleUnaryCall<GetQueryUsageRequest, GetQueryUsageResponse>;
+  /** Lists the recorded executions of a query, newest first: those of the caller, or all if its key may read the audit. */
+  listQueryRuns: handleUnaryCall<ListQueryRunsRequest, ListQueryRunsResponse>;
   createWatch: handleUnaryCall<CreateWatchRequest, CreateWatchResponse>;
   listWatches: handleUnaryCall<ListWatchesRequest, ListWatchesResponse>;
   getWatch: handleUnaryCall<GetWatchRequest, GetWatchResponse>;

@@ -7,7 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { CachePolicy, HostList, PasswordFrom, PoolSettings, Tls, Variable, VariableList } from "./catalog.ts";
+import { CachePolicy, HostList, PasswordFrom, PoolSettings, QueryRun, Tls, Variable, VariableList } from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -366,6 +366,26 @@ export interface EndDeliveryRequest {
 export interface EndDeliveryResponse {
   /** Of the delivery after the attempt: `delivered`, `pending` or `failed`. Absent if the lease was over. */
   state?: string | undefined;
+}
+
+export interface RecordRunsRequest {
+  runs: RecordedRun[];
+}
+
+export interface RecordRunsResponse {
+}
+
+export interface RecordedRun {
+  accountId: string;
+  queryId: string;
+  /** Random bytes, at least 10, that make the id of the run. */
+  seed: Buffer;
+  /** Without its id and the name of the key. */
+  run?:
+    | QueryRun
+    | undefined;
+  /** Who issued the token of the signed-in user. */
+  issuer?: string | undefined;
 }
 
 /** The secrets of one destination, as envelopes. */
@@ -3382,6 +3402,177 @@ export const EndDeliveryResponse: MessageFns<EndDeliveryResponse> = {
   },
 };
 
+function createBaseRecordRunsRequest(): RecordRunsRequest {
+  return { runs: [] };
+}
+
+export const RecordRunsRequest: MessageFns<RecordRunsRequest> = {
+  encode(message: RecordRunsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.runs) {
+      RecordedRun.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordRunsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordRunsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.runs.push(RecordedRun.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRecordRunsResponse(): RecordRunsResponse {
+  return {};
+}
+
+export const RecordRunsResponse: MessageFns<RecordRunsResponse> = {
+  encode(_: RecordRunsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordRunsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordRunsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRecordedRun(): RecordedRun {
+  return { accountId: "", queryId: "", seed: Buffer.alloc(0), run: undefined, issuer: undefined };
+}
+
+export const RecordedRun: MessageFns<RecordedRun> = {
+  encode(message: RecordedRun, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.queryId !== "") {
+      writer.uint32(18).string(message.queryId);
+    }
+    if (message.seed.length !== 0) {
+      writer.uint32(26).bytes(message.seed);
+    }
+    if (message.run !== undefined) {
+      QueryRun.encode(message.run, writer.uint32(34).fork()).join();
+    }
+    if (message.issuer !== undefined) {
+      writer.uint32(42).string(message.issuer);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordedRun {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordedRun();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.queryId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.seed = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.run = QueryRun.decode(reader, reader.uint32());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.issuer = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseSealedSecrets(): SealedSecrets {
   return { accountId: "", destinationId: "", version: 0, sealed: [] };
 }
@@ -3798,6 +3989,16 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: EndDeliveryResponse): Buffer => Buffer.from(EndDeliveryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EndDeliveryResponse => EndDeliveryResponse.decode(value),
   },
+  /** Stores the records of executions. A record that is stored already stays as it is. */
+  recordRuns: {
+    path: "/datahub.catalog.v1.CatalogInternalService/RecordRuns" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RecordRunsRequest): Buffer => Buffer.from(RecordRunsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RecordRunsRequest => RecordRunsRequest.decode(value),
+    responseSerialize: (value: RecordRunsResponse): Buffer => Buffer.from(RecordRunsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RecordRunsResponse => RecordRunsResponse.decode(value),
+  },
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: {
     path: "/datahub.catalog.v1.CatalogInternalService/ListSealed" as const,
@@ -3878,6 +4079,8 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   endLogin: handleUnaryCall<EndLoginRequest, EndLoginResponse>;
   takeDeliveries: handleUnaryCall<TakeDeliveriesRequest, TakeDeliveriesResponse>;
   endDelivery: handleUnaryCall<EndDeliveryRequest, EndDeliveryResponse>;
+  /** Stores the records of executions. A record that is stored already stays as it is. */
+  recordRuns: handleUnaryCall<RecordRunsRequest, RecordRunsResponse>;
   /** Lists the sealed credentials of all accounts for resealing, in pages. */
   listSealed: handleUnaryCall<ListSealedRequest, ListSealedResponse>;
   /**

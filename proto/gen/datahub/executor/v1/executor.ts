@@ -56,6 +56,28 @@ export namespace CsvDelimiter {
   export type CSV_DELIMITER_TAB = typeof CsvDelimiter.CSV_DELIMITER_TAB;
 }
 
+export const CallForm = {
+  CALL_FORM_UNSPECIFIED: 0,
+  /** CALL_FORM_TOOL - An agent called a tool. */
+  CALL_FORM_TOOL: 1,
+  /** CALL_FORM_WATCH - A watch ran. */
+  CALL_FORM_WATCH: 2,
+  /** CALL_FORM_JOB - A job reads the rows. */
+  CALL_FORM_JOB: 3,
+  /** CALL_FORM_TRANSACTION - It is a step of a transaction. */
+  CALL_FORM_TRANSACTION: 4,
+} as const;
+
+export type CallForm = typeof CallForm[keyof typeof CallForm];
+
+export namespace CallForm {
+  export type CALL_FORM_UNSPECIFIED = typeof CallForm.CALL_FORM_UNSPECIFIED;
+  export type CALL_FORM_TOOL = typeof CallForm.CALL_FORM_TOOL;
+  export type CALL_FORM_WATCH = typeof CallForm.CALL_FORM_WATCH;
+  export type CALL_FORM_JOB = typeof CallForm.CALL_FORM_JOB;
+  export type CALL_FORM_TRANSACTION = typeof CallForm.CALL_FORM_TRANSACTION;
+}
+
 export interface ExecuteOptions {
   /** These can only lower the limits in force. At least 1. */
   timeoutMs?: number | undefined;
@@ -182,7 +204,11 @@ export interface ExecuteRequest {
    * True for a call with an Idempotency-Key. If the answer to the COMMIT of a write is lost, the source is asked how the
    * transaction ended, if it can say so.
    */
-  findsCommit?: boolean | undefined;
+  findsCommit?:
+    | boolean
+    | undefined;
+  /** What makes the call, if it is no request of a client. */
+  callForm?: CallForm | undefined;
 }
 
 export interface Load {
@@ -1024,6 +1050,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     fromConsole: undefined,
     load: undefined,
     findsCommit: undefined,
+    callForm: undefined,
   };
 }
 
@@ -1082,6 +1109,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.findsCommit !== undefined) {
       writer.uint32(216).bool(message.findsCommit);
+    }
+    if (message.callForm !== undefined) {
+      writer.uint32(224).int32(message.callForm);
     }
     return writer;
   },
@@ -1241,6 +1271,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.findsCommit = reader.bool();
+            continue;
+          }
+          case 28: {
+            if (tag !== 224) {
+              break;
+            }
+
+            message.callForm = reader.int32() as any;
             continue;
           }
         }

@@ -5,7 +5,7 @@
 
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
-import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import { CallForm, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -283,6 +283,7 @@ const toRequest = ({ step, query }: PlannedStep, { fromConsole }: ExecuteRequest
   options: step.options,
   format: Format.FORMAT_JSON,
   fromConsole,
+  callForm: CallForm.CALL_FORM_TRANSACTION,
 });
 
 /** A limit cuts the rows of the answer, and never what is counted: a write is counted by the database. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import type { Sample } from '../../src/statistics/query-statistics.ts';
-import { createStatisticsRecorder } from '../../src/telemetry/events.ts';
+import { createStatisticsRecorder } from '../../src/statistics/statistics-recorder.ts';
 import { createCachedPipeline, settle } from '../fakes/cached-pipeline.ts';
 import { noLimits, source } from '../fakes/pipeline.ts';
 

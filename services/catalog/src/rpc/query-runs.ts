@@ -1,0 +1,139 @@
+/** The records of executions of queries: the executors send them, and those who may see them list them. */
+
+import { createHash } from 'node:crypto';
+import { isGranted } from '@datahub/contract/scopes';
+import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
+import type { CatalogInternalServiceService, RecordedRun } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createFixedId } from '@datahub/service-kit/id';
+import { type Catalog, loadQuery } from '../catalog.ts';
+import type { QueryRunDoc } from '../documents.ts';
+import { listPage } from './pagination.ts';
+
+/** Counting the runs of a query costs more than writing some, so it is done once for so many. */
+const countedEvery = 500;
+/** Queries whose new runs are counted. */
+const countedMax = 10_000;
+const removedMax = 1_000;
+
+export function createQueryRunCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    listQueryRuns: async ({ queryId, failed, own, offset, limit }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
+      await loadQuery(catalog, principal, queryId);
+      const seesAll = isGranted(principal.scopes, 'keys:admin') && !own;
+      const where = {
+        queryId,
+        ...(seesAll ? {} : { caller: callerOf(principal) }),
+        ...(failed === undefined ? {} : { failed: failed ? 1 : 0 }),
+      };
+      const page = { offset, limit };
+      const { docs, total } = await listPage(store.queryRuns, { accountId, where, descending: true }, page);
+      const names = await namesOf(catalog, principal, docs);
+      return { runs: docs.map((doc) => toRun(doc, names.get(doc.keyId))), total };
+    },
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** `queryRunsMax`: of each query. The oldest go first, some hundred at a time. */
+export function createRecordRuns(
+  catalog: Catalog,
+  { queryRunsMax }: { queryRunsMax: number },
+): Calls<typeof CatalogInternalServiceService>['recordRuns'] {
+  const { queryRuns } = catalog.store;
+  /** The runs of each query that were written since they were last counted. */
+  const uncounted = new Map<string, number>();
+
+  const removeOld = async (accountId: string, queryId: string): Promise<void> => {
+    const where = { queryId };
+    let left = (await queryRuns.count({ accountId, where })) - queryRunsMax;
+    for (; left > 0; left -= removedMax)
+      await queryRuns.deleteMany({ accountId, where, limit: Math.min(left, removedMax) });
+  };
+
+  return async ({ runs }) => {
+    if (queryRunsMax === 0) return {};
+    const docs = runs.map((run) => toDoc(catalog, run));
+    await queryRuns.insertMany(docs).catch(async (err) => {
+      if (!isConflict(err)) throw err;
+      // A call whose answer was lost has written some.
+      for (const doc of docs) await queryRuns.insert(doc).catch(ignoreConflict);
+    });
+    for (const { accountId, queryId } of docs) {
+      // The first run after a start is counted with those of the process before.
+      const count = (uncounted.get(queryId) ?? countedEvery) + 1;
+      if (uncounted.size >= countedMax) uncounted.clear();
+      uncounted.set(queryId, count > countedEvery ? 0 : count);
+      if (count > countedEvery) await removeOld(accountId, queryId);
+    }
+    return {};
+  };
+}
+
+const isConflict = (err: unknown): boolean => err instanceof HubError && err.code === 'CONFLICT';
+
+function ignoreConflict(err: unknown): void {
+  if (!isConflict(err)) throw err;
+}
+
+/** Names who called: the key, and the signed-in user if there is one. */
+function callerOf({ keyId, user }: Pick<Principal, 'keyId' | 'user'>): string {
+  if (user === undefined) return keyId;
+  const { issuer, subject } = user;
+  return `${keyId} ${createHash('sha256')
+    .update(JSON.stringify([issuer, subject]))
+    .digest('hex')}`;
+}
+
+function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }: RecordedRun): QueryRunDoc {
+  if (run?.at === undefined) throw new HubError('INTERNAL', 'A recorded run has no time.');
+  const { keyId, user, version: queryVersion, form, code, rows, cached, queueMs, databaseMs, totalMs } = run;
+  const at = run.at.getTime();
+  const subject = user === undefined || issuer === undefined ? undefined : { issuer, subject: user };
+  const optional = { user, code, queueMs, databaseMs, totalMs };
+  return {
+    id: createFixedId({ namespace, kind: 'qrun', atMs: at }, Buffer.from(seed)),
+    accountId,
+    version: 1,
+    queryId,
+    caller: callerOf({ keyId, user: subject as Principal['user'] }),
+    failed: code === undefined ? 0 : 1,
+    ...{ at, keyId, queryVersion, form, rows, cached },
+    ...(Object.fromEntries(
+      Object.entries(optional).filter(([, value]) => value !== undefined),
+    ) as Partial<QueryRunDoc>),
+  };
+}
+
+const toRun = (doc: QueryRunDoc, keyName: string | undefined): QueryRun => ({
+  runId: doc.id,
+  at: new Date(doc.at),
+  keyId: doc.keyId,
+  keyName,
+  user: doc.user,
+  version: doc.queryVersion,
+  form: doc.form,
+  code: doc.code,
+  rows: doc.rows,
+  cached: doc.cached,
+  queueMs: doc.queueMs,
+  databaseMs: doc.databaseMs,
+  totalMs: doc.totalMs,
+});
+
+/** Revoked keys have no name. */
+async function namesOf(
+  { store }: Catalog,
+  { accountId, scopes }: Principal,
+  docs: readonly QueryRunDoc[],
+): Promise<Map<string, string | undefined>> {
+  if (!isGranted(scopes, 'keys:read')) return new Map();
+  const ids = [...new Set(docs.map(({ keyId }) => keyId))];
+  return new Map(
+    await Promise.all(ids.map(async (id) => [id, (await store.keys.get(accountId, id))?.name] as const)),
+  );
+}
