@@ -94,4 +94,43 @@ describe.skipIf(executablePath === undefined)('what the console keeps (needs Chr
     await page.locator('h1', { hasText: 'begun' }).waitFor();
     await expect.poll(() => page.evaluate(keptText)).not.toContain('SELECT 4 AS a');
   });
+
+  it('lists the runs that the hub keeps, of programs and of this tab', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT id FROM sales WHERE id <= :n';
+    const body = { hubId, sourceId, label: 'with runs', query, context: [{ key: 'n', value: 2 }] };
+    const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+    const { key } = await api.ok(
+      api.post('/v1/keys', { name: 'nightly import', scopes: ['queries:execute'] }),
+    );
+    await api.ok(api.post('/v1/queries/execute', { queryId }, { key }));
+    expect((await api.post('/v1/queries/execute', { queryId, context: { n: 'x' } }, { key })).status).toBe(
+      422,
+    );
+    await goTo('query', queryId);
+    await page.getByRole('button', { name: /^Run/ }).click();
+    await page.locator('.figures[data-status=done]').waitFor();
+    await goTo('query', queryId, 'runs');
+    const kept = page.getByRole('region', { name: 'Kept runs' });
+    await expect
+      .poll(
+        async () => {
+          await button('Refresh').click();
+          return kept.getByRole('row').count();
+        },
+        { timeout: 20_000, interval: 500 },
+      )
+      .toBe(4);
+    const texts = await kept.getByRole('row').allInnerTexts();
+    expect(texts.filter((text) => text.includes('nightly import') && text.includes('program'))).toHaveLength(
+      2,
+    );
+    expect(texts.filter((text) => text.includes('console'))).toHaveLength(1);
+    await page.getByLabel('Only failed').check();
+    await expect.poll(() => kept.getByRole('row').count()).toBe(2);
+    expect(await kept.innerText()).toContain('failed: SQL_REJECTED');
+    await page.getByRole('button', { name: 'Use these values' }).click();
+    await page.getByLabel('n', { exact: true }).waitFor();
+  });
 });
