@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
+import { createPipelines } from './pipelines.ts';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 import { createRequestTurns } from './request-turns.ts';
@@ -33,14 +34,15 @@ export function createListener(listener: RequestListener): Server {
   const handle = requireHost(listener);
   const turns = createRequestTurns(handle);
   const options = { ...listenerOptions, IncomingMessage };
-  return createServer(options, (request, response) => {
+  const inTurn: RequestListener = (request, response) => {
     if (request.headers['transfer-encoding'] !== undefined) {
       responses.set(request, response);
       countUnreadChunks(request, response);
       // Node would keep the chunks of a request that waits.
       handle(request, response);
     } else turns.handle(request, response);
-  })
+  };
+  return createServer(options, createPipelines(inTurn))
     .on('connection', parseInSlices)
     .on('connection', turns.connected)
     .on('checkExpectation', refuseExpectation);

@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { createListener } from '../../src/http/listener.ts';
+
+const opened: { close(): unknown }[] = [];
+
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+});
+
+/** Answers each request after `delay` with its path; `progress` holds the paths in progress. */
+async function listen(delay: (path: string) => Promise<void>) {
+  const started: string[] = [];
+  let inProgress = 0;
+  let most = 0;
+  const server = createListener(async (request, response) => {
+    started.push(request.url as string);
+    most = Math.max(most, ++inProgress);
+    for await (const _ of request);
+    await delay(request.url as string);
+    inProgress--;
+    response.end(request.url);
+  });
+  server.listen(0, '127.0.0.1');
+  opened.push(server);
+  await once(server, 'listening');
+  const open = () => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    opened.push({ close: () => socket.destroy() });
+    return socket;
+  };
+  return { open, started, most: () => most };
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+/** The bodies of chunked answers. */
+async function readAnswers(socket: Socket, count: number): Promise<string[]> {
+  const paths: string[] = [];
+  const body = /\r\n(\/[a-z]+\d*)\r\n/g;
+  let text = '';
+  for await (const bytes of socket) {
+    text += bytes;
+    for (let at = body.lastIndex, found = body.exec(text); ; at = body.lastIndex, found = body.exec(text)) {
+      if (found === null) {
+        body.lastIndex = at;
+        break;
+      }
+      paths.push(found[1] as string);
+    }
+    if (paths.length === count) break;
+  }
+  return paths;
+}
+
+it('are answered in order, one after another, and other clients are served in between', async () => {
+  const { open, started, most } = await listen(async () => {});
+  const many = open();
+  const paths = Array.from({ length: 2_000 }, (_, i) => `/p${i}`);
+  many.write(paths.map(get).join(''));
+  while (started.length === 0) await new Promise(setImmediate);
+  const other = open();
+  other.write(get('/other'));
+  expect(await readAnswers(other, 1)).toEqual(['/other']);
+  expect(started.length).toBeLessThan(1_000);
+  expect(await readAnswers(many, 2_000)).toEqual(paths);
+  expect(most()).toBeLessThanOrEqual(2);
+});
+
+it('can have bodies, with a length and in chunks', async () => {
+  const { open } = await listen(async () => {});
+  const socket = open();
+  const body = 'x'.repeat(100_000);
+  socket.write(
+    [
+      `POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      `POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n${body}\r\n0\r\n\r\n`,
+      get('/c'),
+      `POST /d HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    ].join(''),
+  );
+  expect(await readAnswers(socket, 4)).toEqual(['/a', '/b', '/c', '/d']);
+});
+
+it('do not start when their client has left', async () => {
+  let answer = () => {};
+  const { open, started } = await listen((path) =>
+    path === '/slow' ? new Promise((resolve) => (answer = resolve)) : Promise.resolve(),
+  );
+  const socket = open();
+  socket.write(get('/slow') + get('/next').repeat(10));
+  while (started.length === 0) await new Promise(setImmediate);
+  socket.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  answer();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(started).toEqual(['/slow']);
+});
