@@ -18,6 +18,8 @@ const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;
 
+const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
+
 /** The position of the last byte in a CSV record. */
 type CsvState = 'field start' | 'unquoted' | 'quoted' | 'after a quote';
 
@@ -39,6 +41,7 @@ export class RecordSplitter {
   *push(chunk: Buffer): Generator<RawRecord> {
     let from = 0;
     for (;;) {
+      if (this.#bytes === 0) from = this.#skipEmptyLines(chunk, from);
       const end = this.#options.isCsv ? this.#endOfCsv(chunk, from) : chunk.indexOf(lineFeed, from);
       if (end < 0) break;
       this.#lineBreaks += 1;
@@ -54,6 +57,13 @@ export class RecordSplitter {
   *end(): Generator<RawRecord> {
     const record = this.#close();
     if (record !== undefined) yield record;
+  }
+
+  #skipEmptyLines(chunk: Buffer, from: number): number {
+    let at = from;
+    while (chunk[at] === lineFeed) at++;
+    this.#line += at - from;
+    return at;
   }
 
   #endOfCsv(chunk: Buffer, from: number): number {
@@ -88,7 +98,9 @@ export class RecordSplitter {
     if (bytes === 0) return undefined;
     if (bytes > this.#options.bytesMax)
       return { line, fault: `is longer than ${this.#options.bytesMax} bytes` };
-    const record = this.#decode(parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts));
+    const whole = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+    if (whole.every(isSpace)) return undefined;
+    const record = this.#decode(whole);
     return record.text?.trim() === '' ? undefined : { line, ...record };
   }
 

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 
 export const importMediaTypes = ['application/x-ndjson', 'text/csv', 'application/csv'];
@@ -56,6 +57,7 @@ export function uploadPace(windowMs = slowWindowMs, bytesMin = slowBytesMin): Pa
 export async function* readChunks(request: FastifyRequest, pace = idlePace()): AsyncGenerator<Buffer> {
   const body = request.body as IncomingMessage;
   const chunks: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
+  const endOfTurn = createLoopYield();
   let isReading = false;
   try {
     for (;;) {
@@ -67,6 +69,8 @@ export async function* readChunks(request: FastifyRequest, pace = idlePace()): A
       pace.took?.(performance.now() - startedAt, value.length);
       request.context.renewDeadline();
       yield value;
+      // A client that sends as fast as it can would otherwise keep the event loop for itself.
+      await endOfTurn();
     }
   } finally {
     // If a read is pending, `return` waits for its data, which may never arrive. So it is not awaited then.

@@ -100,7 +100,6 @@ async function importExamples(
     const splitter = new RecordSplitter({ isCsv, bytesMax: recordBytesMax });
     for await (const chunk of readChunks(request)) {
       await take(splitter.push(chunk));
-      await endOfTurn();
       reportProgress();
     }
     await take(splitter.end());
