@@ -52,6 +52,8 @@ describe.each(engines)('a check of a query on %s', (engine) => {
       [{ severity: 'error', code: 'SQL_REJECTED', sql: { line: 1, column: 8 } }],
       [{ severity: 'error', code: 'COMMAND_MISMATCH', sql: { line: 1, column: 1 } }],
     ]);
+    const [long] = (await api.ok(check(`SELECT 1 IN (${'1,'.repeat(15_010)}1)`))).problems;
+    expect(long.detail).toContain('more than 30000 words, numbers and symbols');
     const faulty = await check('SELECT 1', { context: [{ key: 'x', type: 'any' }] });
     expect([faulty.status, faulty.body.errors[0].pointer]).toEqual([400, '/context/0/type']);
   });

@@ -15,7 +15,7 @@ import { runOn, type StatementRun } from './run-statement.ts';
 
 /** The draft as a definition under the id of its source, because its calls are counted there. */
 export async function resolveDraft(
-  { explain: _, analyze: __, ...draft }: Draft,
+  { explain: _, analyze: __, ...draft }: Omit<Draft, 'explain' | 'analyze'> & Partial<Draft>,
   ctx: CallContext,
   catalog: Pick<Catalog, 'resolveDraft'>,
 ): Promise<QueryDefinition> {

@@ -10,12 +10,7 @@ import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/ser
 import { HubError } from '@datahub/service-kit/call/error';
 import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
-import {
-  type Catalog,
-  type QueryDefinition,
-  type SourceDefinition,
-  toQueryDefinition,
-} from '../definitions/definition.ts';
+import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import type { Lease } from '../pool/pool-types.ts';
@@ -23,6 +18,7 @@ import type { Connection } from '../ports/engine.ts';
 import { withCancellation } from './cancellation.ts';
 import { checkQuery, statementFaults } from './check.ts';
 import { describeQuery } from './describe.ts';
+import { resolveDraft } from './draft.ts';
 import { cancelReason, identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
 import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
@@ -104,10 +100,12 @@ export function createSourceCalls(
 
     checkQuery: async ({ compareTo, diff, ...draft }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const [query, stored] = await Promise.all([
-        catalog.resolveDraft(draft, ctx).then(toQueryDefinition),
+      const [resolved, stored] = await Promise.all([
+        resolveDraft(draft, ctx, catalog),
         compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
       ]);
+      // What is stored already may be longer than a new text.
+      const query = stored?.text === resolved.text ? { ...resolved, queryId: stored.queryId } : resolved;
       const described = {
         describe: (one: QueryDefinition) => describer.describe(one, ctx),
         compile: deps.compile,
