@@ -1,6 +1,7 @@
 /** Writes a response in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
 
 import { type FormatName, formats } from '@datahub/contract/formats';
+import { membersOf } from '@datahub/contract/json-text';
 import { readCharactersMax } from '@datahub/contract/limits';
 import { frameHeadBytes, frameKinds, textColumns, textHeadBytes } from '@datahub/executor-session/row-frames';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
@@ -96,17 +97,17 @@ export class FrameWriter {
   closeDocument(from: number): void {
     const out = this.#out;
     const text = out.buffer.toString('utf8', from, out.position);
-    const document = JSON.parse(text.slice(text.indexOf('{'))) as Record<string, unknown>;
+    const members = membersOf(text.slice(text.indexOf('{')));
     out.position -= this.#endBytes;
     this.close(from);
     for (const column of this.#columns) {
       const at = this.#openText();
-      if (Object.hasOwn(document, column)) this.#write(JSON.stringify(document[column]));
+      this.#write(members.get(column) ?? '');
       this.#closeText(at);
     }
     this.#hasNamed = true;
-    if (this.#added.some((name) => Object.hasOwn(document, name)))
-      this.#writeNames(frameKinds.members, Object.keys(document));
+    if (this.#added.some((name) => members.has(name)))
+      this.#writeNames(frameKinds.members, [...members.keys()]);
   }
 
   #openText(): number {

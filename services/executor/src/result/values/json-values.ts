@@ -4,6 +4,7 @@ import { anyJson, type JsonType } from '@datahub/contract/json-types';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import { BsonWriter } from './bson.ts';
 import { isoTimestampEncoder } from './iso-times.ts';
+import { isJson } from './json-check.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from './little-endian.ts';
 import { malformedError } from './malformed.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from './other-bytes.ts';
@@ -106,13 +107,8 @@ const writeFloatDigits: FieldEncoder = (out, source, start, end) => {
  * text).
  */
 const writeCheckedJson: FieldEncoder = (out, source, start, end) => {
-  try {
-    JSON.parse(source.toString('utf8', start, end));
-  } catch {
-    writeString(out, source, start, end);
-    return;
-  }
-  writeJson(out, source, start, end);
+  if (isJson(source, start, end)) writeJson(out, source, start, end);
+  else writeString(out, source, start, end);
 };
 
 const quote = 0x22;

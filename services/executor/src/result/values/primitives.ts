@@ -19,7 +19,13 @@ export type { Numbers };
 
 const quote = 0x22;
 const backslash = 0x5c;
-const words = { fals: 0x736c6166, null: 0x6c6c756e, true: 0x65757274, zeros: 0x30303030 };
+const words = {
+  fals: 0x736c6166,
+  null: 0x6c6c756e,
+  true: 0x65757274,
+  zeros: 0x30303030,
+  longEscape: 0x3030755c,
+};
 const letterE = 0x65;
 const minus = 0x2d;
 const zero = 0x30;
@@ -28,25 +34,36 @@ const hex = Buffer.from('0123456789abcdef');
 
 const wordBytes = 4;
 const escapeBytesMax = 6;
+/** The most bytes of a text that are written one by one without a look for plain words among them. */
+const escapedBytesMax = 1_024;
 
 /** A decimal number of up to this many digits survives the conversion to a double and back. */
 const exactDigitsMax = 15;
 
-/** The letter of the short escape of each control character; 0 if there is only the long form. */
-const shortEscapes = Uint8Array.from({ length: 32 }, (_, byte) => {
-  const at = '\b\t\n\f\r'.indexOf(String.fromCharCode(byte));
-  return at === -1 ? 0 : 'btnfr'.charCodeAt(at);
+/** The short escape of each byte that has one, as two bytes in little-endian order; 0 for the others. */
+const shortEscapes = Uint16Array.from({ length: 256 }, (_, byte) => {
+  const at = '\b\t\n\f\r"\\'.indexOf(String.fromCharCode(byte));
+  return at === -1 ? 0 : backslash + ('btnfr"\\'.charCodeAt(at) << 8);
 });
+
+/** The digits of the long escape of each control character. */
+const hexPairs = Uint16Array.from(
+  { length: 32 },
+  (_, byte) => (hex[byte >> 4] as number) + ((hex[byte & 15] as number) << 8),
+);
 
 /** Writes a UTF-8 text as a JSON string. */
 export function writeString(out: ByteWriter, source: Buffer, start: number, end: number): void {
   out.reserve(end - start + 2);
   out.buffer[out.position++] = quote;
-  for (let from = copyPlain(out, source, start, end); from < end; from = copyPlain(out, source, from, end)) {
-    const stop = Math.min(from + wordBytes, end);
-    out.reserve(end - stop + wordBytes * escapeBytesMax + 1);
-    out.position = writeEscaped(out.buffer, out.position, { source, start: from, end: stop });
-    from = stop;
+  let bytes = wordBytes;
+  for (let from = copyPlain(out, source, start, end); from < end; ) {
+    const stop = Math.min(from + bytes, end);
+    out.reserve(end - stop + bytes * escapeBytesMax + 1);
+    out.position = writeEscaped(out.view, out.position, { source, start: from, end: stop });
+    from = copyPlain(out, source, stop, end);
+    // Where escapes follow each other, looking for the next one takes longer than writing it.
+    bytes = from === stop ? Math.min(2 * bytes, escapedBytesMax) : wordBytes;
   }
   out.buffer[out.position++] = quote;
 }
@@ -97,36 +114,26 @@ function needsEscape(word: number): boolean {
   return (less & ~word & 0x80808080) !== 0;
 }
 
+/** The view must have room for the long form of each byte. */
 function writeEscaped(
-  target: Buffer,
+  target: DataView,
   from: number,
   { source, start, end }: { source: Buffer; start: number; end: number },
 ): number {
   let at = from;
   for (let i = start; i < end; i++) {
     const byte = source[i] as number;
-    if (byte >= 0x20 && byte !== quote && byte !== backslash) target[at++] = byte;
-    else if (byte >= 0x20) {
-      target[at++] = backslash;
-      target[at++] = byte;
-    } else at = writeControl(target, at, byte);
+    const short = shortEscapes[byte] as number;
+    if (short !== 0) {
+      target.setUint16(at, short, true);
+      at += 2;
+    } else if (byte >= 0x20) target.setUint8(at++, byte);
+    else {
+      target.setInt32(at, words.longEscape, true);
+      target.setUint16(at + wordBytes, hexPairs[byte] as number, true);
+      at += escapeBytesMax;
+    }
   }
-  return at;
-}
-
-function writeControl(target: Buffer, from: number, byte: number): number {
-  let at = from;
-  target[at++] = backslash;
-  const short = shortEscapes[byte] as number;
-  if (short !== 0) {
-    target[at++] = short;
-    return at;
-  }
-  target[at++] = 0x75;
-  target[at++] = zero;
-  target[at++] = zero;
-  target[at++] = hex[byte >> 4] as number;
-  target[at++] = hex[byte & 15] as number;
   return at;
 }
 
