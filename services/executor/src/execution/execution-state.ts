@@ -100,6 +100,7 @@ export class Execution implements ExecutionReply, ErrorMapping {
       allResults: options?.allResults,
       notNull: this.query?.notNull,
       reply: this,
+      accountId: this.ctx.principal?.accountId,
       annotations: annotate?.members,
     };
   }

@@ -1,5 +1,6 @@
 /** Runs a bound statement on a connection of its pool. */
 
+import { orAborted } from '@datahub/service-kit/call/abort';
 import type { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../pool/pool.ts';
@@ -79,11 +80,14 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
     hasEnded = true;
     execution.onOutcome(writer, outcome);
     if (validation?.isUnchanged) writer.abandon();
-    else writer.finish(outcome, execution);
+    else {
+      const sending = writer.finish(outcome, execution);
+      if (sending !== undefined) await orAborted(sending, signal);
+    }
   } catch (err) {
-    const finish = (outcome: Outcome) => {
+    const finish = async (outcome: Outcome) => {
       execution.onOutcome(writer, outcome);
-      writer.finish(outcome, execution);
+      await orAborted(Promise.resolve(writer.finish(outcome, execution)), signal);
     };
     if (!hasEnded && (await hasCommitted(found, { err, lease, run, finish }, writer))) return;
     writer.abandon();
@@ -98,7 +102,7 @@ interface Lost {
   err: unknown;
   lease: Lease;
   run: StatementRun;
-  finish(outcome: Outcome): void;
+  finish(outcome: Outcome): Promise<void>;
 }
 
 /** Resolves to true if the answer to COMMIT was lost, the source has committed, and the call is answered. */
@@ -120,7 +124,7 @@ async function hasCommitted(
   }
   if (outcome === undefined) return false;
   try {
-    finish(outcome);
+    await finish(outcome);
   } catch (late) {
     writer.abandon();
     throw unreported(late);

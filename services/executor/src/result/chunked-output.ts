@@ -2,6 +2,7 @@
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
+import type { HeldBytes } from './held-bytes.ts';
 import { ByteWriter } from './values/primitives.ts';
 
 /**
@@ -10,7 +11,7 @@ import { ByteWriter } from './values/primitives.ts';
  */
 const chunkBytes = { first: 16_384, shared: 32_768, full: 245_760, max: 262_144 };
 
-/** Larger answers take turns with each other. */
+/** Larger answers take turns with each other. A larger row is passed on only as its reader takes it. */
 const largeBytes = 1_048_576;
 
 /** Takes the place of the reply after the end: the flush timer may still refer to the output, and not to its request. */
@@ -20,6 +21,7 @@ const endedReply: ExecutionReply = { chunk: () => true, onDrain: () => {} };
 export interface OutputSchedule {
   scheduler: FairScheduler;
   timer: FlushTimer;
+  held: HeldBytes;
 }
 
 /** Collects the bytes of one answer and sends them in chunks. */
@@ -27,6 +29,8 @@ export class ChunkedOutput implements Flow {
   protected readonly out = new ByteWriter(1_024);
   readonly #scheduler: FairScheduler;
   readonly #timer: FlushTimer;
+  readonly #heldBytes: HeldBytes;
+  readonly #accountId: string;
   #reply: ExecutionReply;
   #target = chunkBytes.first;
   #sentBytes = 0;
@@ -35,14 +39,23 @@ export class ChunkedOutput implements Flow {
   #isPaused = false;
   #hasEnded = false;
   #listener: () => void = () => {};
+  /** Large rows that wait for their reader, and what follows them. */
+  #held: Buffer[] = [];
+  #onSent: () => void = () => {};
 
-  constructor(reply: ExecutionReply, { scheduler, timer }: OutputSchedule) {
+  constructor(
+    { reply, accountId = '' }: { reply: ExecutionReply; accountId?: string | undefined },
+    { scheduler, timer, held }: OutputSchedule,
+  ) {
     this.#scheduler = scheduler;
     this.#timer = timer;
+    this.#heldBytes = held;
+    this.#accountId = accountId;
     this.#reply = reply;
     reply.onDrain(() => {
       this.#isReaderBehind = false;
-      if (this.#hasEnded) return;
+      if (this.#held.length > 0) this.#passHeld();
+      if (this.#held.length > 0 || this.#hasEnded) return;
       this.#isPaused = this.#sentBytes > largeBytes && !this.#scheduler.enter(this);
       if (!this.#isPaused) this.#listener();
     });
@@ -86,9 +99,15 @@ export class ChunkedOutput implements Flow {
     if (this.#sentBytes === 0) this.#scheduler.noteSmall();
   }
 
-  protected sendLast(): void {
+  /** The promise, if there is one, resolves when the reader has taken the last large row, or with `abandon`. */
+  protected sendLast(): Promise<void> | undefined {
     this.#flush();
+    if (this.#held.length > 0)
+      return new Promise((resolve) => {
+        this.#onSent = resolve;
+      });
     this.#reply = endedReply;
+    return undefined;
   }
 
   abandon(): void {
@@ -96,6 +115,8 @@ export class ChunkedOutput implements Flow {
     this.#scheduler.leave(this);
     this.out.position = 0;
     this.#reply = endedReply;
+    for (const { length } of this.#held.splice(0)) this.#heldBytes.release(this.#accountId, length);
+    this.#onSent();
   }
 
   #flush(): void {
@@ -106,9 +127,12 @@ export class ChunkedOutput implements Flow {
       this.#target = Math.min(this.#target * 2, full);
     }
     const bytes = this.out.take(isLarge ? this.#target + 4_096 : 1_024);
-    for (let at = 0; at < bytes.length; at += chunkBytes.max) {
-      const last = this.#hasEnded && at + chunkBytes.max >= bytes.length;
-      if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.#isReaderBehind = true;
+    if (bytes.length > largeBytes || this.#held.length > 0) this.#hold(bytes);
+    else {
+      for (let at = 0; at < bytes.length; at += chunkBytes.max) {
+        const last = this.#hasEnded && at + chunkBytes.max >= bytes.length;
+        if (!this.#reply.chunk(bytes.subarray(at, at + chunkBytes.max), last)) this.#isReaderBehind = true;
+      }
     }
     const isFirst = this.#sentBytes === 0;
     this.#sentBytes += bytes.length;
@@ -117,6 +141,24 @@ export class ChunkedOutput implements Flow {
     if (this.#hasEnded) return;
     if (isFirst) this.#pauseAfterFirst();
     else if (this.#sentBytes > largeBytes) this.#endTurn();
+  }
+
+  #hold(bytes: Buffer): void {
+    this.#heldBytes.hold(this.#accountId, bytes.length);
+    this.#held.push(bytes);
+    this.#passHeld();
+  }
+
+  #passHeld(): void {
+    for (let [bytes] = this.#held; bytes !== undefined && !this.#isReaderBehind; [bytes] = this.#held) {
+      const piece = bytes.subarray(0, chunkBytes.max);
+      if (piece.length === bytes.length) this.#held.shift();
+      else this.#held[0] = bytes.subarray(piece.length);
+      this.#heldBytes.release(this.#accountId, piece.length);
+      const last = this.#hasEnded && this.#held.length === 0;
+      if (!this.#reply.chunk(piece, last)) this.#isReaderBehind = true;
+    }
+    if (this.#held.length === 0) this.#onSent();
   }
 
   /** Lets the first bytes leave the process before more are read, of which a fast source has many. */

@@ -89,8 +89,8 @@ export class NotNullWriter implements ResponseWriter {
     this.#writer.document(source, start);
   }
 
-  finish(outcome: Outcome, timing: Timing): void {
-    this.#writer.finish(outcome, timing);
+  finish(outcome: Outcome, timing: Timing): Promise<void> | undefined {
+    return this.#writer.finish(outcome, timing);
   }
 
   abandon(): void {

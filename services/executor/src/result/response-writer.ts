@@ -9,6 +9,7 @@ import { ChunkedOutput, FairScheduler, FlushTimer, type OutputSchedule } from '.
 import type { DocumentEncoder, Formats, RowEncoder } from './formats/format.ts';
 import { createFormats } from './formats/index.ts';
 import { addedColumns, FrameWriter } from './frame-writer.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { NotNullWriter } from './not-null.ts';
 import type { ResponseOptions, ResponseWriter, Timing } from './response.ts';
 
@@ -18,10 +19,11 @@ export function createResponseWriter(options: ResponseOptions): ResponseWriter {
 }
 
 /** Returns a function that creates writers. They share what formats derive from columns. */
-export function createResponseWriters(): (options: ResponseOptions) => ResponseWriter {
+export function createResponseWriters(held = new HeldBytes()): (options: ResponseOptions) => ResponseWriter {
   const shared: Shared = {
     scheduler: new FairScheduler(),
     timer: new FlushTimer(),
+    held,
     formats: createFormats(),
   };
   return (options) => {
@@ -54,13 +56,14 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
       meta,
       maxRows,
       reply,
+      accountId,
       annotations,
       allResults = false,
       notNull = [],
     }: ResponseOptions,
     shared: Shared,
   ) {
-    super(reply, shared);
+    super({ reply, accountId }, shared);
     this.takesDocuments = formats[format].rows === 'documents';
     this.takesBinary = formats[format].rows === 'typed columns';
     this.#rowsMax = maxRows ?? Number.POSITIVE_INFINITY;
@@ -108,7 +111,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     return !this.truncated;
   }
 
-  finish(outcome: Outcome, { queueMs, durationMs }: Timing): void {
+  finish(outcome: Outcome, { queueMs, durationMs }: Timing): Promise<void> | undefined {
     this.rowsEnded();
     if (this.#columns === undefined) this.#writeChanges(outcome);
     if (this.rowCount === 0) this.#frames?.nameColumns();
@@ -118,7 +121,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     const truncated = this.truncated || moreResults;
     this.#encoder.end({ rowCount, truncated, moreResults, queueMs, durationMs });
     this.#frames?.close(frame);
-    this.sendLast();
+    return this.sendLast();
   }
 
   /** The response to a statement without a row set is one object, which is no row of a limit. */

@@ -17,7 +17,8 @@ export interface Timing {
 export interface ResponseWriter extends RowSink {
   /** Without rows that were dropped. */
   readonly rowCount: number;
-  finish(outcome: Outcome, timing: Timing): void;
+  /** The promise, if there is one, resolves when the reader has taken the last large row, or with `abandon`. */
+  finish(outcome: Outcome, timing: Timing): Promise<void> | undefined;
   /** Drops the bytes that were not sent, because the execution failed. */
   abandon(): void;
 }
@@ -34,6 +35,8 @@ export interface ResponseOptions {
   /** Columns in which a NULL fails the answer. */
   notNull?: readonly string[] | undefined;
   reply: ExecutionReply;
+  /** The owner of the bytes that wait for a reader. */
+  accountId?: string | undefined;
   /** The members that the receiver adds to each row. */
   annotations?: readonly Annotation[] | undefined;
 }
