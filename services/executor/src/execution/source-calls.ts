@@ -104,8 +104,7 @@ export function createSourceCalls(
         resolveDraft(draft, ctx, catalog),
         compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
       ]);
-      // What is stored already may be longer than a new text.
-      const query = stored?.text === resolved.text ? { ...resolved, queryId: stored.queryId } : resolved;
+      const query = stored === undefined ? resolved : unlessNew(resolved, stored);
       const described = {
         describe: (one: QueryDefinition) => describer.describe(one, ctx),
         compile: deps.compile,
@@ -118,6 +117,10 @@ export function createSourceCalls(
     },
   };
 }
+
+/** A draft of the text that is stored already. It may be longer than a new one. */
+const unlessNew = (draft: QueryDefinition, { text, queryId }: QueryDefinition): QueryDefinition =>
+  draft.text === text ? { ...draft, queryId } : draft;
 
 async function sessionProblems(query: QueryDefinition, ctx: CallContext, deps: SourceDeps) {
   if (query.sessionJson === undefined && query.source.sessionJson === undefined) return [];
