@@ -18,6 +18,9 @@ export const idKinds = [
   'dest',
   'dlv',
   'qrun',
+  'prsn',
+  'sess',
+  'grnt',
 ] as const;
 export type IdKind = (typeof idKinds)[number];
 

@@ -185,6 +185,8 @@ export interface KeyDoc extends Doc {
   maker?: string;
   /** The key that created this one, or that created the key that this one replaced. Absent like `maker`. */
   madeBy?: { keyId: string; name: string };
+  /** The person with whom the key ends; absent for a key of the hub. */
+  personId?: string;
   /** The id of the budget with the key's own rate: of the key that it replaced. If absent, it is the id of the key. */
   ownBudget?: string;
   lastCharacters: string;
@@ -269,6 +271,8 @@ export interface SlotOwnerDoc extends Doc {
 export interface AuditDoc extends Doc {
   at: number;
   keyId: string;
+  /** The person who acted; absent if a key of the hub did. */
+  personId?: string;
   action: string;
   resourceId: string;
   requestId: string;

@@ -9,7 +9,10 @@ import type { HubDoc } from './documents.ts';
 export interface MakeContext {
   accountId: string;
   nowMs: number;
-  createId: (kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch' | 'dest', atMs: number) => string;
+  createId: (
+    kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch' | 'dest' | 'grnt',
+    atMs: number,
+  ) => string;
 }
 
 const isHubPath = new RegExp(hubPathPattern);

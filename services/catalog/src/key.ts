@@ -61,6 +61,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     ownBudget: undefined,
     maker: undefined,
     madeBy: undefined,
+    personId: undefined,
     successor: undefined,
   };
   return { doc: withoutUndefined<KeyDoc>(doc), secret };
@@ -74,6 +75,8 @@ export interface KeyPatch {
   removedLimits: readonly string[];
   /** Null for a key that does not expire. */
   expiresAt?: number | null | undefined;
+  /** The key no longer ends with its person. */
+  handOver?: boolean | undefined;
 }
 
 export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
@@ -83,7 +86,9 @@ export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
     delete limits[fieldOf(check.oneOf(['removedLimits', index], name, keyLimitNames))];
   });
   const { name = key.name, expiresAt = key.expiresAt } = patch;
-  const next = { ...key, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };
+  const { personId, ...kept } = key;
+  const owner = personId === undefined || patch.handOver ? {} : { personId };
+  const next = { ...kept, ...owner, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };
   checkUser(check, next.scopes, limits);
   check.done();
   return next;
@@ -177,6 +182,7 @@ export function toPrincipal(key: KeyDoc): Complete<Principal> {
     budgets: key.budgets && { budgets: key.budgets },
     // Only the gateway knows the signed-in user.
     user: undefined,
+    person: undefined,
   };
 }
 

@@ -24,16 +24,19 @@ import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
 import { createDestinationCalls } from './rpc/destinations.ts';
 import { createFolderCalls } from './rpc/folders.ts';
+import { createGrantCalls } from './rpc/grants.ts';
 import { createHubCalls } from './rpc/hubs.ts';
 import { createInternalCalls, type InternalCalls } from './rpc/internal.ts';
 import { createJobEventCalls } from './rpc/job-events.ts';
 import { createKeyCalls } from './rpc/keys.ts';
 import { createOperationCalls } from './rpc/operations.ts';
 import { operate, readOperatorRequest } from './rpc/operator.ts';
+import { createPeopleCalls } from './rpc/people.ts';
 import { createQueryCalls } from './rpc/queries.ts';
 import { createQueryRunCalls } from './rpc/query-runs.ts';
 import { createQueryVersionCalls } from './rpc/query-versions.ts';
 import { createWindowCalls } from './rpc/rate-windows.ts';
+import { createSignInCalls } from './rpc/sign-in.ts';
 import { createSourceCalls } from './rpc/sources.ts';
 import { createTickCalls } from './rpc/ticks.ts';
 import { createToolCalls } from './rpc/tools.ts';
@@ -163,6 +166,9 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createTickCalls(catalog),
     ...createJobEventCalls(catalog),
     ...createDestinationCalls(catalog),
+    ...createSignInCalls(catalog),
+    ...createPeopleCalls(catalog),
+    ...createGrantCalls(catalog),
   };
 }
 

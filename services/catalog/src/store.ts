@@ -24,6 +24,7 @@ import type {
   WindowDoc,
 } from './documents.ts';
 import type { AnnouncementDoc, DeliveryDoc, DestinationDoc, EventDoc } from './events/documents.ts';
+import type { GrantDoc, PersonDoc, SessionDoc } from './people/documents.ts';
 import type {
   WatchDoc,
   WatchRunDoc,
@@ -35,6 +36,9 @@ import type {
 export interface CatalogStore {
   accounts: Collection<AccountDoc>;
   keys: Collection<KeyDoc>;
+  people: Collection<PersonDoc>;
+  sessions: Collection<SessionDoc>;
+  grants: Collection<GrantDoc>;
   hubs: Collection<HubDoc>;
   folders: Collection<FolderDoc>;
   sources: Collection<SourceDoc>;
@@ -66,6 +70,22 @@ export interface CatalogStore {
 const specs: CollectionSpec[] = [
   { name: 'accounts', indexes: [], unique: ['name'] },
   { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
+  {
+    name: 'people',
+    indexes: ['identity'],
+    uniqueWithin: [{ field: 'identity' }],
+    outbox: true,
+    urgentDeletes: true,
+  },
+  {
+    name: 'sessions',
+    indexes: ['personId', 'providerSession'],
+    unique: ['hash'],
+    expires: 'expiresAt',
+    outbox: true,
+    urgentDeletes: true,
+  },
+  { name: 'grants', outbox: true, urgentDeletes: true },
   {
     name: 'hubs',
     indexes: ['path', 'archived', 'deleting'],
@@ -119,7 +139,7 @@ const specs: CollectionSpec[] = [
   { name: 'sourceLogins', indexes: ['hubId'] },
   { name: 'slotOwners' },
   // By its age: how long it is kept may change.
-  { name: 'audit', indexes: ['resourceId', 'keyId', 'action'], expires: 'at' },
+  { name: 'audit', indexes: ['resourceId', 'keyId', 'action', 'personId'], expires: 'at' },
   { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
   {
     name: 'operations',
@@ -135,6 +155,9 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
   return {
     accounts: store.collection('accounts'),
     keys: store.collection('keys'),
+    people: store.collection('people'),
+    sessions: store.collection('sessions'),
+    grants: store.collection('grants'),
     hubs: store.collection('hubs'),
     folders: store.collection('folders'),
     sources: store.collection('sources'),

@@ -10,6 +10,8 @@ import { executionRoutes } from './resources/execute.ts';
 import { folderRoutes } from './resources/folders.ts';
 import { hubRoutes } from './resources/hubs.ts';
 import { keyRoutes } from './resources/keys.ts';
+import { grantRoutes } from './resources/people/grants.ts';
+import { peopleRoutes } from './resources/people/people.ts';
 import { queryCheckRoutes } from './resources/queries/checks.ts';
 import { queryRoutes } from './resources/queries/queries.ts';
 import { rowsRoutes } from './resources/queries/rows.ts';
@@ -49,6 +51,8 @@ const resources = [
   eventRoutes,
   destinationRoutes,
   keyRoutes,
+  peopleRoutes,
+  grantRoutes,
   auditRoutes,
 ];
 

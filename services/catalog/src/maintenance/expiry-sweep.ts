@@ -31,6 +31,7 @@ type SweptCollections = Pick<
   CatalogStore,
   | 'operations'
   | 'windows'
+  | 'sessions'
   | 'audit'
   | 'watchRuns'
   | 'watchRunRows'
@@ -49,6 +50,7 @@ export async function removeExpired(
   const now = nowMs();
   await removeAll((max) => store.operations.sweepExpired(now, max), closed);
   await removeAll((max) => store.windows.sweepExpired(now, max), closed);
+  await removeAll((max) => store.sessions.sweepExpired(now, max), closed);
   await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - countedMs, max), closed);
   await removeAll((max) => store.watchRunRows.sweepExpired(now, max), closed);
   await removeAll((max) => store.deliveries.sweepExpired(now, max), closed);

@@ -5,6 +5,7 @@ import type { AuditAction } from '@datahub/contract/audit-actions';
 import { isConfined } from '@datahub/contract/withheld';
 import type { CompanionWrite } from '@datahub/document-store';
 import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
@@ -88,6 +89,16 @@ const actionOf = {
   updateKey: 'key.update',
   rotateKey: 'key.rotate',
   revokeKey: 'key.revoke',
+  signIn: 'person.signIn',
+  endSignIns: 'person.signOut',
+  listPeople: null,
+  getOwnPerson: null,
+  updatePerson: 'person.update',
+  deletePerson: 'person.delete',
+  endSessions: 'person.signOut',
+  createGrant: 'grant.create',
+  listGrants: null,
+  deleteGrant: 'grant.delete',
   getKeyUsage: null,
   listAudit: null,
   recordUse: null,
@@ -105,9 +116,20 @@ interface Entry {
   resourceId: string;
 }
 
+/** The entry of what a person does without a key: signing in and out. */
+export function personEntry(
+  catalog: Catalog,
+  ctx: CallContext,
+  { rpc, accountId, personId }: { rpc: 'signIn' | 'endSignIns'; accountId: string; personId: string },
+): CompanionWrite {
+  const person = { id: personId, grants: [] };
+  const principal = { accountId, keyId: personId, scopes: [], limits: undefined, person };
+  return auditEntry(catalog, { ...ctx, operation: undefined, principal }, { rpc, resourceId: personId });
+}
+
 /** Returns the entry of a change. The store writes both in one step, so it never has one without the other. */
 export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId }: Entry): CompanionWrite {
-  const { accountId, keyId } = requirePrincipal(ctx);
+  const { accountId, keyId, person } = requirePrincipal(ctx);
   const at = catalog.nowMs();
   const doc: AuditDoc = {
     id: entryIdOf(catalog, ctx.operation) ?? catalog.createId('evt', at),
@@ -115,6 +137,7 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId
     version: 1,
     at,
     keyId,
+    ...personMember(person),
     requestId: ctx.requestId,
     count: 1,
     failed: 0,
@@ -122,6 +145,21 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId
     resourceId,
   };
   return { collection: 'audit', doc };
+}
+
+const personMember = (person: Principal['person']) => (person === undefined ? {} : { personId: person.id });
+
+/** The names of the people in the entries, by their ids. */
+async function namesOfPeople(
+  { store }: Catalog,
+  entries: readonly AuditDoc[],
+): Promise<Map<string | undefined, string>> {
+  const accounts = new Map(entries.map(({ personId, accountId }) => [personId, accountId]));
+  accounts.delete(undefined);
+  const people = await Promise.all(
+    [...accounts].map(([id = '', accountId]) => store.people.get(accountId, id)),
+  );
+  return new Map(people.flatMap((person) => (person === null ? [] : [[person.id, person.name]])));
 }
 
 /** Returns the entry of a change that undoes another change of the same call. */
@@ -137,20 +175,28 @@ export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: 
 export function createAuditCalls(catalog: Catalog) {
   const { audit } = catalog.store;
   return {
-    listAudit: async ({ page, resourceId, keyId, action }, ctx) => {
+    listAudit: async ({ page, resourceId, keyId, action, personId }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       await requireReadableAudit(catalog, ctx, resourceId);
-      const asked = Object.entries({ resourceId, keyId, action }).filter(([, value]) => value !== undefined);
+      const asked = Object.entries({ resourceId, keyId, action, personId }).filter(
+        ([, value]) => value !== undefined,
+      );
       const where = Object.fromEntries(asked) as Record<string, string>;
       const { docs, total } = await listPage(audit, { accountId, where, descending: true }, page);
+      const names = await namesOfPeople(catalog, docs);
       return {
-        entries: docs.map(({ id, at, users: _, ...entry }) => ({ ...entry, entryId: id, at: new Date(at) })),
+        entries: docs.map(({ id, at, users: _, ...entry }) => ({
+          ...entry,
+          entryId: id,
+          at: new Date(at),
+          personName: names.get(entry.personId),
+        })),
         total,
       };
     },
 
     recordUse: async ({ uses }, ctx) => {
-      const { accountId, keyId } = requirePrincipal(ctx);
+      const { accountId, keyId, person } = requirePrincipal(ctx);
       if (uses.length > usesMax)
         throw new HubError('TOO_LARGE', `A call can record at most ${usesMax} uses.`);
       const at = hourOf(catalog.nowMs());
@@ -164,7 +210,8 @@ export function createAuditCalls(catalog: Catalog) {
           .update(JSON.stringify([keyId, action, resourceId]))
           .digest();
         const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
-        const first = { id, accountId, version: 1, at, keyId, action, resourceId, requestId: '' };
+        const by = { keyId, ...personMember(person) };
+        const first = { id, accountId, version: 1, at, ...by, action, resourceId, requestId: '' };
         try {
           await addUse(catalog, { ...first, count, failed, ...mergedUsers(users) });
           return true;

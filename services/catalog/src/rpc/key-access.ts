@@ -1,5 +1,6 @@
 /** Loads keys, and that of the caller with what it reaches. */
 
+import { withScope } from '@datahub/contract/roles';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -7,6 +8,7 @@ import { isIdOf } from '@datahub/service-kit/id';
 import { type Catalog, notFound } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
 import { isStronger, type KeyReach, requireVisible } from '../key-delegation.ts';
+import { findKey, principalOf } from '../people/acting.ts';
 import { fromLimits } from './to-proto.ts';
 
 export const unknownKey = () => new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
@@ -20,18 +22,21 @@ export async function loadKey({ store }: Catalog, accountId: string, keyId: stri
 /**
  * The caller's key; null for the operator, and for internal callers whose key id is a name of their own. It is `key`
  * itself if that is the caller's: a second read could see an expiry that another call has set in between, and a key would
- * be refused as stronger than itself.
+ * be refused as stronger than itself. A key of a person has the scopes and limits of the role that may read keys.
  */
 export async function loadCaller(
-  { store }: Catalog,
+  catalog: Catalog,
   { accountId, keyId }: Principal,
   key?: KeyDoc,
 ): Promise<KeyDoc | null> {
-  if (!isIdOf('key', keyId)) return null;
-  const caller = keyId === key?.id ? key : await store.keys.get(accountId, keyId);
+  if (!isIdOf('key', keyId) && !isIdOf('prsn', keyId)) return null;
+  const caller = keyId === key?.id ? key : await findKey(catalog, { accountId, keyId });
   // Gateways cache keys: this one was revoked some seconds ago.
   if (caller === null) throw unknownKey();
-  return caller;
+  if (caller.personId === undefined) return caller;
+  const acting = withScope(await principalOf(catalog, caller), 'keys:read');
+  if (acting === undefined) throw new HubError('SCOPE_DENIED', 'This needs a key with the scope keys:read.');
+  return { ...caller, scopes: acting.scopes, limits: fromLimits(acting.limits) };
 }
 
 /**

@@ -12,7 +12,7 @@ import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type KeyPatch, makeKey, patchKey, toPrincipal } from '../key.ts';
+import { type KeyPatch, makeKey, patchKey } from '../key.ts';
 import {
   budgetsOf,
   followRate,
@@ -27,6 +27,8 @@ import {
   requireVisible,
   setRate,
 } from '../key-delegation.ts';
+import { findKey, principalOf } from '../people/acting.ts';
+import { authenticateSession } from '../people/session.ts';
 import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
 import { loadCaller, loadKey, reachOf, unknownKey } from './key-access.ts';
@@ -51,20 +53,24 @@ export function createKeyCalls(catalog: Catalog) {
     authenticate: async ({ keySha256 }) => {
       const hash = Buffer.from(keySha256).toString('hex');
       const key = hash.length === 64 ? await store.keys.getUnique('hash', hash) : null;
+      if (key === null && hash.length === 64) {
+        const session = await authenticateSession(catalog, hash);
+        if (session !== undefined) return session;
+      }
       const nowMs = catalog.nowMs();
       requireValid(key, nowMs);
       noteUse(catalog, key, nowMs);
       return {
-        principal: toPrincipal(key),
+        principal: await principalOf(catalog, key),
         expiresAt: key.expiresAt === null ? undefined : new Date(key.expiresAt),
       };
     },
 
     resolveKey: async ({ keyId }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
-      const key = await store.keys.get(accountId, keyId);
+      const key = await findKey(catalog, { accountId, keyId });
       requireValid(key, catalog.nowMs());
-      return { principal: toPrincipal(key) };
+      return { principal: await principalOf(catalog, key) };
     },
 
     createKey: async ({ name, scopes, limits, expiresAt }, ctx) => {
@@ -80,7 +86,7 @@ export function createKeyCalls(catalog: Catalog) {
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, {
         ...made.doc,
-        ...(maker === null ? {} : { maker: lineageOf(maker), madeBy: { keyId: maker.id, name: maker.name } }),
+        ...(maker === null ? {} : makerMembers(maker)),
       });
       const entry = auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id });
       if ((await insertOnce(store.keys, doc, entry)) !== doc) throw madeBefore(doc);
@@ -107,12 +113,12 @@ export function createKeyCalls(catalog: Catalog) {
       return { keys, total };
     },
 
-    updateKey: async ({ keyId, name, limits, removedLimits, expiresAt, neverExpires }, ctx) => {
+    updateKey: async ({ keyId, name, limits, removedLimits, expiresAt, neverExpires, handOver }, ctx) => {
       const context = makeContext(catalog, ctx);
       const wanted = fromLimits(limits);
       await requireKnownIds(catalog, context.principal, wanted);
       const ends = neverExpires ? null : expiresAt?.getTime();
-      const patch: Complete<KeyPatch> = { name, limits: wanted, removedLimits, expiresAt: ends };
+      const patch: Complete<KeyPatch> = { name, limits: wanted, removedLimits, expiresAt: ends, handOver };
       const { key, caller } = await changeKey(catalog, ctx, { keyId, patch });
       const { ratePerMinute } = wanted;
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
@@ -148,6 +154,7 @@ export function createKeyCalls(catalog: Catalog) {
           ownBudget: lineageOf(old),
           ...(old.maker === undefined ? {} : { maker: old.maker }),
           ...(old.madeBy === undefined ? {} : { madeBy: old.madeBy }),
+          ...(old.personId === undefined ? {} : { personId: old.personId }),
         };
         const endsAt = Math.min(context.nowMs + overlapMs, old.expiresAt ?? Number.POSITIVE_INFINITY);
         const entry = auditEntry(catalog, ctx, { rpc: 'rotateKey', resourceId: keyId });
@@ -179,6 +186,13 @@ export function createKeyCalls(catalog: Catalog) {
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
+
+/** A key that a person makes ends with the person. */
+const makerMembers = (maker: KeyDoc) => ({
+  maker: lineageOf(maker),
+  madeBy: { keyId: maker.id, name: maker.name },
+  ...(maker.personId === undefined ? {} : { personId: maker.personId }),
+});
 
 function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
   if (key === null) throw unknownKey();

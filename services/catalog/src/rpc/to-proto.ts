@@ -190,6 +190,7 @@ export function toKey(
     state,
     isStronger: false,
     madeBy,
+    personId: key.personId,
   };
 }
 
@@ -213,6 +214,7 @@ export function toListed(
     lastUsedAt: undefined,
     version: 0,
     madeBy: undefined,
+    personId: undefined,
   };
 }
 

@@ -1,12 +1,13 @@
 /** The key that a watch acts for: at each tick, the watch may do what its maker may do. */
 
+import { withScope } from '@datahub/contract/roles';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 import type { KeyDoc, QueryDoc } from '../documents.ts';
-import { toPrincipal } from '../key.ts';
 import { keyLimits } from '../key-limits.ts';
+import { findKey, principalOf } from '../people/acting.ts';
 import type { WatchDoc } from './documents.ts';
 import { writes } from './watch.ts';
 
@@ -14,11 +15,12 @@ import { writes } from './watch.ts';
 export function requireMayMake({ scopes, limits }: Principal, query: QueryDoc): void {
   requireMayHaveWatches(limits);
   keyLimits.hubIds.require(limits, query.hubId);
-  const scope = writes(query) ? 'queries:execute:write' : 'queries:execute';
-  for (const wanted of ['queries:execute', scope] as const)
+  for (const wanted of ['queries:execute', scopeFor(query)] as const)
     if (!isGranted(scopes, wanted))
       throw new HubError('SCOPE_DENIED', `The key needs the scope ${wanted} for a watch of this query.`);
 }
+
+const scopeFor = (query: QueryDoc) => (writes(query) ? 'queries:execute:write' : 'queries:execute');
 
 /** A watch has no caller whose variables, queries or user could be checked. */
 export function requireMayHaveWatches(limits: Principal['limits']): void {
@@ -45,11 +47,13 @@ export async function loadActing(catalog: Catalog, watch: WatchDoc): Promise<Act
   const { store } = catalog;
   const query = await store.queries.get(watch.accountId, watch.queryId);
   if (query === null) throw new HubError('NOT_FOUND', 'The query of the watch was deleted.');
-  const key = await findKey(catalog, watch);
+  const key = await findMaker(catalog, watch);
   if (key === null) throw new HubError('KEY_INVALID', 'The key that the watch acts for was revoked.');
   if (key.expiresAt !== null && key.expiresAt <= catalog.nowMs())
     throw new HubError('KEY_EXPIRED', 'The key that the watch acts for has expired.');
-  const principal = toPrincipal(key);
+  const maker = await principalOf(catalog, key);
+  // A person acts by the role that may execute the query.
+  const principal = withScope(maker, scopeFor(query)) ?? maker;
   requireMayMake(principal, query);
   return { principal, query };
 }
@@ -58,10 +62,10 @@ export async function loadActing(catalog: Catalog, watch: WatchDoc): Promise<Act
 const rotationsMax = 100;
 
 /** The key of the watch, or the one that replaced it. */
-async function findKey({ store }: Catalog, { accountId, keyId }: WatchDoc): Promise<KeyDoc | null> {
-  let key = await store.keys.get(accountId, keyId);
+async function findMaker(catalog: Catalog, { accountId, keyId }: WatchDoc): Promise<KeyDoc | null> {
+  let key = await findKey(catalog, { accountId, keyId });
   for (let i = 0; i < rotationsMax && key?.successor !== undefined; i++) {
-    const next = await store.keys.get(accountId, key.successor.keyId);
+    const next = await catalog.store.keys.get(accountId, key.successor.keyId);
     if (next === null) return key;
     key = next;
   }

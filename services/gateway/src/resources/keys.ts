@@ -109,10 +109,11 @@ const members = {
   madeBy: {
     ...record({ keyId: text, name: text }),
     description:
-      'The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created.',
+      'The key or person that created it, with the name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created.',
   },
+  personId: { ...text, description: 'The person with whom the key ends. Absent for keys of the hub.' },
 } as const;
-const wholeKey = record(members, ['withheld', 'madeBy']);
+const wholeKey = record(members, ['withheld', 'madeBy', 'personId']);
 /** A key that may do more than the caller's has only an id, a name and a state. */
 const listedKey = record(members, [
   'scopes',
@@ -123,6 +124,7 @@ const listedKey = record(members, [
   'lastUsedAt',
   'withheld',
   'madeBy',
+  'personId',
 ]);
 export const keys = list(listedKey);
 /** Leaves out the limits, because users of a public key must not see the values that it pins. */
@@ -130,6 +132,7 @@ export const currentKey = record({ keyId: text, scopes: list(text) });
 export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time }, [
   'withheld',
   'madeBy',
+  'personId',
 ]);
 
 const usageFigures = { count, failed: count, users: signedIn } as const;
@@ -172,11 +175,12 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
 
     current: async ({ context: { principal } }) => ({
       keyId: principal?.keyId ?? '',
-      scopes: principal?.scopes ?? [],
+      // Those of the person's highest role, in whichever hubs.
+      scopes: principal?.person?.grants.at(-1)?.scopes ?? principal?.scopes ?? [],
     }),
 
     update: async (request) => {
-      const { name, limits = {}, expiresAt } = request.body as FromSchema<typeof updateKeyBody>;
+      const { name, limits = {}, expiresAt, personId } = request.body as FromSchema<typeof updateKeyBody>;
       await requireClassifiers(ml, limits.classifierIds, request.context);
       // The message cannot tell `strict: false` from an absent limit.
       const isRemoved = (limit: KeyLimit) => limits[limit] === null || limits[limit] === false;
@@ -189,6 +193,7 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
           removedLimits,
           expiresAt: toDate(expiresAt),
           neverExpires: expiresAt === null,
+          handOver: personId === null,
         },
         request.context,
       );
@@ -321,6 +326,7 @@ function toKeyJson(key: Key): Complete<KeyJson> {
     state: key.state as KeyJson['state'],
     withheld: withheld.length === 0 ? undefined : withheld,
     madeBy: key.madeBy,
+    personId: key.personId,
     lastCharacters: key.lastCharacters,
     createdAt: createdAtOf(key),
     expiresAt: toTimestamp(key.expiresAt),

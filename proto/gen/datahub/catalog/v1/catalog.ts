@@ -10,6 +10,28 @@ import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-j
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { KeyLimits, Principal } from "../../common/v1/principal.ts";
 import {
+  CreateGrantRequest,
+  CreateGrantResponse,
+  DeleteGrantRequest,
+  DeleteGrantResponse,
+  DeletePersonRequest,
+  DeletePersonResponse,
+  EndSessionsRequest,
+  EndSessionsResponse,
+  EndSignInsRequest,
+  EndSignInsResponse,
+  GetOwnPersonRequest,
+  GetOwnPersonResponse,
+  ListGrantsRequest,
+  ListGrantsResponse,
+  ListPeopleRequest,
+  ListPeopleResponse,
+  SignInRequest,
+  SignInResponse,
+  UpdatePersonRequest,
+  UpdatePersonResponse,
+} from "./people.ts";
+import {
   AnswerMailRequest,
   AnswerMailResponse,
   CheckWatchRequest,
@@ -808,7 +830,11 @@ export interface Key {
   /** True if the key may do more than the caller's, who sees only key_id, name and state then. */
   isStronger: boolean;
   /** Set in lists, for a caller that may see the maker. */
-  madeBy?: KeyMaker | undefined;
+  madeBy?:
+    | KeyMaker
+    | undefined;
+  /** The person with whom the key ends. Absent for keys of the hub. */
+  personId?: string | undefined;
 }
 
 /** The key that created another one. */
@@ -859,6 +885,8 @@ export interface UpdateKeyRequest {
     | undefined;
   /** Removes the expiry. */
   neverExpires: boolean;
+  /** The key then belongs to the hub, and no longer ends with its person. */
+  handOver?: boolean | undefined;
 }
 
 export interface UpdateKeyResponse {
@@ -926,6 +954,9 @@ export interface AuditEntry {
   count: number;
   /** The number of these that failed. */
   failed: number;
+  /** The person who did it, with the name of today if the hub still knows the person. */
+  personId?: string | undefined;
+  personName?: string | undefined;
 }
 
 export interface ListAuditRequest {
@@ -933,6 +964,7 @@ export interface ListAuditRequest {
   resourceId?: string | undefined;
   keyId?: string | undefined;
   action?: string | undefined;
+  personId?: string | undefined;
 }
 
 export interface ListAuditResponse {
@@ -7307,6 +7339,7 @@ function createBaseKey(): Key {
     state: "",
     isStronger: false,
     madeBy: undefined,
+    personId: undefined,
   };
 }
 
@@ -7347,6 +7380,9 @@ export const Key: MessageFns<Key> = {
     }
     if (message.madeBy !== undefined) {
       KeyMaker.encode(message.madeBy, writer.uint32(98).fork()).join();
+    }
+    if (message.personId !== undefined) {
+      writer.uint32(106).string(message.personId);
     }
     return writer;
   },
@@ -7458,6 +7494,14 @@ export const Key: MessageFns<Key> = {
             }
 
             message.madeBy = KeyMaker.decode(reader, reader.uint32());
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.personId = reader.string();
             continue;
           }
         }
@@ -7777,6 +7821,7 @@ function createBaseUpdateKeyRequest(): UpdateKeyRequest {
     removedLimits: [],
     expiresAt: undefined,
     neverExpires: false,
+    handOver: undefined,
   };
 }
 
@@ -7799,6 +7844,9 @@ export const UpdateKeyRequest: MessageFns<UpdateKeyRequest> = {
     }
     if (message.neverExpires !== false) {
       writer.uint32(48).bool(message.neverExpires);
+    }
+    if (message.handOver !== undefined) {
+      writer.uint32(56).bool(message.handOver);
     }
     return writer;
   },
@@ -7862,6 +7910,14 @@ export const UpdateKeyRequest: MessageFns<UpdateKeyRequest> = {
             }
 
             message.neverExpires = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.handOver = reader.bool();
             continue;
           }
         }
@@ -8367,7 +8423,18 @@ export const UserDayUsage: MessageFns<UserDayUsage> = {
 };
 
 function createBaseAuditEntry(): AuditEntry {
-  return { entryId: "", at: undefined, keyId: "", action: "", resourceId: "", requestId: "", count: 0, failed: 0 };
+  return {
+    entryId: "",
+    at: undefined,
+    keyId: "",
+    action: "",
+    resourceId: "",
+    requestId: "",
+    count: 0,
+    failed: 0,
+    personId: undefined,
+    personName: undefined,
+  };
 }
 
 export const AuditEntry: MessageFns<AuditEntry> = {
@@ -8395,6 +8462,12 @@ export const AuditEntry: MessageFns<AuditEntry> = {
     }
     if (message.failed !== 0) {
       writer.uint32(64).uint32(message.failed);
+    }
+    if (message.personId !== undefined) {
+      writer.uint32(74).string(message.personId);
+    }
+    if (message.personName !== undefined) {
+      writer.uint32(82).string(message.personName);
     }
     return writer;
   },
@@ -8476,6 +8549,22 @@ export const AuditEntry: MessageFns<AuditEntry> = {
             message.failed = reader.uint32();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.personId = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.personName = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -8490,7 +8579,7 @@ export const AuditEntry: MessageFns<AuditEntry> = {
 };
 
 function createBaseListAuditRequest(): ListAuditRequest {
-  return { page: undefined, resourceId: undefined, keyId: undefined, action: undefined };
+  return { page: undefined, resourceId: undefined, keyId: undefined, action: undefined, personId: undefined };
 }
 
 export const ListAuditRequest: MessageFns<ListAuditRequest> = {
@@ -8506,6 +8595,9 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
     }
     if (message.action !== undefined) {
       writer.uint32(34).string(message.action);
+    }
+    if (message.personId !== undefined) {
+      writer.uint32(42).string(message.personId);
     }
     return writer;
   },
@@ -8553,6 +8645,14 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
             }
 
             message.action = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.personId = reader.string();
             continue;
           }
         }
@@ -9951,6 +10051,101 @@ export const CatalogServiceService = {
     responseSerialize: (value: ResolveKeyResponse): Buffer => Buffer.from(ResolveKeyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ResolveKeyResponse => ResolveKeyResponse.decode(value),
   },
+  /** Creates a session of a person whom the gateway authenticated at the provider. Carries no principal, like EndSignIns. */
+  signIn: {
+    path: "/datahub.catalog.v1.CatalogService/SignIn" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SignInRequest): Buffer => Buffer.from(SignInRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SignInRequest => SignInRequest.decode(value),
+    responseSerialize: (value: SignInResponse): Buffer => Buffer.from(SignInResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SignInResponse => SignInResponse.decode(value),
+  },
+  endSignIns: {
+    path: "/datahub.catalog.v1.CatalogService/EndSignIns" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndSignInsRequest): Buffer => Buffer.from(EndSignInsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndSignInsRequest => EndSignInsRequest.decode(value),
+    responseSerialize: (value: EndSignInsResponse): Buffer => Buffer.from(EndSignInsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndSignInsResponse => EndSignInsResponse.decode(value),
+  },
+  listPeople: {
+    path: "/datahub.catalog.v1.CatalogService/ListPeople" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListPeopleRequest): Buffer => Buffer.from(ListPeopleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListPeopleRequest => ListPeopleRequest.decode(value),
+    responseSerialize: (value: ListPeopleResponse): Buffer => Buffer.from(ListPeopleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListPeopleResponse => ListPeopleResponse.decode(value),
+  },
+  /** The person of the caller, with sessions. */
+  getOwnPerson: {
+    path: "/datahub.catalog.v1.CatalogService/GetOwnPerson" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetOwnPersonRequest): Buffer => Buffer.from(GetOwnPersonRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetOwnPersonRequest => GetOwnPersonRequest.decode(value),
+    responseSerialize: (value: GetOwnPersonResponse): Buffer =>
+      Buffer.from(GetOwnPersonResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetOwnPersonResponse => GetOwnPersonResponse.decode(value),
+  },
+  updatePerson: {
+    path: "/datahub.catalog.v1.CatalogService/UpdatePerson" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdatePersonRequest): Buffer => Buffer.from(UpdatePersonRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdatePersonRequest => UpdatePersonRequest.decode(value),
+    responseSerialize: (value: UpdatePersonResponse): Buffer =>
+      Buffer.from(UpdatePersonResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdatePersonResponse => UpdatePersonResponse.decode(value),
+  },
+  deletePerson: {
+    path: "/datahub.catalog.v1.CatalogService/DeletePerson" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeletePersonRequest): Buffer => Buffer.from(DeletePersonRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeletePersonRequest => DeletePersonRequest.decode(value),
+    responseSerialize: (value: DeletePersonResponse): Buffer =>
+      Buffer.from(DeletePersonResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeletePersonResponse => DeletePersonResponse.decode(value),
+  },
+  endSessions: {
+    path: "/datahub.catalog.v1.CatalogService/EndSessions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndSessionsRequest): Buffer => Buffer.from(EndSessionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndSessionsRequest => EndSessionsRequest.decode(value),
+    responseSerialize: (value: EndSessionsResponse): Buffer => Buffer.from(EndSessionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndSessionsResponse => EndSessionsResponse.decode(value),
+  },
+  createGrant: {
+    path: "/datahub.catalog.v1.CatalogService/CreateGrant" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateGrantRequest): Buffer => Buffer.from(CreateGrantRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateGrantRequest => CreateGrantRequest.decode(value),
+    responseSerialize: (value: CreateGrantResponse): Buffer => Buffer.from(CreateGrantResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateGrantResponse => CreateGrantResponse.decode(value),
+  },
+  listGrants: {
+    path: "/datahub.catalog.v1.CatalogService/ListGrants" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListGrantsRequest): Buffer => Buffer.from(ListGrantsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListGrantsRequest => ListGrantsRequest.decode(value),
+    responseSerialize: (value: ListGrantsResponse): Buffer => Buffer.from(ListGrantsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListGrantsResponse => ListGrantsResponse.decode(value),
+  },
+  deleteGrant: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteGrant" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteGrantRequest): Buffer => Buffer.from(DeleteGrantRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteGrantRequest => DeleteGrantRequest.decode(value),
+    responseSerialize: (value: DeleteGrantResponse): Buffer => Buffer.from(DeleteGrantResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteGrantResponse => DeleteGrantResponse.decode(value),
+  },
   createKey: {
     path: "/datahub.catalog.v1.CatalogService/CreateKey" as const,
     requestStream: false as const,
@@ -10137,6 +10332,18 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
    * KEY_EXPIRED.
    */
   resolveKey: handleUnaryCall<ResolveKeyRequest, ResolveKeyResponse>;
+  /** Creates a session of a person whom the gateway authenticated at the provider. Carries no principal, like EndSignIns. */
+  signIn: handleUnaryCall<SignInRequest, SignInResponse>;
+  endSignIns: handleUnaryCall<EndSignInsRequest, EndSignInsResponse>;
+  listPeople: handleUnaryCall<ListPeopleRequest, ListPeopleResponse>;
+  /** The person of the caller, with sessions. */
+  getOwnPerson: handleUnaryCall<GetOwnPersonRequest, GetOwnPersonResponse>;
+  updatePerson: handleUnaryCall<UpdatePersonRequest, UpdatePersonResponse>;
+  deletePerson: handleUnaryCall<DeletePersonRequest, DeletePersonResponse>;
+  endSessions: handleUnaryCall<EndSessionsRequest, EndSessionsResponse>;
+  createGrant: handleUnaryCall<CreateGrantRequest, CreateGrantResponse>;
+  listGrants: handleUnaryCall<ListGrantsRequest, ListGrantsResponse>;
+  deleteGrant: handleUnaryCall<DeleteGrantRequest, DeleteGrantResponse>;
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   updateKey: handleUnaryCall<UpdateKeyRequest, UpdateKeyResponse>;

@@ -31,7 +31,25 @@ export interface Principal {
    * The signed-in user whose token the gateway verified, for a key with `limits.user`. Its claims are in
    * `limits.context_json`.
    */
-  user?: User | undefined;
+  user?:
+    | User
+    | undefined;
+  /** The person who acts: for a session, whose `key_id` is the id of the person, and for a key that a person made. */
+  person?: Person | undefined;
+}
+
+export interface Person {
+  id: string;
+  /**
+   * What the person may do in which hubs, from the least rights in the most hubs to the most rights. `scopes` and
+   * `limits` of the principal are those of the first one that has the scope of the call.
+   */
+  grants: Grant[];
+}
+
+export interface Grant {
+  scopes: string[];
+  limits?: KeyLimits | undefined;
 }
 
 export interface User {
@@ -107,7 +125,15 @@ export interface Claim {
 }
 
 function createBasePrincipal(): Principal {
-  return { accountId: "", keyId: "", scopes: [], limits: undefined, budgets: undefined, user: undefined };
+  return {
+    accountId: "",
+    keyId: "",
+    scopes: [],
+    limits: undefined,
+    budgets: undefined,
+    user: undefined,
+    person: undefined,
+  };
 }
 
 export const Principal: MessageFns<Principal> = {
@@ -129,6 +155,9 @@ export const Principal: MessageFns<Principal> = {
     }
     if (message.user !== undefined) {
       User.encode(message.user, writer.uint32(50).fork()).join();
+    }
+    if (message.person !== undefined) {
+      Person.encode(message.person, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -192,6 +221,128 @@ export const Principal: MessageFns<Principal> = {
             }
 
             message.user = User.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.person = Person.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePerson(): Person {
+  return { id: "", grants: [] };
+}
+
+export const Person: MessageFns<Person> = {
+  encode(message: Person, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    for (const v of message.grants) {
+      Grant.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Person {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePerson();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.grants.push(Grant.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGrant(): Grant {
+  return { scopes: [], limits: undefined };
+}
+
+export const Grant: MessageFns<Grant> = {
+  encode(message: Grant, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.scopes) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.limits !== undefined) {
+      KeyLimits.encode(message.limits, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Grant {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGrant();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.scopes.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.limits = KeyLimits.decode(reader, reader.uint32());
             continue;
           }
         }

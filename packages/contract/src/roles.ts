@@ -1,0 +1,107 @@
+/** What people may do: a role in some hubs or in all. */
+
+import type { KeyLimitValues } from './key-limits.ts';
+import { isGranted, type Scope } from './scopes.ts';
+
+export const roles = ['viewer', 'editor', 'admin'] as const;
+export type Role = (typeof roles)[number];
+
+const viewer: readonly Scope[] = [
+  'hubs:read',
+  'sources:read',
+  'queries:read',
+  'queries:execute',
+  'classifiers:read',
+  'classifiers:predict',
+  'ai:summarize',
+  'watches:read',
+];
+const editor: readonly Scope[] = [
+  ...viewer,
+  'hubs:write',
+  'queries:check',
+  'queries:write',
+  'queries:execute:write',
+  'classifiers:write',
+  'classifiers:train',
+  'watches:write',
+];
+
+/** Each role has the scopes of those before it. */
+export const scopesOfRole: Record<Role, readonly string[]> = { viewer, editor, admin: ['*'] };
+
+/** Scopes with the limits that hold for them. */
+export interface Grant {
+  scopes: string[];
+  limits: KeyLimitValues;
+}
+
+export interface HeldRole {
+  role: Role;
+  /** Absent for all hubs. */
+  hubIds?: readonly string[];
+}
+
+/** The most hubs that the roles of one person name. Each call of the person carries them. */
+export const hubsOfPersonMax = 200;
+
+/**
+ * The roles of a person, each with all hubs where the person has at least this role, the least role first. A role is left
+ * out if the next one reaches the same hubs.
+ */
+export function mergeRoles(held: readonly HeldRole[]): HeldRole[] {
+  const merged = roles.flatMap((role, rank): HeldRole[] => {
+    const atLeast = held.filter((one) => roles.indexOf(one.role) >= rank);
+    if (atLeast.length === 0) return [];
+    if (atLeast.some(({ hubIds }) => hubIds === undefined)) return [{ role }];
+    const hubIds = [...new Set(atLeast.flatMap(({ hubIds = [] }) => hubIds))].sort();
+    return [{ role, hubIds: hubIds.slice(0, hubsOfPersonMax) }];
+  });
+  return merged.filter(({ hubIds }, at) => {
+    const next = merged[at + 1];
+    return next === undefined || next.hubIds?.length !== hubIds?.length;
+  });
+}
+
+/**
+ * What a key may do that ends with a person: in each role of the person at most what the key allows itself. The result has
+ * the grants with the most hubs first, and each further one has more scopes. Empty if nothing is left.
+ */
+export function narrowToRoles(own: Grant, held: readonly HeldRole[]): Grant[] {
+  const grants: Grant[] = [];
+  for (const { role, hubIds } of held) {
+    const scopes = sharedScopes(own.scopes, scopesOfRole[role]);
+    const shared = sharedIds(own.limits.hubIds, hubIds);
+    const isMore = scopes.length > (grants.at(-1)?.scopes.length ?? 0) || scopes.includes('*');
+    if (!isMore || shared?.length === 0) continue;
+    grants.push({ scopes, limits: { ...own.limits, ...(shared === undefined ? {} : { hubIds: shared }) } });
+  }
+  return grants;
+}
+
+function sharedScopes(own: readonly string[], others: readonly string[]): string[] {
+  if (own.includes('*')) return [...others];
+  return own.filter((scope) => isGranted(others, scope as Scope));
+}
+
+function sharedIds(
+  own: readonly string[] | undefined,
+  others: readonly string[] | undefined,
+): string[] | undefined {
+  if (own === undefined) return others && [...others];
+  return others === undefined ? [...own] : own.filter((id) => others.includes(id));
+}
+
+/** A principal, as far as it says what a person may do. */
+interface Acting<Limits> {
+  scopes: string[];
+  limits?: Limits | undefined;
+  person?: { grants: { scopes: string[]; limits?: Limits | undefined }[] } | undefined;
+}
+
+/** The principal with the grant that has the scope. Undefined if there is none; keys have no other than their own. */
+export function withScope<P extends Acting<unknown>>(principal: P, scope: Scope): P | undefined {
+  if (isGranted(principal.scopes, scope)) return principal;
+  const grant = principal.person?.grants.find(({ scopes }) => isGranted(scopes, scope));
+  return grant && { ...principal, scopes: grant.scopes, limits: grant.limits };
+}

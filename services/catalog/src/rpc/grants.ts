@@ -1,0 +1,92 @@
+/** The RPCs of grants, which give people their roles. */
+
+import { hubsOfPersonMax, type Role, roles, scopesOfRole } from '@datahub/contract/roles';
+import { isConfined } from '@datahub/contract/withheld';
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove } from '../catalog.ts';
+import { createChecker } from '../check.ts';
+import { type KeyReach, requireNoMore, requireNoStronger } from '../key-delegation.ts';
+import { grantsMax } from '../people/acting.ts';
+import { type GrantDoc, type WhoKind, whoKinds } from '../people/documents.ts';
+import { toGrant } from '../people/to-proto.ts';
+import { auditEntry } from './audit.ts';
+import { loadCaller, reachOf } from './key-access.ts';
+import { listSome } from './pagination.ts';
+
+const valueLength = { min: 1, max: 500 };
+
+export function createGrantCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    createGrant: async ({ who, role, hubIds }, ctx) => {
+      const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
+      const check = createChecker();
+      const kind = check.oneOf(['who'], who?.kind ?? '', whoKinds) as WhoKind;
+      const value = check.text(['who', kind], who?.value ?? '', valueLength);
+      check.oneOf(['role'], role, roles);
+      if (hubIds.length > hubsOfPersonMax)
+        check.fault(['hubIds'], `must have at most ${hubsOfPersonMax} hubs`);
+      check.done();
+      const grant: GrantDoc = {
+        id: createId('grnt', nowMs),
+        accountId,
+        version: 1,
+        who: { kind, value: kind === 'email' ? value.toLowerCase() : value },
+        role: role as Role,
+        ...(hubIds.length === 0 ? {} : { hubIds: [...new Set(hubIds)] }),
+        createdAt: nowMs,
+      };
+      requireNoMore(reachOf(principal, await loadCaller(catalog, principal)), reachOfGrant(grant));
+      for (const hubId of hubIds) await loadHub(catalog, principal, hubId);
+      if ((await store.grants.count({ accountId })) >= grantsMax)
+        throw new HubError(
+          'QUOTA_EXCEEDED',
+          `An account can have ${grantsMax} grants. Grant a role to a group.`,
+        );
+      const entry = auditEntry(catalog, ctx, { rpc: 'createGrant', resourceId: grant.id });
+      return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
+    },
+
+    listGrants: async (page, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
+      const isListed = (grant: GrantDoc) => sees(principal, grant);
+      const { docs, total } = await listSome(store.grants, { accountId, isListed }, page);
+      return { grants: docs.map(toGrant), total };
+    },
+
+    deleteGrant: async ({ grantId, ...expected }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      const reach = reachOf(principal, await loadCaller(catalog, principal));
+      await remove({
+        collection: store.grants,
+        load: async () => {
+          const grant = await store.grants.get(principal.accountId, grantId);
+          if (grant === null) throw notFound('grant');
+          requireNoStronger(reach, reachOfGrant(grant));
+          return grant;
+        },
+        expected,
+        entry: auditEntry(catalog, ctx, { rpc: 'deleteGrant', resourceId: grantId }),
+      });
+      return {};
+    },
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** What the grant gives, as a key that would have it. */
+export const reachOfGrant = ({ role, hubIds }: Pick<GrantDoc, 'role' | 'hubIds'>): KeyReach => ({
+  scopes: [...scopesOfRole[role]],
+  limits: hubIds === undefined ? {} : { hubIds },
+  expiresAt: null,
+});
+
+/** Whoever is limited to hubs sees the grants in these hubs; whoever is limited to queries sees none. */
+function sees({ limits }: Principal, { hubIds }: GrantDoc): boolean {
+  if (limits === undefined || !isConfined(limits)) return true;
+  if (limits.queryIds.length > 0) return false;
+  return hubIds?.every((id) => limits.hubIds.includes(id)) ?? false;
+}

@@ -1,0 +1,113 @@
+/** The RPCs of the people who have signed in. */
+
+import { isConfined } from '@datahub/contract/withheld';
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { type Catalog, notFound, remove, update } from '../catalog.ts';
+import { requireNoStronger } from '../key-delegation.ts';
+import { keyLimits } from '../key-limits.ts';
+import { grantsOf } from '../people/acting.ts';
+import type { PersonDoc } from '../people/documents.ts';
+import { rolesOf } from '../people/person.ts';
+import { endOf, endSessions, sessionsOf } from '../people/session.ts';
+import { toPerson, toSession } from '../people/to-proto.ts';
+import { auditEntry } from './audit.ts';
+import { reachOfGrant } from './grants.ts';
+import { loadCaller, reachOf } from './key-access.ts';
+import { listPage } from './pagination.ts';
+
+export function createPeopleCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    listPeople: async (page, ctx) => {
+      const principal = requirePrincipal(ctx);
+      requireWholeAccount(principal);
+      const { accountId } = principal;
+      const { docs, total } = await listPage(store.people, { accountId }, page);
+      const grants = await grantsOf(catalog, accountId);
+      return { people: docs.map((person) => toPerson(person, grants, catalog.nowMs())), total };
+    },
+
+    getOwnPerson: async (_request, ctx) => {
+      const { accountId, person: acting } = requirePrincipal(ctx);
+      const person = acting === undefined ? null : await store.people.get(accountId, acting.id);
+      if (person === null)
+        throw new HubError('NOT_FOUND', 'No person is signed in; the request came with a key.');
+      const nowMs = catalog.nowMs();
+      const sessions = (await sessionsOf(catalog, person)).filter((one) => endOf(one) > nowMs);
+      return {
+        person: toPerson(person, await grantsOf(catalog, accountId), nowMs),
+        sessions: sessions.map(toSession),
+      };
+    },
+
+    updatePerson: async ({ personId, disabled, ...expected }, ctx) => {
+      const load = await loaderOf(catalog, ctx, personId);
+      const person = await update<PersonDoc>(catalog, {
+        collection: store.people,
+        load,
+        change: ({ disabled: was, ...doc }) => (disabled ? { ...doc, disabled: 1 } : doc),
+        expected,
+        entry: auditEntry(catalog, ctx, { rpc: 'updatePerson', resourceId: personId }),
+      });
+      if (disabled) await endSessions(catalog, await sessionsOf(catalog, person));
+      return { person: toPerson(person, await grantsOf(catalog, person.accountId), catalog.nowMs()) };
+    },
+
+    deletePerson: async ({ personId, ...expected }, ctx) => {
+      const load = await loaderOf(catalog, ctx, personId);
+      const sessions = await sessionsOf(catalog, await load());
+      await remove({
+        collection: store.people,
+        load,
+        expected,
+        entry: auditEntry(catalog, ctx, { rpc: 'deletePerson', resourceId: personId }),
+      });
+      await endSessions(catalog, sessions);
+      return {};
+    },
+
+    endSessions: async ({ personId }, ctx) => {
+      const { accountId, person: acting } = requirePrincipal(ctx);
+      const isOwn = personId === undefined || personId === acting?.id;
+      if (isOwn && acting === undefined) throw notFound('person');
+      const person = isOwn
+        ? { accountId, id: acting?.id ?? '' }
+        : await (await loaderOf(catalog, ctx, personId))();
+      const [first, ...others] = await sessionsOf(catalog, person);
+      if (first === undefined) return { ended: 0 };
+      const companion = auditEntry(catalog, ctx, { rpc: 'endSessions', resourceId: person.id });
+      const isEnded = await store.sessions.delete(accountId, first.id, { companion });
+      return { ended: Number(isEnded) + (await endSessions(catalog, others)) };
+    },
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+function requireWholeAccount({ limits }: Principal): void {
+  if (limits !== undefined && (isConfined(limits) || keyLimits.context.isPinned(limits)))
+    throw new HubError(
+      'SCOPE_DENIED',
+      'People belong to the account. This needs a key without hubIds, queryIds and context.',
+    );
+}
+
+/** Loads a person who may do no more than the caller. */
+async function loaderOf(
+  catalog: Catalog,
+  ctx: CallContext,
+  personId: string,
+): Promise<() => Promise<PersonDoc>> {
+  const principal = requirePrincipal(ctx);
+  requireWholeAccount(principal);
+  const reach = reachOf(principal, await loadCaller(catalog, principal));
+  return async () => {
+    const person = await catalog.store.people.get(principal.accountId, personId);
+    if (person === null) throw notFound('person');
+    const held = rolesOf(person, await grantsOf(catalog, person.accountId), catalog.nowMs());
+    for (const { role, hubIds } of held)
+      requireNoStronger(reach, reachOfGrant({ role, ...(hubIds ? { hubIds: [...hubIds] } : {}) }));
+    return person;
+  };
+}

@@ -1,0 +1,118 @@
+/** The RPCs that begin and end sessions, for the gateway, which speaks with the provider. */
+
+import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { SignInRequest } from '@datahub/proto/catalog/v1/people';
+import type { Calls } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../catalog.ts';
+import { insertOnce, overtaken, untilWritten } from '../catalog.ts';
+import { grantsOf } from '../people/acting.ts';
+import type { PersonDoc, SessionDoc } from '../people/documents.ts';
+import { identityOf, rolesOf } from '../people/person.ts';
+import { endOldest, makeSession, sessionsOf } from '../people/session.ts';
+import { personEntry } from './audit.ts';
+
+const groupsMax = 1_000;
+const textMax = 500;
+
+export function createSignInCalls(catalog: Catalog) {
+  const { store } = catalog;
+  return {
+    signIn: async (request, ctx) => {
+      const accountId = await findAccount(catalog, request.account);
+      const person = await untilWritten(() => notePerson(catalog, accountId, request));
+      if (person.disabled)
+        throw new HubError('SCOPE_DENIED', 'An admin of this hub has disabled your access. Ask an admin.');
+      const roles = rolesOf(person, await grantsOf(catalog, accountId), catalog.nowMs());
+      if (roles.length === 0)
+        throw new HubError(
+          'SCOPE_DENIED',
+          'You have no role in this hub. Ask an admin to grant one to you or to a group of yours.',
+        );
+      const { doc, secret } = makeSession(catalog, person, request.providerSession);
+      const entry = personEntry(catalog, ctx, { rpc: 'signIn', accountId, personId: person.id });
+      await insertOnce(store.sessions, doc, entry);
+      await endOldest(catalog, person);
+      return { personId: person.id, secret, expiresAt: new Date(doc.expiresAt) };
+    },
+
+    endSignIns: async ({ keySha256, provider }, ctx) => {
+      const sessions =
+        keySha256 === undefined
+          ? await findByProvider(catalog, provider)
+          : [await store.sessions.getUnique('hash', Buffer.from(keySha256).toString('hex'))];
+      let ended = 0;
+      for (const session of sessions) {
+        if (session === null) continue;
+        const { accountId, personId } = session;
+        const companion = personEntry(catalog, ctx, { rpc: 'endSignIns', accountId, personId });
+        if (await store.sessions.delete(accountId, session.id, { companion })) ended++;
+      }
+      return { ended };
+    },
+  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+async function findAccount({ store }: Catalog, named: string): Promise<string> {
+  const account =
+    (await store.accounts.getUnique('name', named === '' ? 'first' : named)) ??
+    (named === '' ? null : await store.accounts.get(named, named));
+  if (account === null) throw new HubError('NOT_FOUND', 'DATAHUB_OIDC_ACCOUNT names no account of this hub.');
+  return account.id;
+}
+
+/** Stores what the provider says of the person. */
+async function notePerson(
+  catalog: Catalog,
+  accountId: string,
+  { issuer, subject, name, email, groups, confirmedUntil }: SignInRequest,
+): Promise<PersonDoc | typeof overtaken> {
+  const { people } = catalog.store;
+  const nowMs = catalog.nowMs();
+  const said = {
+    name: name.slice(0, textMax),
+    groups: groups.slice(0, groupsMax).map((group) => group.slice(0, textMax)),
+    signedInAt: nowMs,
+    confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
+    ...(email === undefined ? {} : { email: email.slice(0, textMax).toLowerCase() }),
+  };
+  const identity = identityOf(issuer, subject);
+  const [old] = await people.find({ accountId, where: { identity }, limit: 1 });
+  if (old !== undefined) {
+    const { email: _, ended: __, ...kept } = old;
+    const next = { ...kept, ...said, version: old.version + 1, updatedAt: nowMs };
+    return (await people.replace(next)) ? next : overtaken;
+  }
+  await catalog.quota.requireRoom(people, accountId, 'people');
+  const id = catalog.createId('prsn', nowMs);
+  const person = { id, accountId, version: 1, issuer, subject, identity, createdAt: nowMs, updatedAt: null };
+  try {
+    await people.insert({ ...person, ...said });
+    return { ...person, ...said };
+  } catch (err) {
+    if (err instanceof HubError && err.code === 'CONFLICT') return overtaken;
+    throw err;
+  }
+}
+
+interface NamedByProvider {
+  account: string;
+  issuer: string;
+  subject?: string | undefined;
+  providerSession?: string | undefined;
+}
+
+async function findByProvider(catalog: Catalog, named: NamedByProvider | undefined): Promise<SessionDoc[]> {
+  const { store } = catalog;
+  if (named === undefined) return [];
+  const { issuer, subject, providerSession } = named;
+  const accountId = await findAccount(catalog, named.account);
+  if (subject !== undefined) {
+    const where = { identity: identityOf(issuer, subject) };
+    const [person] = await store.people.find({ accountId, where, limit: 1 });
+    const sessions = person === undefined ? [] : await sessionsOf(catalog, person);
+    return sessions.filter((one) => providerSession === undefined || one.providerSession === providerSession);
+  }
+  if (providerSession === undefined) return [];
+  return store.sessions.find({ accountId, where: { providerSession }, limit: 100 });
+}

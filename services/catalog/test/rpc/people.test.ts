@@ -1,0 +1,239 @@
+import { createQuota } from '@datahub/document-store/quota';
+import type { Principal } from '@datahub/proto/common/v1/principal';
+import { hashApiKey } from '@datahub/service-kit/api-key';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { createIdFactory } from '@datahub/service-kit/id';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Catalog } from '../../src/catalog.ts';
+import { createLeftovers } from '../../src/maintenance/leftovers.ts';
+import { createAuditCalls } from '../../src/rpc/audit.ts';
+import { createGrantCalls } from '../../src/rpc/grants.ts';
+import { createHubCalls } from '../../src/rpc/hubs.ts';
+import { createKeyCalls } from '../../src/rpc/keys.ts';
+import { createPeopleCalls } from '../../src/rpc/people.ts';
+import { createSignInCalls } from '../../src/rpc/sign-in.ts';
+import { openCatalogStore } from '../../src/store.ts';
+import { principalOf } from '../catalog-fixture.ts';
+
+const hour = 3_600_000;
+const createId = createIdFactory({ namespace: 'dh' });
+let catalog: Catalog;
+let nowMs: number;
+const hubIds: string[] = [];
+
+const callsOf = (catalog: Catalog) => ({
+  ...createKeyCalls(catalog),
+  ...createPeopleCalls(catalog),
+  ...createGrantCalls(catalog),
+  ...createSignInCalls(catalog),
+  ...createHubCalls(catalog),
+  ...createAuditCalls(catalog),
+});
+let calls: ReturnType<typeof callsOf>;
+
+beforeEach(async () => {
+  nowMs = 1_000_000_000;
+  const store = await openCatalogStore('sqlite::memory:');
+  const parts = { store, createId, nowMs: () => nowMs, namespace: 'dh', quota: createQuota(0) };
+  catalog = { ...parts, leftovers: createLeftovers(() => {}), changes: { publish: async () => {} } } as never;
+  calls = callsOf(catalog);
+  await store.accounts.insert({ id: 'a', accountId: 'a', version: 1, name: 'first', createdAt: 1 });
+  hubIds.length = 0;
+  for (const label of ['A', 'B'])
+    hubIds.push((await calls.createHub({ label }, operator())).hub?.hubId ?? '');
+});
+afterEach(() => catalog.store.close());
+
+const ctx = (principal?: Principal) =>
+  createCallContext({ timeoutMs: 60_000, ...(principal ? { principal } : {}) });
+const operator = () => ctx({ ...principalOf('a'), keyId: 'operator' });
+
+const grant = (kind: string, value: string, role: string, hubs: string[] = [], by = operator()) =>
+  calls.createGrant({ who: { kind, value }, role, hubIds: hubs }, by);
+const signIn = (subject = 'ada', more = {}) =>
+  calls.signIn(
+    {
+      account: '',
+      issuer: 'https://id.example',
+      subject,
+      name: 'Ada',
+      groups: ['data'],
+      confirmedUntil: new Date(nowMs + 12 * hour),
+      ...more,
+    },
+    ctx(),
+  );
+const authenticate = async (secret: string) =>
+  (await calls.authenticate({ keySha256: Buffer.from(hashApiKey(secret), 'hex') })).principal as Principal;
+const acting = (principal: Principal, role = -1) => {
+  const { scopes, limits } = principal.person?.grants.at(role) ?? principal;
+  return ctx({ ...principal, scopes, limits });
+};
+const code = async (call: Promise<unknown>) =>
+  call.then(
+    () => 'ok',
+    (err) => err.code,
+  );
+
+describe('people', () => {
+  it('act by the roles of their groups, addresses and subjects, in the hubs of each', async () => {
+    await grant('group', 'data', 'viewer');
+    await grant('email', 'Ada@Example.com', 'editor', [hubIds[0] as string]);
+    await grant('subject', 'ada', 'admin', [hubIds[1] as string]);
+    const { secret, personId } = await signIn('ada', { email: 'ada@example.com' });
+    const principal = await authenticate(secret);
+    expect(principal.keyId).toBe(personId);
+    expect(principal.person?.grants.map(({ limits }) => limits?.hubIds)).toEqual([
+      [],
+      [...hubIds].sort(),
+      [hubIds[1]],
+    ]);
+    const { person, sessions } = await calls.getOwnPerson({}, ctx(principal));
+    expect(person?.roles.map(({ role }) => role)).toEqual(['viewer', 'editor', 'admin']);
+    expect(sessions).toHaveLength(1);
+  });
+
+  it('need a role, and are listed without one so that somebody can grant it', async () => {
+    expect(await code(signIn())).toBe('SCOPE_DENIED');
+    const { people } = await calls.listPeople({ offset: 0 }, operator());
+    expect(people.map(({ name, roles }) => [name, roles])).toEqual([['Ada', []]]);
+  });
+
+  it('get no role by an address that the provider has not verified', async () => {
+    await grant('email', 'ada@example.com', 'admin');
+    expect(await code(signIn())).toBe('SCOPE_DENIED');
+  });
+
+  it('lose what a grant gave as soon as it is gone', async () => {
+    const { grant: made } = await grant('group', 'data', 'viewer');
+    const { secret } = await signIn();
+    await authenticate(secret);
+    await calls.deleteGrant({ grantId: made?.grantId ?? '', moreVersions: [] }, operator());
+    expect(await code(authenticate(secret))).toBe('KEY_INVALID');
+  });
+
+  it('keep what rests on groups only while the provider’s word holds', async () => {
+    await grant('group', 'data', 'admin');
+    await grant('subject', 'ada', 'viewer');
+    const { secret } = await signIn('ada', { confirmedUntil: new Date(nowMs + 1_000) });
+    expect((await authenticate(secret)).scopes).toEqual(['*']);
+    nowMs += 2_000;
+    expect((await authenticate(secret)).scopes).not.toContain('*');
+  });
+
+  it('make keys that do no more than they themselves, end with them, and go on if the hub gets them', async () => {
+    await grant('subject', 'ada', 'admin');
+    const { secret, personId } = await signIn();
+    const by = acting(await authenticate(secret));
+    const create = (scopes: string[]) => calls.createKey({ name: 'k', scopes }, by);
+    const [own, handed] = [await create(['queries:execute']), await create(['hubs:read'])];
+    expect([own.key?.personId, own.key?.madeBy]).toEqual([personId, { keyId: personId, name: 'Ada' }]);
+    const keyId = handed.key?.keyId ?? '';
+    const handOver = { keyId, removedLimits: [], neverExpires: false, handOver: true };
+    await calls.updateKey(handOver, operator());
+    // A key made with a key of the person belongs to the person, too.
+    const child = await create(['keys:admin']);
+    const grandchild = await calls.createKey(
+      { name: 'k', scopes: ['keys:read'] },
+      acting(await authenticate(child.secret)),
+    );
+    expect(grandchild.key?.personId).toBe(personId);
+
+    await grant('subject', 'ada', 'viewer', [hubIds[0] as string]);
+    const { grants } = await calls.listGrants({ offset: 0 }, operator());
+    const admin = grants.find(({ role }) => role === 'admin');
+    await calls.deleteGrant({ grantId: admin?.grantId ?? '', moreVersions: [] }, operator());
+    const narrowed = await authenticate(own.secret);
+    expect([narrowed.scopes, narrowed.limits?.hubIds]).toEqual([['queries:execute'], [hubIds[0]]]);
+    expect(await code(authenticate(child.secret))).toBe('KEY_INVALID');
+
+    await calls.deletePerson({ personId, moreVersions: [] }, operator());
+    expect(await code(authenticate(own.secret))).toBe('KEY_INVALID');
+    expect(await code(authenticate(secret))).toBe('KEY_INVALID');
+    expect((await authenticate(handed.secret)).person).toBeUndefined();
+  });
+
+  it('give nobody more than they have', async () => {
+    await grant('subject', 'ada', 'admin', [hubIds[0] as string]);
+    const by = acting(await authenticate((await signIn()).secret));
+    expect(await code(grant('group', 'x', 'admin', [], by))).toBe('SCOPE_DENIED');
+    expect(await code(grant('group', 'x', 'viewer', [hubIds[1] as string], by))).toBe('SCOPE_DENIED');
+    expect(await code(grant('group', 'x', 'viewer', [hubIds[0] as string], by))).toBe('ok');
+    expect(await code(calls.createKey({ name: 'k', scopes: ['*'] }, by))).toBe('SCOPE_DENIED');
+    await grant('subject', 'root', 'admin');
+    const { grants } = await calls.listGrants({ offset: 0 }, by);
+    expect(grants.map(({ role }) => role).sort()).toEqual(['admin', 'viewer']);
+    const root = await signIn('root');
+    for (const call of [
+      calls.updatePerson({ personId: root.personId, disabled: true, moreVersions: [] }, by),
+      calls.listPeople({ offset: 0 }, by),
+    ])
+      expect(await code(call)).toBe('SCOPE_DENIED');
+  });
+
+  it('are out when an admin disables them', async () => {
+    await grant('subject', 'ada', 'viewer');
+    const { secret, personId } = await signIn();
+    await calls.updatePerson({ personId, disabled: true, moreVersions: [] }, operator());
+    expect(await code(authenticate(secret))).toBe('KEY_INVALID');
+    expect(await code(signIn())).toBe('SCOPE_DENIED');
+    await calls.updatePerson({ personId, disabled: false, moreVersions: [] }, operator());
+    expect(await code(signIn())).toBe('ok');
+  });
+});
+
+describe('a session', () => {
+  beforeEach(() => grant('subject', 'ada', 'viewer'));
+
+  it('ends after an hour without use, and after twelve hours', async () => {
+    const idle = await signIn();
+    nowMs += hour;
+    expect(await code(authenticate(idle.secret))).toBe('KEY_EXPIRED');
+    const used = await signIn();
+    for (let minutes = 0; minutes < 12 * 60; minutes += 30) {
+      await authenticate(used.secret);
+      nowMs += hour / 2;
+    }
+    expect(await code(authenticate(used.secret))).toBe('KEY_EXPIRED');
+    expect(await catalog.store.sessions.sweepExpired(nowMs, 10)).toBe(2);
+  });
+
+  it('ends by its key, by the provider’s session, by its subject, or all of a person at once', async () => {
+    const provider = { account: '', issuer: 'https://id.example' };
+    const [one, two] = [await signIn('ada', { providerSession: 's1' }), await signIn()];
+    expect(await calls.endSignIns({ provider: { ...provider, providerSession: 's1' } }, ctx())).toEqual({
+      ended: 1,
+    });
+    expect(await code(authenticate(one.secret))).toBe('KEY_INVALID');
+    expect(await code(authenticate(two.secret))).toBe('ok');
+    const other = { ...provider, issuer: 'https://other.example', subject: 'ada' };
+    expect(await calls.endSignIns({ provider: other }, ctx())).toEqual({ ended: 0 });
+    expect(await calls.endSignIns({ provider: { ...provider, subject: 'ada' } }, ctx())).toEqual({
+      ended: 1,
+    });
+    const three = await signIn();
+    const keySha256 = Buffer.from(hashApiKey(three.secret), 'hex');
+    expect(await calls.endSignIns({ keySha256 }, ctx())).toEqual({ ended: 1 });
+    await signIn();
+    const last = await authenticate((await signIn()).secret);
+    expect(await calls.endSessions({}, ctx(last))).toEqual({ ended: 2 });
+  });
+
+  it('is in the audit with the name of the person, as is all that the person does', async () => {
+    const { secret, personId } = await signIn();
+    await grant('subject', 'ada', 'editor');
+    const by = acting(await authenticate(secret));
+    await calls.createHub({ label: 'C' }, by);
+    const { entries } = await calls.listAudit({ page: undefined, personId }, operator());
+    expect(entries.map(({ action, personName }) => [action, personName])).toEqual([
+      ['hub.create', 'Ada'],
+      ['person.signIn', 'Ada'],
+    ]);
+  });
+
+  it('does not multiply without end', async () => {
+    const first = await signIn();
+    for (let i = 0; i < 20; i++) await signIn();
+    expect(await code(authenticate(first.secret))).toBe('KEY_INVALID');
+  });
+});
