@@ -90,6 +90,8 @@ const withoutPrincipal = [
   'recordRuns',
   'tellJobEnded',
   'answerMail',
+  'signIn',
+  'endSignIns',
   'session',
 ];
 

@@ -115,6 +115,17 @@ const table: Record<string, Row> = {
   'DELETE /v1/keys/:keyId': ofQuery,
   'GET /v1/keys/:keyId/usage': ofQuery,
   'GET /v1/audit': ofQuery,
+  // People belong to the account. A key has no person.
+  'GET /v1/people': ['none', 'none', 'none', 'none'],
+  'GET /v1/people/current': ['none', 'none', 'none', 'none'],
+  'DELETE /v1/people/current/sessions': ['none', 'none', 'none', 'none'],
+  'PUT /v1/people/:personId': ['none', 'none', 'none', 'none'],
+  'DELETE /v1/people/:personId': ['none', 'none', 'none', 'none'],
+  'DELETE /v1/people/:personId/sessions': ['none', 'none', 'none', 'none'],
+  // A grant has no other limits, so a key that has them cannot give it.
+  'POST /v1/grants': ['own', 'none', 'none', 'none'],
+  'GET /v1/grants': ['own', 'own', 'own', 'all'],
+  'DELETE /v1/grants/:grantId': ['own', 'none', 'none', 'none'],
 };
 
 const routes = describeRoutes().map((route) => ({ ...route, name: `${route.method} ${route.path}` }));

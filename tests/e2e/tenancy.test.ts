@@ -42,6 +42,7 @@ async function end(ids: Record<string, string>, key?: typeof other): Promise<voi
     `/v1/classifiers/${ids.classifierId}/classes/${ids.classId}`,
     `/v1/classifiers/${ids.classifierId}`,
     `/v1/keys/${ids.keyId}`,
+    `/v1/grants/${ids.grantId}`,
     `/v1/queries/${ids.queryId}`,
     `/v1/sources/${ids.sourceId}`,
     `/v1/folders/${ids.nodeId}`,

@@ -108,6 +108,7 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
   [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+  ids.grantId = (await post('/v1/grants', grantBody(ids))).grantId;
   // Nothing listens there.
   const destination = { label: 'mine', url: 'http://127.0.0.1:9/', hubIds: [hubId] };
   ids.destinationId = (await post('/v1/destinations', destination)).destinationId;
@@ -116,6 +117,12 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.runId = (await post(`/v1/watches/${ids.watchId}/run`, {})).runId;
   await waitForRun(ids, key);
 }
+
+const grantBody = ({ hubId }: Record<string, string>) => ({
+  who: { group: 'mine' },
+  role: 'viewer',
+  hubIds: [hubId],
+});
 
 /** It runs only when it is asked to. */
 const watchBody = ({ hubId, queryId }: Record<string, string>) => ({
@@ -154,6 +161,8 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
   }
   if (url === '/v1/destinations' || url === '/v1/destinations/:destinationId')
     return { label: 'x', url: 'https://example.com/', hubIds: [ids.hubId] };
+  if (url === '/v1/grants') return grantBody(ids);
+  if (url === '/v1/people/:personId') return { disabled: true };
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };
   if (url === '/v1/classifiers/:classifierId' || url === '/v1/keys/:keyId') return { name: 'x' };

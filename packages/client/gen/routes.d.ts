@@ -3000,6 +3000,8 @@ export interface Routes {
       lastUsedAt?: Json | undefined;
       /** Read-only: ignored. */
       madeBy?: Json | undefined;
+      /** Read-only: ignored. */
+      personId?: Json | undefined;
     };
     answer: {
       keyId: string;
@@ -3070,11 +3072,13 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
-      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      /** The key or person that created it, with the name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
       madeBy?: {
         keyId: string;
         name: string;
       } | undefined;
+      /** The person with whom the key ends. Absent for keys of the hub. */
+      personId?: string | undefined;
     })[];
   };
   /** Get the id and scopes of the key of the request */
@@ -3112,6 +3116,8 @@ export interface Routes {
         } | null | undefined;
       } | undefined;
       expiresAt?: string | null | undefined;
+      /** Null hands the key to the hub: it no longer ends with its person. Anything else is ignored. */
+      personId?: string | null | undefined;
       /** Read-only: ignored. */
       keyId?: Json | undefined;
       /** Read-only: ignored. */
@@ -3157,11 +3163,13 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
-      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      /** The key or person that created it, with the name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
       madeBy?: {
         keyId: string;
         name: string;
       } | undefined;
+      /** The person with whom the key ends. Absent for keys of the hub. */
+      personId?: string | undefined;
     };
   };
   /** Revoke a key */
@@ -3213,11 +3221,13 @@ export interface Routes {
         limit: string;
         detail: string;
       })[] | undefined;
-      /** The key that created it, with its name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
+      /** The key or person that created it, with the name at that time. Absent for keys of operators and of older hubs, and for keys limited to hubs or queries, which see only that of keys they created. */
       madeBy?: {
         keyId: string;
         name: string;
       } | undefined;
+      /** The person with whom the key ends. Absent for keys of the hub. */
+      personId?: string | undefined;
       /** Shown here and never again. */
       key: string;
       previousExpiresAt: string;
@@ -3247,6 +3257,166 @@ export interface Routes {
       truncated?: true | undefined;
     };
   };
+  /** List the people who have signed in */
+  'GET /v1/people': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      personId: string;
+      name: string;
+      /** Null if the provider has not verified it. */
+      email: string | null;
+      issuer: string;
+      subject: string;
+      groups: string[];
+      /** Paused: the provider no longer knows the person, until the next sign-in. */
+      state: "active" | "paused" | "disabled";
+      roles: ({
+        role: "viewer" | "editor" | "admin";
+        /** Null for all hubs. */
+        hubIds: string[] | null;
+      })[];
+      createdAt: string;
+      signedInAt: string;
+      /** When the groups no longer count, if the person does not sign in. */
+      groupsUntil: string;
+    })[];
+  };
+  /** Get the person who is signed in, with roles and sessions */
+  'GET /v1/people/current': {
+    answer: {
+      personId: string;
+      name: string;
+      /** Null if the provider has not verified it. */
+      email: string | null;
+      issuer: string;
+      subject: string;
+      groups: string[];
+      /** Paused: the provider no longer knows the person, until the next sign-in. */
+      state: "active" | "paused" | "disabled";
+      roles: ({
+        role: "viewer" | "editor" | "admin";
+        /** Null for all hubs. */
+        hubIds: string[] | null;
+      })[];
+      createdAt: string;
+      signedInAt: string;
+      /** When the groups no longer count, if the person does not sign in. */
+      groupsUntil: string;
+      sessions: ({
+        sessionId: string;
+        createdAt: string;
+        expiresAt: string;
+        lastUsedAt: string;
+      })[];
+    };
+  };
+  /** Sign the person of the request out everywhere */
+  'DELETE /v1/people/current/sessions': {
+    answer: {
+      count: number;
+    };
+  };
+  /** Disable or enable a person */
+  'PUT /v1/people/{personId}': {
+    path: {
+      personId: string;
+    };
+    body: {
+      disabled: boolean;
+    };
+    answer: {
+      personId: string;
+      name: string;
+      /** Null if the provider has not verified it. */
+      email: string | null;
+      issuer: string;
+      subject: string;
+      groups: string[];
+      /** Paused: the provider no longer knows the person, until the next sign-in. */
+      state: "active" | "paused" | "disabled";
+      roles: ({
+        role: "viewer" | "editor" | "admin";
+        /** Null for all hubs. */
+        hubIds: string[] | null;
+      })[];
+      createdAt: string;
+      signedInAt: string;
+      /** When the groups no longer count, if the person does not sign in. */
+      groupsUntil: string;
+    };
+  };
+  /** Remove a person */
+  'DELETE /v1/people/{personId}': {
+    path: {
+      personId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Sign a person out everywhere */
+  'DELETE /v1/people/{personId}/sessions': {
+    path: {
+      personId: string;
+    };
+    answer: {
+      count: number;
+    };
+  };
+  /** Give a role to a person or a group */
+  'POST /v1/grants': {
+    body: {
+      /** One of: a group of the provider, an e-mail address that the provider has verified, the subject of a person. */
+      who: {
+        group?: string | undefined;
+        email?: string | undefined;
+        subject?: string | undefined;
+      };
+      role: "viewer" | "editor" | "admin";
+      hubIds?: string[] | null | undefined;
+    };
+    answer: {
+      grantId: string;
+      /** One of: a group of the provider, an e-mail address that the provider has verified, the subject of a person. */
+      who: {
+        group?: string | undefined;
+        email?: string | undefined;
+        subject?: string | undefined;
+      };
+      role: "viewer" | "editor" | "admin";
+      /** Null for all hubs. */
+      hubIds: string[] | null;
+      createdAt: string;
+    };
+  };
+  /** List grants */
+  'GET /v1/grants': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      grantId: string;
+      /** One of: a group of the provider, an e-mail address that the provider has verified, the subject of a person. */
+      who: {
+        group?: string | undefined;
+        email?: string | undefined;
+        subject?: string | undefined;
+      };
+      role: "viewer" | "editor" | "admin";
+      /** Null for all hubs. */
+      hubIds: string[] | null;
+      createdAt: string;
+    })[];
+  };
+  /** Take a role away */
+  'DELETE /v1/grants/{grantId}': {
+    path: {
+      grantId: string;
+    };
+    answer: Record<string, never>;
+  };
   /** List who did what */
   'GET /v1/audit': {
     query?: {
@@ -3254,12 +3424,19 @@ export interface Routes {
       limit?: number | undefined;
       resourceId?: string | undefined;
       keyId?: string | undefined;
+      personId?: string | undefined;
       action?: string | undefined;
     } | undefined;
     answer: ({
       entryId: string;
       at: string;
+      /** The key, or the id of a person who was signed in. */
       keyId: string;
+      /** The person who acted. Absent for keys of the hub. The name is null if the person was removed. */
+      person?: {
+        personId: string;
+        name: string | null;
+      } | undefined;
       action: string;
       resourceId: string;
       requestId: string | null;

@@ -31,6 +31,7 @@ import { consolePaths, registerConsole } from './open/console.ts';
 import { openPaths, type Readiness, registerHealth } from './open/health.ts';
 import { registerMailPage } from './open/mail-page.ts';
 import { allowsSignIn, registerSignIn, type SignIn } from './open/sign-in.ts';
+import { registerSignInRoutes } from './people/sign-in-routes.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
 import { createCompression } from './response/compression.ts';
@@ -122,14 +123,21 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   };
   const signatures = createSignatures(deps.upstreams.executor);
   const routes = listRoutes({ ...deps, settings, signatures });
-  registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), ...settings });
+  const provider = config.oidc && URL.parse(config.oidc.issuer)?.host;
+  registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), provider, ...settings });
+  registerPages(app, config, deps);
+  const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
+  await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
+  return app;
+}
+
+/** What browsers open without a key. */
+function registerPages(app: FastifyInstance, config: GatewayConfig, deps: AppDeps): void {
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
   registerMailPage(app, deps);
-  const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
-  await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
-  return app;
+  if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, deps);
 }
 
 interface RequestOptions {

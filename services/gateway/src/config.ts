@@ -5,6 +5,7 @@ import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings/settings';
 import { isOrigin } from './http/validation.ts';
+import { type OidcSettings, readOidc } from './people/oidc-settings.ts';
 
 export interface GatewayConfig {
   host: string;
@@ -22,6 +23,8 @@ export interface GatewayConfig {
   corsOrigins: string[];
   /** The origin that browsers load the hub from, if it is configured. */
   publicOrigin: string | undefined;
+  /** Undefined if people cannot sign in. */
+  oidc: OidcSettings | undefined;
   /** Whether answers are compressed for clients that ask for it. */
   compresses: boolean;
   bodyBytesMax: number;
@@ -55,6 +58,7 @@ export function readGatewayConfig(
   reader: SettingsReader,
   { edge, env, metricsPort = 9090 }: { edge: GatewayConfig['edge']; env: Environment; metricsPort?: number },
 ): GatewayConfig {
+  const publicOrigin = readPublicOrigin(reader);
   return {
     host: reader.text('HOST'),
     port: reader.integer('PORT'),
@@ -64,7 +68,8 @@ export function readGatewayConfig(
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', defaultPipelinePath),
     console: reader.flag('DATAHUB_CONSOLE'),
     corsOrigins: readOrigins(reader),
-    publicOrigin: readPublicOrigin(reader),
+    publicOrigin,
+    oidc: readOidc(reader, publicOrigin),
     compresses: reader.oneOf('DATAHUB_COMPRESSION') === 'on',
     ...readBodyBounds(reader),
     ...readResponseBounds(reader),

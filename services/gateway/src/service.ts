@@ -17,6 +17,7 @@ import { answerProblem } from './http/raw-problem.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './open/health.ts';
 import type { SignIn } from './open/sign-in.ts';
+import { createSessionReader } from './people/cookies.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -65,6 +66,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     rateLimiter,
     userTokens: createUserTokens(deps.upstreams),
     publicOrigin: config.publicOrigin,
+    sessionOf: config.oidc && createSessionReader(config.oidc.publicOrigin),
     events,
     usage,
     readiness,

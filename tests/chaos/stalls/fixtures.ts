@@ -332,6 +332,23 @@ export const fixtures: Record<string, Fixtures> = {
   'GET /v1/keys/:keyId/usage': {
     stored: ({ ids: { keyId } }) => ({ plain: { path: `/v1/keys/${keyId}/usage` } }),
   },
+  'GET /v1/people': { stored: plain('/v1/people') },
+  'GET /v1/people/current': { stored: () => ({ absent: { path: '/v1/people/current' } }) },
+  'DELETE /v1/people/current/sessions': {
+    stored: () => ({ absent: { path: '/v1/people/current/sessions' } }),
+  },
+  'PUT /v1/people/:personId': {
+    path: () => '/v1/people/none',
+    base: () => ({ disabled: true }),
+    status: 404,
+  },
+  'DELETE /v1/people/:personId': { stored: () => ({ absent: { path: '/v1/people/none' } }) },
+  'DELETE /v1/people/:personId/sessions': {
+    stored: () => ({ absent: { path: '/v1/people/none/sessions' } }),
+  },
+  'POST /v1/grants': { base: () => ({ who: { group: 'data' }, role: 'viewer' }) },
+  'GET /v1/grants': { stored: plain('/v1/grants') },
+  'DELETE /v1/grants/:grantId': { stored: () => ({ absent: { path: '/v1/grants/none' } }) },
   'GET /v1/audit': { stored: plain('/v1/audit') },
   'POST /mcp': {
     headers: mcpHeaders,

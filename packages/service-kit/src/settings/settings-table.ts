@@ -93,6 +93,18 @@ const gateway = {
   DATAHUB_PUBLIC_ORIGIN: optional(
     "the origin that browsers load the hub from, such as `https://hub.example`. Links of tools and `servers` in the document of a hub begin with it. Browsers send no `Origin` with a GET to the page's own origin; the hub accepts such a GET (`Sec-Fetch-Site: same-origin`) with a key limited to this origin",
   ),
+  DATAHUB_OIDC_ISSUER: optional(
+    'the provider of OpenID Connect at which [people sign in](people.md), such as `https://id.example`; it needs `DATAHUB_PUBLIC_ORIGIN` and the three settings below',
+  ),
+  DATAHUB_OIDC_CLIENT_ID: optional('the id of the hub at the provider'),
+  DATAHUB_OIDC_CLIENT_SECRET: optional('its secret'),
+  DATAHUB_OIDC_CLIENT_SECRET_FILE: optional('a file that contains the secret, instead'),
+  DATAHUB_OIDC_SCOPES: text('openid profile email', 'the scopes that the hub asks for'),
+  DATAHUB_OIDC_GROUPS_CLAIM: text(
+    'groups',
+    'the claim that lists the groups of a person; dots lead to members of members',
+  ),
+  DATAHUB_OIDC_ACCOUNT: optional('the name or id of the account that people sign in to', 'the first account'),
   DATAHUB_COMPRESSION: choice(
     ['on', 'off'],
     { fallback: 'on' },

@@ -7,11 +7,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { createLeftovers } from '../../src/maintenance/leftovers.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
-import { createGrantCalls } from '../../src/rpc/grants.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
-import { createPeopleCalls } from '../../src/rpc/people.ts';
-import { createSignInCalls } from '../../src/rpc/sign-in.ts';
+import { createGrantCalls } from '../../src/rpc/people/grants.ts';
+import { createPeopleCalls } from '../../src/rpc/people/people.ts';
+import { createSignInCalls } from '../../src/rpc/people/sign-in.ts';
 import { openCatalogStore } from '../../src/store.ts';
 import { principalOf } from '../catalog-fixture.ts';
 

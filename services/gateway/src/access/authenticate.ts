@@ -25,6 +25,8 @@ export interface AccessDeps {
   userTokens: UserTokens;
   /** The origin that browsers load the hub from, if it is configured. */
   publicOrigin?: string | undefined;
+  /** The key of the session of a request without another key; absent if nobody can sign in. */
+  sessionOf?: ((request: FastifyRequest, reply: FastifyReply) => string | undefined) | undefined;
 }
 
 /** Returns a promise only if there is something to wait for. */
@@ -35,7 +37,7 @@ export function authenticate(
 ): void | Promise<void> {
   let found: Principal | Promise<Principal>;
   try {
-    const key = request.headers['x-service-api-key'] ?? bearerOf(request);
+    const key = request.headers['x-service-api-key'] ?? bearerOf(request) ?? deps.sessionOf?.(request, reply);
     found = deps.keyCache.principalOf(key, () => deps.rateLimiter.requireFewRefusals(addressOf(request)));
   } catch (err) {
     return refuse(err, addressOf(request), deps);

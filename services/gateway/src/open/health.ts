@@ -19,11 +19,21 @@ export const openPaths = ['/healthz', '/readyz', '/openapi.json'];
 export function registerHealth(
   app: FastifyInstance,
   readiness: Readiness,
-  { openApi, compression }: { openApi: () => object; compression: Compression },
+  {
+    openApi,
+    compression,
+    provider,
+  }: {
+    openApi: () => object;
+    compression: Compression;
+    /** The host of the provider at which people sign in. The console's form offers it. */
+    provider?: string | undefined;
+  },
 ): void {
   /** In bytes, which all responses share. */
   let document: { bytes: Buffer; etag: string } | undefined;
   let wasReady = false;
+  const signIn = provider === undefined ? {} : { signIn: { provider } };
   const unstored = {
     onRequest: (_request: unknown, reply: FastifyReply, done: () => void) => {
       reply.headers(unstoredHeaders);
@@ -35,13 +45,13 @@ export function registerHealth(
     const missing = readiness.draining?.() ? ['gateway'] : await readiness.missing();
     if (missing.length === 0) {
       wasReady = true;
-      return { status: 'ready' };
+      return { status: 'ready', ...signIn };
     }
     // All gateways share the services. If one service failed and all gateways reported that they are not ready, a load
     // balancer would remove them all, although most requests work without that service. So a gateway is not ready only
     // if it has never reached all services, or reaches none.
     const reachesSome = missing.length < readiness.parts.length;
-    if (wasReady && reachesSome && !readiness.draining?.()) return { status: 'ready', missing };
+    if (wasReady && reachesSome && !readiness.draining?.()) return { status: 'ready', missing, ...signIn };
     return reply.code(503).header('retry-after', '1').send({ status: 'not ready', missing });
   });
   app.get('/openapi.json', { onSend: compression.onSend }, async (request, reply) => {

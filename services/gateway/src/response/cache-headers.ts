@@ -59,7 +59,7 @@ export function unchangedTag({ headers }: FastifyRequest, info: CacheInfo, codin
   return known?.sent ?? `"${info.etag}${coding === undefined ? '' : `-${coding}`}"`;
 }
 
-/** For keys with `limits.user`: a browser asks the hub before it uses an answer again, so the token is checked. */
+/** For people and for keys with `limits.user`: a browser asks the hub before it uses an answer again, so the token or the session is checked. */
 export const userCacheControl = 'private, no-cache';
 
 /** An answer to POST gets Cache-Status only, because HTTP caches do not store it. */
@@ -68,7 +68,8 @@ export function setCacheHeaders(request: FastifyRequest, reply: FastifyReply, in
   if (request.method === 'POST') return;
   const { maxAgeS, staleS, ageMs, etag } = info;
   const stale = staleS > 0 ? `, stale-while-revalidate=${staleS}` : '';
-  const isOfUser = request.context.principal?.user !== undefined;
+  const { user, person } = request.context.principal ?? {};
+  const isOfUser = user !== undefined || person !== undefined;
   reply.header('cache-control', isOfUser ? userCacheControl : `private, max-age=${maxAgeS}${stale}`);
   if (ageMs !== undefined) reply.header('age', toAgeS(ageMs));
   if (etag !== undefined) reply.header('etag', `"${etag}"`);

@@ -6,15 +6,15 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove } from '../catalog.ts';
-import { createChecker } from '../check.ts';
-import { type KeyReach, requireNoMore, requireNoStronger } from '../key-delegation.ts';
-import { grantsMax } from '../people/acting.ts';
-import { type GrantDoc, type WhoKind, whoKinds } from '../people/documents.ts';
-import { toGrant } from '../people/to-proto.ts';
-import { auditEntry } from './audit.ts';
-import { loadCaller, reachOf } from './key-access.ts';
-import { listSome } from './pagination.ts';
+import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove } from '../../catalog.ts';
+import { createChecker } from '../../check.ts';
+import { type KeyReach, requireNoMore, requireNoStronger } from '../../key-delegation.ts';
+import { grantsMax } from '../../people/acting.ts';
+import { type GrantDoc, type WhoKind, whoKinds } from '../../people/documents.ts';
+import { toGrant } from '../../people/to-proto.ts';
+import { auditEntry } from '../audit.ts';
+import { loadCaller, reachOf } from '../key-access.ts';
+import { listSome } from '../pagination.ts';
 
 const valueLength = { min: 1, max: 500 };
 

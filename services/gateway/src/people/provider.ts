@@ -1,0 +1,184 @@
+/**
+ * Speaks with the operator's provider of OpenID Connect: code flow with PKCE, and its messages that sign people out.
+ * Loaded with the first sign-in.
+ */
+
+import { HubError } from '@datahub/service-kit/call/error';
+import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import * as client from 'openid-client';
+import type { OidcSettings } from './oidc-settings.ts';
+
+/** What the provider says of a person. */
+export interface SignedInPerson {
+  issuer: string;
+  subject: string;
+  name: string;
+  /** Only if the provider has verified it. */
+  email: string | undefined;
+  groups: string[];
+  providerSession: string | undefined;
+}
+
+/** What the callback has to check. */
+export interface SignInState {
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+export interface Provider {
+  begin(): Promise<{ url: URL; state: SignInState }>;
+  /** Rejects with KEY_INVALID if the answer is not one to this sign-in, and UNAVAILABLE without the provider. */
+  complete(search: string, state: SignInState): Promise<SignedInPerson>;
+  /** Whom a message of the provider signs out. Rejects with KEY_INVALID for a message that is not the provider's. */
+  readLogout(token: string): Promise<{ subject: string | undefined; providerSession: string | undefined }>;
+}
+
+const timeoutS = 5;
+const clockToleranceS = 60;
+/** How long the provider's own description is used. */
+const describedMs = 3_600_000;
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+const logoutAgeMax = '10 minutes';
+
+interface Described {
+  config: client.Configuration;
+  keys: JWTVerifyGetKey;
+  readAt: number;
+}
+
+export function createProvider(settings: OidcSettings): Provider {
+  const redirectUri = `${settings.publicOrigin}/auth/callback`;
+  const describe = createDescription(settings);
+  return {
+    begin: async () => {
+      const { config } = await describe();
+      const verifier = client.randomPKCECodeVerifier();
+      const state = { state: client.randomState(), nonce: client.randomNonce(), verifier };
+      const url = client.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: settings.scopes,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state: state.state,
+        nonce: state.nonce,
+      });
+      return { url, state };
+    },
+
+    complete: async (search, { state, nonce, verifier }) => {
+      const { config } = await describe();
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+      try {
+        const tokens = await client.authorizationCodeGrant(config, new URL(search, redirectUri), {
+          ...checks,
+          idTokenExpected: true,
+        });
+        const claims = tokens.claims() as client.IDToken;
+        const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
+        const more = hasMore ? await client.fetchUserInfo(config, tokens.access_token, claims.sub) : {};
+        return toPerson({ ...more, ...claims }, settings);
+      } catch (err) {
+        throw toRefusal(err);
+      }
+    },
+
+    readLogout: async (token) => readLogout(token, await describe(), settings.clientId),
+  };
+}
+
+/** Reads what the provider says of itself, again after an hour. While it is away, the last word is used. */
+function createDescription(settings: OidcSettings): () => Promise<Described> {
+  let described: Described | undefined;
+  return async () => {
+    const now = performance.now();
+    if (described !== undefined && now - described.readAt < describedMs) return described;
+    try {
+      const config = await discover(settings);
+      const { jwks_uri: keysUrl = '' } = config.serverMetadata();
+      const keys = createRemoteJWKSet(new URL(keysUrl), { timeoutDuration: timeoutS * 1_000 });
+      described = { config, keys, readAt: now };
+    } catch (err) {
+      if (described === undefined) throw away(err);
+    }
+    return described;
+  };
+}
+
+async function readLogout(token: string, { config, keys }: Described, audience: string) {
+  const { issuer } = config.serverMetadata();
+  const checks = { issuer, audience, clockTolerance: clockToleranceS, maxTokenAge: logoutAgeMax };
+  const { payload } = await jwtVerify(token, keys, { ...checks, requiredClaims: ['iat', 'jti'] }).catch(
+    (err) => {
+      throw err.code === 'ERR_JWKS_TIMEOUT' || err instanceof TypeError ? away(err) : notLogout(err);
+    },
+  );
+  const { sub: subject, sid, events, nonce } = payload as Record<string, unknown>;
+  const providerSession = typeof sid === 'string' ? sid : undefined;
+  const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
+  if (!isLogout || nonce !== undefined || (subject === undefined && providerSession === undefined))
+    throw notLogout();
+  return { subject: subject as string | undefined, providerSession };
+}
+
+async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {
+  // The settings accept plain HTTP only for a provider on the same machine.
+  const execute = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+  const options = { timeout: timeoutS, execute };
+  const found = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, options);
+  const metadata = found.serverMetadata();
+  const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+  const authentication = methods.includes('client_secret_basic')
+    ? client.ClientSecretBasic(clientSecret)
+    : client.ClientSecretPost(clientSecret);
+  const ofClient = { client_secret: clientSecret, [client.clockTolerance]: clockToleranceS };
+  const config = new client.Configuration(metadata, clientId, ofClient, authentication);
+  config.timeout = timeoutS;
+  for (const allow of execute) allow(config);
+  return config;
+}
+
+const away = (cause: unknown) =>
+  new HubError(
+    'UNAVAILABLE',
+    'The provider for sign-in cannot be reached. Try again, or sign in with a key.',
+    {
+      cause,
+      retryable: true,
+    },
+  );
+const notLogout = (cause?: unknown) =>
+  new HubError('KEY_INVALID', 'This is no message of the provider that signs somebody out.', { cause });
+
+/** The provider refused, or its answer is not one to this sign-in. */
+function toRefusal(err: unknown): HubError {
+  const isNetwork = err instanceof TypeError || (err as { name?: string }).name === 'TimeoutError';
+  const status = (err as { status?: number }).status ?? 0;
+  if (isNetwork || status >= 500) return away(err);
+  return new HubError('KEY_INVALID', 'The provider did not confirm this sign-in. Begin it again.', {
+    cause: err,
+  });
+}
+
+function toPerson(claims: Record<string, unknown> & client.IDToken, settings: OidcSettings): SignedInPerson {
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+  const email = text(claims.email);
+  return {
+    issuer: claims.iss,
+    subject: claims.sub,
+    name: text(claims.name) ?? text(claims.preferred_username) ?? email ?? claims.sub,
+    email: claims.email_verified === true ? email : undefined,
+    groups: groupsOf(claims, settings.groupsClaim),
+    providerSession: text(claims.sid),
+  };
+}
+
+function groupsOf(claims: Record<string, unknown>, path: string): string[] {
+  let value: unknown = claims[path];
+  if (value === undefined) {
+    value = claims;
+    for (const name of path.split('.')) value = Object(value)[name];
+  }
+  const values = Array.isArray(value) ? value : [value];
+  return values.filter((one) => typeof one === 'string');
+}

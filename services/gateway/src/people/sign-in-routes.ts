@@ -1,0 +1,172 @@
+/** Where browsers sign in and out, and where the provider says whom it signed out. */
+
+import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { RateLimiter } from '../access/rate-limiter.ts';
+import { unstoredHeaders } from '../http/problem-details.ts';
+import { reportFailure } from '../response/error-handler.ts';
+import type { GatewayEvents } from '../telemetry/events.ts';
+import type { Upstreams } from '../upstreams.ts';
+import {
+  clearCookies,
+  hintCookie,
+  isFromOwnPage,
+  readCookie,
+  sessionCookie,
+  setCookie,
+  stateCookie,
+} from './cookies.ts';
+import type { OidcSettings } from './oidc-settings.ts';
+import type { Provider, SignInState } from './provider.ts';
+
+export interface SignInRouteDeps {
+  upstreams: Pick<Upstreams, 'catalog'>;
+  rateLimiter: RateLimiter;
+  events: GatewayEvents;
+}
+
+/** How long a person may take at the provider. */
+const stateS = 600;
+/** How long the groups count that the provider said. */
+const confirmedMs = 12 * 3_600_000;
+const logoutBytesMax = 65_536;
+/** Where a sign-in leads back to: a page of the console. */
+const target = /^#[\x21-\x7e]{0,2000}$/;
+
+interface Begun extends SignInState {
+  to: string;
+}
+
+type Answer = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+export function registerSignInRoutes(
+  app: FastifyInstance,
+  settings: OidcSettings,
+  deps: SignInRouteDeps,
+): void {
+  const { login, callback, logout, endAtProvider } = createHandlers(settings, deps);
+  /** Counts what is refused, as keys that are refused. */
+  const guarded =
+    (handler: Answer): Answer =>
+    async (request, reply) => {
+      reply.headers(unstoredHeaders);
+      deps.rateLimiter.requireFewRefusals(request.ip);
+      try {
+        return await handler(request, reply);
+      } catch (err) {
+        if (err instanceof HubError && err.code === 'KEY_INVALID')
+          await deps.rateLimiter.noteRefusedKey(request.ip);
+        throw err;
+      }
+    };
+  /** For browsers that navigate here. */
+  const asPage = (handler: Answer): Answer => {
+    const answer = guarded(handler);
+    return async (request, reply) => {
+      try {
+        return await answer(request, reply);
+      } catch (err) {
+        const { problem } = reportFailure(err, request, deps.events);
+        return reply.code(problem.status).headers(pageHeaders).send(pageOf(problem.detail));
+      }
+    };
+  };
+  void app.register(async (pages) => {
+    const form = 'application/x-www-form-urlencoded';
+    const options = { parseAs: 'string', bodyLimit: logoutBytesMax } as const;
+    pages.addContentTypeParser<string>(form, options, (_request, text, done) =>
+      done(null, new URLSearchParams(text)),
+    );
+    pages.get('/auth/login', asPage(login));
+    pages.get('/auth/callback', asPage(callback));
+    pages.post('/auth/logout', guarded(logout));
+    pages.post('/auth/backchannel-logout', guarded(endAtProvider));
+  });
+}
+
+function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: SignInRouteDeps) {
+  const { publicOrigin, account } = settings;
+  let loading: Promise<Provider> | undefined;
+  const provider = () => {
+    loading ??= import('./provider.ts').then(({ createProvider }) => createProvider(settings));
+    return loading;
+  };
+  const endSession = async (request: FastifyRequest): Promise<void> => {
+    const secret = readCookie(request.headers, sessionCookie);
+    if (secret === undefined || !isPossibleKey(secret)) return;
+    const keySha256 = Buffer.from(hashApiKey(secret), 'hex');
+    await catalog.endSignIns({ keySha256, provider: undefined }, request.context);
+  };
+  return {
+    login: async (request, reply) => {
+      const { to = '' } = request.query as { to?: unknown };
+      const { url, state } = await (await provider()).begin();
+      const begun: Begun = { ...state, to: typeof to === 'string' && target.test(to) ? to : '' };
+      const text = Buffer.from(JSON.stringify(begun)).toString('base64url');
+      setCookie(reply, `${stateCookie}=${text}`, { maxAgeS: stateS });
+      return reply.redirect(url.href, 303);
+    },
+
+    callback: async (request, reply) => {
+      clearCookies(reply, [stateCookie]);
+      const begun = readBegun(readCookie(request.headers, stateCookie));
+      if (begun === undefined)
+        throw new HubError(
+          'KEY_INVALID',
+          'This browser began no sign-in, or it took too long. Begin it again.',
+        );
+      const person = await (await provider()).complete(request.url, begun);
+      const confirmedUntil = new Date(Date.now() + confirmedMs);
+      const made = await catalog.signIn({ ...person, account, confirmedUntil }, request.context);
+      // Who signs in again has no use for the session before.
+      await endSession(request);
+      const maxAgeS = Math.floor(((made.expiresAt?.getTime() ?? 0) - Date.now()) / 1_000);
+      setCookie(reply, `${sessionCookie}=${made.secret}`, { maxAgeS });
+      setCookie(reply, `${hintCookie}=1`, { maxAgeS, isOpen: true });
+      return reply.redirect(`${publicOrigin}/${begun.to}`, 303);
+    },
+
+    logout: async (request, reply) => {
+      if (!isFromOwnPage(request, publicOrigin))
+        throw new HubError('SCOPE_DENIED', 'Only a page of this hub can sign out.');
+      await endSession(request);
+      clearCookies(reply, [sessionCookie, hintCookie]);
+      return {};
+    },
+
+    endAtProvider: async (request) => {
+      const token = (request.body as URLSearchParams | undefined)?.get('logout_token') ?? '';
+      const named = { ...(await (await provider()).readLogout(token)), account, issuer: settings.issuer };
+      await catalog.endSignIns({ keySha256: undefined, provider: named }, request.context);
+      return {};
+    },
+  } satisfies Record<string, Answer>;
+}
+
+function readBegun(cookie: string | undefined): Begun | undefined {
+  try {
+    const begun = JSON.parse(Buffer.from(cookie ?? '', 'base64url').toString());
+    const isWhole = ['state', 'nonce', 'verifier', 'to'].every((name) => typeof begun[name] === 'string');
+    return isWhole && (begun.to === '' || target.test(begun.to)) ? begun : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const pageHeaders = {
+  ...unstoredHeaders,
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+const pageOf = (message: string): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>Sign in to the Data Hub</title>
+<style>body{font:1rem/1.5 system-ui;max-width:32rem;margin:4rem auto;padding:0 1rem}</style></head>
+<body><h1>You are not signed in</h1><p>${escaped(message)}</p><p><a href="/">Back to the Data Hub</a></p></body></html>`;
+
+const escaped = (text: string): string => text.replace(/[&<>"]/g, (found) => `&#${found.charCodeAt(0)};`);

@@ -1,0 +1,217 @@
+import { once } from 'node:events';
+import { type OutgoingHttpHeaders, request } from 'node:http';
+import { freePort } from '@datahub/service-kit/process/free-port';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type Agent,
+  createAgent,
+  oidcSettings,
+  startProvider,
+  type TestProvider,
+} from '../support/browser/provider.ts';
+import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+
+let provider: TestProvider;
+let hub: SpawnedHub;
+let origin: string;
+const hubIds: string[] = [];
+
+beforeAll(async () => {
+  const port = await freePort();
+  origin = `http://127.0.0.1:${port}`;
+  provider = await startProvider(origin);
+  hub = await spawnHub({ PORT: String(port), ...oidcSettings(provider, origin) });
+  for (const label of ['A', 'B', 'C'])
+    hubIds.push((await hub.api.ok(hub.api.post('/v1/hubs', { label }))).hubId);
+});
+afterAll(async () => {
+  await hub?.close();
+  await provider?.close();
+});
+
+const own = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors' };
+
+async function signIn(who: string, agent = createAgent()): Promise<Agent & { at: string; status: number }> {
+  provider.who = who;
+  const { url, response } = await agent.visit(`${origin}/auth/login?to=${encodeURIComponent('#/hubs')}`);
+  return { ...agent, at: url, status: response.status };
+}
+const call = async (agent: Agent, path: string, init: RequestInit = {}, headers: object = own) => {
+  const body = init.body === undefined ? {} : { 'content-type': 'application/json' };
+  const response = await agent.send(`${origin}${path}`, {
+    ...init,
+    headers: { ...headers, ...body } as never,
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: JSON.parse((await response.text()) || '{}'),
+  };
+};
+const grant = (who: object, role: string, hubs?: string[]) =>
+  hub.api.ok(hub.api.post('/v1/grants', { who, role, ...(hubs ? { hubIds: hubs } : {}) }));
+
+describe('signing in', () => {
+  beforeEach(() => {
+    provider.people.set('ada', {
+      name: 'Ada Lovelace',
+      email: 'Ada@Example.com',
+      email_verified: true,
+      groups: ['data'],
+    });
+    provider.people.set('eve', { name: 'Eve <script>', email: 'ada@example.com', email_verified: false });
+  });
+
+  it('refuses a person without a role, and lists the person', async () => {
+    const { status, cookies } = await signIn('eve');
+    expect([status, cookies(origin)]).toEqual([403, '']);
+    const people = await hub.api.ok(hub.api.get('/v1/people'));
+    expect(people).toMatchObject([{ name: 'Eve <script>', email: null, roles: [], state: 'active' }]);
+  });
+
+  it('gives a session in a cookie that scripts cannot read, and leads back to the page', async () => {
+    await grant({ group: 'data' }, 'viewer');
+    await grant({ email: 'ada@example.com' }, 'editor', [hubIds[0] as string]);
+    const ada = await signIn('ada');
+    expect(ada.at).toBe(`${origin}/#/hubs`);
+    const me = await call(ada, '/v1/people/current');
+    expect(me.body).toMatchObject({
+      name: 'Ada Lovelace',
+      email: 'ada@example.com',
+      groups: ['data'],
+      roles: [
+        { role: 'viewer', hubIds: null },
+        { role: 'editor', hubIds: [hubIds[0]] },
+      ],
+    });
+    expect((await call(ada, '/v1/hubs')).body).toHaveLength(3);
+    const rename = (hubId: string) =>
+      call(ada, `/v1/hubs/${hubId}`, { method: 'PUT', body: JSON.stringify({ label: 'x' }) });
+    expect([(await rename(hubIds[0] as string)).status, (await rename(hubIds[1] as string)).status]).toEqual([
+      200, 403,
+    ]);
+    expect((await call(ada, '/v1/keys')).status).toBe(403);
+    const { body: entries } = await hub.api.get(`/v1/audit?personId=${me.body.personId}&action=hub.update`);
+    expect(entries).toMatchObject([{ resourceId: hubIds[0], person: { name: 'Ada Lovelace' } }]);
+  });
+
+  it('ends a session by signing out, everywhere at once, and by the provider', async () => {
+    const [one, two] = [await signIn('ada'), await signIn('ada')];
+    expect((await call(one, '/auth/logout', { method: 'POST' }, {})).status).toBe(403);
+    const secret = one.cookies(origin);
+    expect((await call(one, '/auth/logout', { method: 'POST' })).status).toBe(200);
+    expect(one.cookies(origin)).toBe('');
+    const again = () => hub.api.get('/v1/hubs', { key: '', headers: { ...own, cookie: secret } });
+    await expect.poll(async () => (await again()).status).toBe(401);
+    expect((await call(two, '/v1/hubs')).status).toBe(200);
+    expect((await call(two, '/v1/people/current/sessions', { method: 'DELETE' })).body.count).toBeGreaterThan(
+      0,
+    );
+    await expect.poll(async () => (await call(two, '/v1/hubs')).status).toBe(401);
+    const three = await signIn('ada');
+    const logout = async (token: string) =>
+      fetch(`${origin}/auth/backchannel-logout`, {
+        method: 'POST',
+        body: new URLSearchParams({ logout_token: token }),
+      });
+    for (const change of [
+      { aud: 'another' },
+      { iss: 'https://id.example' },
+      { nonce: 'x' },
+      { events: {} },
+      { iat: Math.floor(Date.now() / 1_000) - 3_600, exp: undefined },
+      { jti: undefined },
+    ])
+      expect((await logout(await provider.logoutToken({ sub: 'ada' }, change))).status).toBe(401);
+    expect((await logout('x')).status).toBe(401);
+    expect((await call(three, '/v1/hubs')).status).toBe(200);
+    // The clock of the provider may differ by a minute.
+    const late = { iat: Math.floor(Date.now() / 1_000) + 55 };
+    expect((await logout(await provider.logoutToken({ sub: 'ada' }, late))).status).toBe(200);
+    await expect.poll(async () => (await call(three, '/v1/hubs')).status).toBe(401);
+  });
+
+  it('takes the groups of the last sign-in', async () => {
+    const ada = await signIn('ada');
+    provider.people.set('ada', { name: 'Ada', groups: [] });
+    expect((await signIn('ada')).status).toBe(403);
+    await expect.poll(async () => (await call(ada, '/v1/hubs')).status).toBe(401);
+  });
+
+  it('works after the provider changed its keys', async () => {
+    await provider.rotateKeys();
+    expect((await signIn('ada')).status).toBe(200);
+  });
+
+  it('says so while the provider is away, and keys work', async () => {
+    await provider.stop();
+    const away = await spawnHub({ PORT: String(await freePort()), ...oidcSettings(provider, origin) });
+    const response = await fetch(`${away.url}/auth/login`, { redirect: 'manual' });
+    expect([response.status, await response.text()]).toEqual([
+      503,
+      expect.stringContaining('cannot be reached'),
+    ]);
+    expect((await away.api.get('/v1/hubs')).status).toBe(200);
+    await provider.start();
+    expect((await fetch(`${away.url}/auth/login`, { redirect: 'manual' })).status).toBe(303);
+    await away.close();
+  });
+});
+
+describe('a session', () => {
+  it('counts only for requests of the hub’s own pages', async () => {
+    provider.people.set('ada', { name: 'Ada', groups: ['data'] });
+    const ada = await signIn('ada');
+    const cookie = ada.cookies(origin);
+    // Without fetch, which sets some of these headers itself.
+    const statusWith = async (headers: OutgoingHttpHeaders) => {
+      const [response] = await once(request(`${origin}/v1/hubs`, { headers }).end(), 'response');
+      response.resume();
+      return response.statusCode;
+    };
+    for (const headers of [
+      {},
+      { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors' },
+      { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' },
+      { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate' },
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate' },
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', origin: 'https://evil.example' },
+      { origin: 'null' },
+      // Somebody else set a second one.
+      { ...own, cookie: `${cookie}; ${cookie}` },
+    ])
+      expect(await statusWith({ cookie, ...headers }), JSON.stringify(headers)).toBe(401);
+    for (const headers of [own, { origin }]) expect(await statusWith({ cookie, ...headers })).toBe(200);
+    // A key wins over the cookie.
+    expect(
+      (await call(ada, '/v1/keys/current', {}, { ...own, 'x-service-api-key': hub.key })).body.scopes,
+    ).toEqual(['*']);
+  });
+
+  it('is not begun by another page, and leads nowhere else', async () => {
+    provider.who = 'ada';
+    const [victim, attacker] = [createAgent(), createAgent()];
+    // The attacker's own sign-in up to the answer of the provider.
+    let at = `${origin}/auth/login`;
+    while (!at.startsWith(`${origin}/auth/callback`)) {
+      const location = (await attacker.send(at)).headers.get('location') as string;
+      at = new URL(location, at).href;
+    }
+    expect((await victim.send(at)).status).toBe(401);
+    expect(victim.cookies(origin)).toBe('');
+    expect((await attacker.send(at)).status).toBe(303);
+    // Its code works once.
+    expect((await attacker.send(at)).status).toBe(401);
+    for (const to of [
+      'https://evil.example/',
+      '//evil.example',
+      '/\\evil.example',
+      'javascript:alert(1)',
+      '#\r\nx: y',
+    ]) {
+      const agent = createAgent();
+      expect((await agent.visit(`${origin}/auth/login?to=${encodeURIComponent(to)}`)).url).toBe(`${origin}/`);
+    }
+  });
+});
