@@ -15,6 +15,7 @@ import { type DistributedHub, startDistributed } from '../../services/hub/src/di
 import { createRawCaller, type Method, type RawCaller, type Status } from '../support/grpc.ts';
 import { hubSettings } from '../support/spawned.ts';
 import {
+  board,
   examples,
   type Ids,
   label,
@@ -58,6 +59,7 @@ const otherKind: Ids = {
   sourcesNodeId: 'keyId',
   sourceId: 'queryId',
   queryId: 'classifierId',
+  boardId: 'hubId',
   classifierId: 'hubId',
   classId: 'nodeId',
   jobId: 'classifierId',
@@ -126,6 +128,7 @@ describe.skipIf(!POSTGRES_URL)('the ports between services (needs POSTGRES_URL)'
     ids.sourceId = sourceId;
     const stored = await get('catalog', 'createQuery', { hubId, sourceId, label, query, notNull: [] });
     ids.queryId = stored.query.queryId;
+    ids.boardId = (await get('catalog', 'createBoard', { hubId, settings: board })).board.boardId;
     const { classifierId } = (await get('ml', 'createClassifier', { name: label })).classifier;
     ids.classifierId = classifierId;
     ids.classId = (await get('ml', 'train', { classifierId, examples, eventId: 'f' })).classes[0].classId;

@@ -22,6 +22,7 @@ export const label = 'x';
 export const query = 'SELECT 1 AS one';
 export const examples = [{ label: 'l', context: 'c' }];
 export const connectionSettings = accessOf(POSTGRES_URL ?? 'postgres://none');
+export const board = { label, cardsJson: '[]', valuesJson: '{}' };
 export const source = { label, engine: 'postgres', connectionSettings };
 
 /**
@@ -44,6 +45,11 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['catalog', 'listQueries', 'hubId'],
   ['catalog', 'getQuery', 'queryId', { signature: true }],
   ['catalog', 'getQueryUsage', 'queryId'],
+  ['catalog', 'listQueryRuns', 'queryId'],
+  ['catalog', 'createBoard', 'hubId', { settings: board }],
+  ['catalog', 'listBoards', 'hubId'],
+  ['catalog', 'getBoard', 'boardId'],
+  ['catalog', 'updateBoard', 'boardId', { settings: board }],
   ['catalog', 'updateQuery', 'queryId sourceId parentNodeId=nodeId', { label }],
   ['catalog', 'listQueryVersions', 'queryId'],
   ['catalog', 'restoreQuery', 'queryId', { number: 1 }],
@@ -76,6 +82,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['catalog', 'getKeyUsage', 'keyId'],
   ['catalog', 'rotateKey', 'keyId'],
   ['catalog', 'revokeKey', 'keyId'],
+  ['catalog', 'deleteBoard', 'boardId'],
   ['catalog', 'deleteQuery', 'queryId'],
   ['catalog', 'deleteSource', 'sourceId'],
   ['catalog', 'deleteFolder', 'nodeId=emptyNodeId'],

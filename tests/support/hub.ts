@@ -113,6 +113,7 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   const destination = { label: 'mine', url: 'http://127.0.0.1:9/', hubIds: [hubId] };
   ids.destinationId = (await post('/v1/destinations', destination)).destinationId;
   ids.deliveryId = (await post(`/v1/destinations/${ids.destinationId}/test`, {})).deliveryId;
+  ids.boardId = (await post('/v1/boards', boardBody(ids))).boardId;
   ids.watchId = (await post('/v1/watches', watchBody(ids))).watchId;
   ids.runId = (await post(`/v1/watches/${ids.watchId}/run`, {})).runId;
   await waitForRun(ids, key);
@@ -122,6 +123,12 @@ const grantBody = ({ hubId }: Record<string, string>) => ({
   who: { group: 'mine' },
   role: 'viewer',
   hubIds: [hubId],
+});
+
+const boardBody = ({ hubId, queryId }: Record<string, string>) => ({
+  hubId,
+  label: 'mine',
+  cards: [{ queryId }],
 });
 
 /** It runs only when it is asked to. */
@@ -154,6 +161,8 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
   if (url === '/v1/queries/transaction') return { steps: [{ queryId: ids.queryId }] };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
+  if (url === '/v1/boards') return boardBody(ids);
+  if (url === '/v1/boards/:boardId') return { label: 'x', cards: [] };
   if (url === '/v1/watches' || url === '/v1/watches/try') return watchBody(ids);
   if (url === '/v1/watches/:watchId') {
     const { hubId: _, ...body } = watchBody(ids);

@@ -2271,6 +2271,163 @@ export interface Routes {
       generator: string;
     };
   };
+  /** Create a board */
+  'POST /v1/boards': {
+    body: {
+      hubId: string;
+      label: string;
+      path?: string | null | undefined;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, string | number | boolean | (string | number | boolean)[]> | undefined;
+        presentation?: {
+          chart?: Record<string, Json> | null | undefined;
+          columns?: Record<string, Json> | Json[] | null | undefined;
+        } | undefined;
+      })[];
+      values?: Record<string, string | number | boolean | (string | number | boolean)[]> | undefined;
+      refreshMinutes?: number | null | undefined;
+      /** Read-only: ignored. */
+      boardId?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      boardId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, Json> | undefined;
+        presentation?: Record<string, Json> | undefined;
+      })[];
+      values: Record<string, Json>;
+      refreshMinutes: number | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** List the boards of a hub */
+  'GET /v1/boards': {
+    query: {
+      hubId: string;
+      offset?: number | undefined;
+      limit?: number | undefined;
+    };
+    answer: ({
+      boardId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, Json> | undefined;
+        presentation?: Record<string, Json> | undefined;
+      })[];
+      values: Record<string, Json>;
+      refreshMinutes: number | null;
+      createdAt: string;
+      updatedAt: string | null;
+    })[];
+  };
+  /** Get a board */
+  'GET /v1/boards/{boardId}': {
+    path: {
+      boardId: string;
+    };
+    answer: {
+      boardId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, Json> | undefined;
+        presentation?: Record<string, Json> | undefined;
+      })[];
+      values: Record<string, Json>;
+      refreshMinutes: number | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Replace a board */
+  'PUT /v1/boards/{boardId}': {
+    path: {
+      boardId: string;
+    };
+    body: {
+      label: string;
+      path?: string | null | undefined;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, string | number | boolean | (string | number | boolean)[]> | undefined;
+        presentation?: {
+          chart?: Record<string, Json> | null | undefined;
+          columns?: Record<string, Json> | Json[] | null | undefined;
+        } | undefined;
+      })[];
+      values?: Record<string, string | number | boolean | (string | number | boolean)[]> | undefined;
+      refreshMinutes?: number | null | undefined;
+      /** Read-only: ignored. */
+      hubId?: Json | undefined;
+      /** Read-only: ignored. */
+      boardId?: Json | undefined;
+      /** Read-only: ignored. */
+      createdAt?: Json | undefined;
+      /** Read-only: ignored. */
+      updatedAt?: Json | undefined;
+    };
+    answer: {
+      boardId: string;
+      hubId: string;
+      label: string;
+      path: string | null;
+      cards: ({
+        queryId?: string | undefined;
+        path?: string | undefined;
+        text?: string | undefined;
+        label?: string | undefined;
+        size?: "small" | "wide" | "large" | "full" | undefined;
+        values?: Record<string, Json> | undefined;
+        presentation?: Record<string, Json> | undefined;
+      })[];
+      values: Record<string, Json>;
+      refreshMinutes: number | null;
+      createdAt: string;
+      updatedAt: string | null;
+    };
+  };
+  /** Delete a board */
+  'DELETE /v1/boards/{boardId}': {
+    path: {
+      boardId: string;
+    };
+    answer: Record<string, never>;
+  };
   /** Create a watch */
   'POST /v1/watches': {
     body: {

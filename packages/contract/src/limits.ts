@@ -102,6 +102,18 @@ export const watchLimits = {
   valueLength: { min: 0, max: 1_000 },
 } as const satisfies Record<string, Bounds>;
 
+export const boardLimits = {
+  cards: { min: 0, max: 50 },
+  textCharacters: { min: 1, max: 10_000 },
+  refreshMinutes: { min: 1, max: 1_440 },
+  /** Of the cards and values together, as JSON text in UTF-8. */
+  bytes: { min: 0, max: 65_536 },
+} as const satisfies Record<string, Bounds>;
+
+/** The sizes of a card: one of four places of a row, two, two rows of two, or a whole row. */
+export const cardSizes = ['small', 'wide', 'large', 'full'] as const;
+export type CardSize = (typeof cardSizes)[number];
+
 export const pathLength = { min: 1, max: 200 } as const;
 /** Patterns of JSON Schema, too. */
 export const hubPathPattern = '^[a-z0-9_-]+$';

@@ -21,6 +21,7 @@ export const idKinds = [
   'prsn',
   'sess',
   'grnt',
+  'brd',
 ] as const;
 export type IdKind = (typeof idKinds)[number];
 

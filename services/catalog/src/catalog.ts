@@ -9,11 +9,11 @@ import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ChangeFeed } from './change-feed.ts';
-import type { AuditDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import type { MailPolicy } from './events/documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
-import { keyLimits } from './key-limits.ts';
+import { keyLimits, requireMayHaveBoards } from './key-limits.ts';
 import type { Leftovers } from './maintenance/leftovers.ts';
 import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
@@ -180,6 +180,14 @@ export async function loadSource(catalog: Catalog, principal: Principal, id: str
 
 export async function loadQuery(catalog: Catalog, principal: Principal, id: string): Promise<QueryDoc> {
   return (await loadQueryAndHub(catalog, principal, id)).query;
+}
+
+/** Boards show queries of a whole hub, so a key that is limited to some has none. */
+export async function loadBoard(catalog: Catalog, principal: Principal, id: string): Promise<BoardDoc> {
+  const wanted = { collection: catalog.store.boards, id, what: 'board' };
+  const { doc } = await loadInHub(catalog, principal, wanted);
+  requireMayHaveBoards(principal.limits);
+  return doc;
 }
 
 /** A key that is limited to queries sees their watches. */

@@ -197,6 +197,17 @@ export interface KeyDoc extends Doc {
   lastUsedAt: number | null;
 }
 
+/** A page of cards. The catalog does not read its cards and values. */
+export interface BoardDoc extends Doc, Dated {
+  hubId: string;
+  label: string;
+  /** Unique among the boards of the hub; absent for none. */
+  path?: string;
+  cardsJson: string;
+  valuesJson: string;
+  refreshMinutes?: number;
+}
+
 /** The record of one execution of a query, without its values. */
 export interface QueryRunDoc extends Doc {
   queryId: string;

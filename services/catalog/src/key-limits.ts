@@ -47,6 +47,12 @@ export function requireMayChangeHubs(limits: Limits): void {
   );
 }
 
+/** Throws SCOPE_DENIED for a key that is limited to queries. */
+export function requireMayHaveBoards(limits: Limits): void {
+  if (keyLimits.queryIds.ids(limits) === undefined) return;
+  throw new HubError('SCOPE_DENIED', 'A key that is limited to queries may not read or change boards.');
+}
+
 /**
  * Throws SCOPE_DENIED if the key could evade its limits with a new text, for example by leaving out a pinned variable.
  */

@@ -22,6 +22,7 @@ import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
 import { createAuditCalls } from './rpc/audit.ts';
+import { createBoardCalls } from './rpc/boards.ts';
 import { createDestinationCalls } from './rpc/destinations.ts';
 import { createFolderCalls } from './rpc/folders.ts';
 import { createHubCalls } from './rpc/hubs.ts';
@@ -161,6 +162,7 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createQueryRunCalls(catalog),
     ...createWindowCalls(catalog),
     ...createOperationCalls(catalog),
+    ...createBoardCalls(catalog),
     ...createWatchCalls(catalog),
     ...createWatchRunCalls(catalog),
     ...createTickCalls(catalog),

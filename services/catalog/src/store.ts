@@ -9,6 +9,7 @@ import {
 import type {
   AccountDoc,
   AuditDoc,
+  BoardDoc,
   FolderDoc,
   HubDoc,
   KeyDoc,
@@ -43,6 +44,7 @@ export interface CatalogStore {
   folders: Collection<FolderDoc>;
   sources: Collection<SourceDoc>;
   queries: Collection<QueryDoc>;
+  boards: Collection<BoardDoc>;
   watches: Collection<WatchDoc>;
   watchStates: Collection<WatchStateDoc>;
   watchRuns: Collection<WatchRunDoc>;
@@ -113,6 +115,12 @@ const specs: CollectionSpec[] = [
     outbox: true,
   },
   {
+    name: 'boards',
+    indexes: ['path', 'hubId'],
+    uniqueWithin: [{ field: 'path', within: 'hubId' }],
+    outbox: true,
+  },
+  {
     name: 'watches',
     indexes: ['path', 'hubId', 'queryId', 'keyId'],
     uniqueWithin: [{ field: 'path', within: 'hubId' }],
@@ -162,6 +170,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     folders: store.collection('folders'),
     sources: store.collection('sources'),
     queries: store.collection('queries'),
+    boards: store.collection('boards'),
     watches: store.collection('watches'),
     watchStates: store.collection('watchStates'),
     watchRuns: store.collection('watchRuns'),

@@ -2,6 +2,7 @@
 
 import type { Route } from './http/route.ts';
 import { auditRoutes } from './resources/audit.ts';
+import { boardRoutes } from './resources/boards.ts';
 import { classifierRoutes } from './resources/classifiers/classifiers.ts';
 import { jobRoutes } from './resources/classifiers/jobs.ts';
 import { trainedExampleRoutes } from './resources/classifiers/trained-examples.ts';
@@ -46,6 +47,7 @@ const resources = [
   trainedExampleRoutes,
   jobRoutes,
   summaryRoutes,
+  boardRoutes,
   watchRoutes,
   watchRunRoutes,
   eventRoutes,

@@ -1,6 +1,7 @@
 /** What each route is sent, and what it reads, where either is as large as it may be. A route without an entry fails. */
 
 import { randomUUID } from 'node:crypto';
+import { boardFixtures } from './board-fixtures.ts';
 import type { Call, Fixtures, ToCall } from './calls.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
 import { watchFixtures } from './watch-fixtures.ts';
@@ -312,6 +313,7 @@ export const fixtures: Record<string, Fixtures> = {
         body: JSON.stringify({ queryId, text: 'v' }),
       })),
   },
+  ...boardFixtures,
   ...watchFixtures(createQuery),
   'POST /v1/keys': {
     base: () => ({ name: 'k', limits: { context: { a: 1 } } }),

@@ -18,6 +18,7 @@ export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> 
     while ((await collection.deleteMany(filter)) > 0);
   };
   await sweepHubWatches(store, filter);
+  await empty(store.boards);
   await empty(store.signatures);
   await empty(store.sourceChecks);
   await empty(store.sourceLogins);

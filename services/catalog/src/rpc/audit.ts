@@ -10,7 +10,15 @@ import { type CallContext, type Calls, requirePrincipal } from '@datahub/service
 import { HubError } from '@datahub/service-kit/call/error';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId, type IdKind, operationIdOf } from '@datahub/service-kit/id';
-import { type Catalog, loadFolder, loadHub, loadQuery, loadSource, loadWatch } from '../catalog.ts';
+import {
+  type Catalog,
+  loadBoard,
+  loadFolder,
+  loadHub,
+  loadQuery,
+  loadSource,
+  loadWatch,
+} from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { countedMs } from '../maintenance/expiry-sweep.ts';
 import { loadReadableKey } from './key-access.ts';
@@ -57,6 +65,11 @@ const actionOf = {
   nameQueries: null,
   getQueryUsage: null,
   listQueryRuns: null,
+  createBoard: 'board.create',
+  listBoards: null,
+  getBoard: null,
+  updateBoard: 'board.update',
+  deleteBoard: 'board.delete',
   createWatch: 'watch.create',
   listWatches: null,
   getWatch: null,
@@ -250,6 +263,7 @@ async function requireReadableAudit(
           hrt: () => loadFolder(catalog, principal, resourceId),
           src: () => loadSource(catalog, principal, resourceId),
           q: () => loadQuery(catalog, principal, resourceId),
+          brd: () => loadBoard(catalog, principal, resourceId),
           wtch: () => loadWatch(catalog, principal, resourceId),
           key: () => loadReadableKey(catalog, ctx, resourceId),
         };

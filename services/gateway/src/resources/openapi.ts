@@ -162,7 +162,7 @@ const examplesSchemas = new Map<string, object>([
 ]);
 
 /** These list what is in one hub. */
-const ofOneHub = new Set(['/v1/sources', '/v1/queries']);
+const ofOneHub = new Set(['/v1/sources', '/v1/queries', '/v1/boards']);
 
 /** Parameters with any name. */
 const variables = {

@@ -10,6 +10,18 @@ import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-j
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { KeyLimits, Principal } from "../../common/v1/principal.ts";
 import {
+  CreateBoardRequest,
+  CreateBoardResponse,
+  DeleteBoardRequest,
+  DeleteBoardResponse,
+  GetBoardRequest,
+  GetBoardResponse,
+  ListBoardsRequest,
+  ListBoardsResponse,
+  UpdateBoardRequest,
+  UpdateBoardResponse,
+} from "./boards.ts";
+import {
   CreateGrantRequest,
   CreateGrantResponse,
   DeleteGrantRequest,
@@ -9774,6 +9786,51 @@ export const CatalogServiceService = {
       Buffer.from(ListQueryRunsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListQueryRunsResponse => ListQueryRunsResponse.decode(value),
   },
+  createBoard: {
+    path: "/datahub.catalog.v1.CatalogService/CreateBoard" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateBoardRequest): Buffer => Buffer.from(CreateBoardRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateBoardRequest => CreateBoardRequest.decode(value),
+    responseSerialize: (value: CreateBoardResponse): Buffer => Buffer.from(CreateBoardResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateBoardResponse => CreateBoardResponse.decode(value),
+  },
+  listBoards: {
+    path: "/datahub.catalog.v1.CatalogService/ListBoards" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListBoardsRequest): Buffer => Buffer.from(ListBoardsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListBoardsRequest => ListBoardsRequest.decode(value),
+    responseSerialize: (value: ListBoardsResponse): Buffer => Buffer.from(ListBoardsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListBoardsResponse => ListBoardsResponse.decode(value),
+  },
+  getBoard: {
+    path: "/datahub.catalog.v1.CatalogService/GetBoard" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetBoardRequest): Buffer => Buffer.from(GetBoardRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetBoardRequest => GetBoardRequest.decode(value),
+    responseSerialize: (value: GetBoardResponse): Buffer => Buffer.from(GetBoardResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetBoardResponse => GetBoardResponse.decode(value),
+  },
+  updateBoard: {
+    path: "/datahub.catalog.v1.CatalogService/UpdateBoard" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateBoardRequest): Buffer => Buffer.from(UpdateBoardRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateBoardRequest => UpdateBoardRequest.decode(value),
+    responseSerialize: (value: UpdateBoardResponse): Buffer => Buffer.from(UpdateBoardResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateBoardResponse => UpdateBoardResponse.decode(value),
+  },
+  deleteBoard: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteBoard" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteBoardRequest): Buffer => Buffer.from(DeleteBoardRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteBoardRequest => DeleteBoardRequest.decode(value),
+    responseSerialize: (value: DeleteBoardResponse): Buffer => Buffer.from(DeleteBoardResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteBoardResponse => DeleteBoardResponse.decode(value),
+  },
   createWatch: {
     path: "/datahub.catalog.v1.CatalogService/CreateWatch" as const,
     requestStream: false as const,
@@ -10292,6 +10349,11 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   getQueryUsage: handleUnaryCall<GetQueryUsageRequest, GetQueryUsageResponse>;
   /** Lists the recorded executions of a query, newest first: those of the caller, or all if its key may read the audit. */
   listQueryRuns: handleUnaryCall<ListQueryRunsRequest, ListQueryRunsResponse>;
+  createBoard: handleUnaryCall<CreateBoardRequest, CreateBoardResponse>;
+  listBoards: handleUnaryCall<ListBoardsRequest, ListBoardsResponse>;
+  getBoard: handleUnaryCall<GetBoardRequest, GetBoardResponse>;
+  updateBoard: handleUnaryCall<UpdateBoardRequest, UpdateBoardResponse>;
+  deleteBoard: handleUnaryCall<DeleteBoardRequest, DeleteBoardResponse>;
   createWatch: handleUnaryCall<CreateWatchRequest, CreateWatchResponse>;
   listWatches: handleUnaryCall<ListWatchesRequest, ListWatchesResponse>;
   getWatch: handleUnaryCall<GetWatchRequest, GetWatchResponse>;
