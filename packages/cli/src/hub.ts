@@ -126,6 +126,7 @@ type PagedRoute =
   | 'GET /v1/queries'
   | 'GET /v1/classifiers'
   | 'GET /v1/watches'
+  | 'GET /v1/boards'
   | 'GET /v1/destinations'
   | 'GET /v1/keys';
 

@@ -3,19 +3,20 @@ import { join } from 'node:path';
 import { ProblemError } from '@datahub/client';
 import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
+import { readBoards } from '../files/boards.ts';
 import { writeDirectory } from '../files/directory.ts';
 import { type HubFile, hubFileName, readHubFile, toFileSettings } from '../files/hub-file.ts';
 import { folderKey, type HubModel } from '../files/model.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import { readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
-import { type RemoteWatches, readWatches } from '../files/watches.ts';
+import { readWatches } from '../files/watches.ts';
 import { findHub, type Hub } from '../hub.ts';
 import { countOf, note, print, printJson } from '../output.ts';
 
 export const exportHub: Command = {
   name: 'export',
   arguments: 'DIR',
-  summary: 'Writes a hub into a directory: hub.yaml, and a file for each query and each watch.',
+  summary: 'Writes a hub into a directory: hub.yaml, and a file for each query, watch and board.',
   options: {
     hub: {
       type: 'string',
@@ -26,7 +27,10 @@ export const exportHub: Command = {
       type: 'boolean',
       help: 'Store the paths of the files in queries that have none, and in the hub.',
     },
-    prune: { type: 'boolean', help: 'Remove files of queries and watches that the hub does not have.' },
+    prune: {
+      type: 'boolean',
+      help: 'Remove files of queries, watches and boards that the hub does not have.',
+    },
     classifiers: { type: 'boolean', help: 'List all classifiers of the account in hub.yaml.' },
   },
   completes: 'files',
@@ -50,10 +54,12 @@ export const exportHub: Command = {
     });
     if (before !== undefined) keepOrder(model, before.model);
     const engines = new Map(model.sources.map(({ label, engine }) => [label, engine]));
-    const found = await readExported(hub, remote);
+    const found = await readable(() => readWatches(hub, remote));
+    const boards = await readable(() => readBoards(hub, remote));
     const written = await writeDirectory(dir, {
       hub: model,
       watches: found?.watches.map((watch) => watch.model),
+      boards: boards?.boards.map((board) => board.model),
       isMongodb: (source) => engines.get(source) === 'mongodb',
       prune: isSet(input, 'prune'),
     });
@@ -67,10 +73,13 @@ export const exportHub: Command = {
     if (found === undefined) note(context, 'The key may not read watches, so their files stay as they are.');
     else if (found.nameless > 0)
       note(context, `${countOf(found.nameless, 'watch has', 'watches have')} no path, and no file.`);
+    if (boards === undefined) note(context, 'The key may not read boards, so their files stay as they are.');
+    else if (boards.nameless > 0)
+      note(context, `${countOf(boards.nameless, 'board has', 'boards have')} no path, and no file.`);
     if (written.others.length > 0)
       note(
         context,
-        `The hub has no queries and watches for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
+        `The hub has no queries, watches and boards for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
       );
     if (context.json) printJson(context, written);
     else
@@ -124,10 +133,9 @@ async function adopt(hub: Hub, { remote, path }: { remote: RemoteHub; path: stri
       });
 }
 
-/** Resolves to undefined if the key may not read watches. */
-async function readExported(hub: Hub, remote: RemoteHub): Promise<RemoteWatches | undefined> {
-  return readWatches(hub, remote).catch((err) => {
+/** Resolves to undefined if the key may not read them. */
+const readable = <T>(read: () => Promise<T>): Promise<T | undefined> =>
+  read().catch((err) => {
     if (err instanceof ProblemError && err.status === 403) return undefined;
     throw err;
   });
-}

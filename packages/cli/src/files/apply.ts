@@ -6,6 +6,7 @@
 import { ProblemError, type Routes } from '@datahub/client';
 import { CommandError, exitCodes } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
+import { applyBoard } from './boards.ts';
 import { changedMembers } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { hubFileName } from './hub-file.ts';
@@ -35,6 +36,7 @@ export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<vo
       if (step.kind === 'hub') remote = await applyHub(hub, { model, remote });
       else if (step.kind === 'classifier') await applyClassifier(hub, step);
       else if (step.kind === 'watch') await applyWatch(hub, step, { remote, watches: plan.watches });
+      else if (step.kind === 'board') await applyBoard(hub, step, { remote });
       else if (remote !== undefined) await applyInHub(hub, { step, remote });
     } catch (err) {
       const explained = explain(err, step);
@@ -100,7 +102,10 @@ async function applyClassifier(hub: Hub, step: Extract<Step, { kind: 'classifier
 
 async function applyInHub(
   hub: Hub,
-  { step, remote }: { step: Exclude<Step, { kind: 'hub' | 'classifier' | 'watch' }>; remote: RemoteHub },
+  {
+    step,
+    remote,
+  }: { step: Exclude<Step, { kind: 'hub' | 'classifier' | 'watch' | 'board' }>; remote: RemoteHub },
 ): Promise<void> {
   if (step.kind === 'folder') {
     if (step.action === 'create') await createFolder(hub, { labels: step.labels, remote });
@@ -285,7 +290,7 @@ function explain(err: unknown, step: Step): unknown {
     );
   // Nothing in the files causes these.
   if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
-  if (step.kind === 'watch' && step.action !== 'delete')
+  if ((step.kind === 'watch' || step.kind === 'board') && step.action !== 'delete')
     return new CommandError(`${step.file.file}: ${name}: ${err.message} ${pointersOf(err)}`);
   const file = 'file' in step && step.kind === 'query' ? step.file : undefined;
   if (file === undefined)

@@ -3,10 +3,11 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
+import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } from './board-file.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { folderKey, type HubModel, type QueryModel, type WatchModel } from './model.ts';
+import { type BoardModel, folderKey, type HubModel, type QueryModel, type WatchModel } from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
 import { changedWatchMembers, readWatchFile, type WatchFile, writeWatchFile } from './watch-file.ts';
 
@@ -15,7 +16,8 @@ const endings: Readonly<Record<string, boolean>> = { '.sql': true, '.mongodb': f
 const queryPath = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/;
 const folderName = 'queries';
 const watchFolder = 'watches';
-const watchEnding = '.yaml';
+const boardFolder = 'boards';
+const yamlEnding = '.yaml';
 /** Windows has no files and folders with these names, whatever their ending. */
 const reservedName = /^(con|prn|aux|nul|com\d|lpt\d)$/;
 const replaceNames = (path: string, replace: (name: string) => string) =>
@@ -33,6 +35,8 @@ export interface Directory {
   queries: QueryFile[];
   /** Undefined if there is no folder of watches: those of the hub are left alone. */
   watches: WatchFile[] | undefined;
+  /** The same of boards. */
+  boards: BoardFile[] | undefined;
 }
 
 export class FaultsError extends CommandError {
@@ -67,11 +71,12 @@ export async function readDirectory(dir: string): Promise<Directory> {
     const query = readQueryFile(await readFile(join(dir, file), 'utf8'), { file, path, isSql, faults });
     if (query !== undefined) queries.push(query);
   }
-  const watches = await readWatchFiles(dir, faults);
+  const watches = await readYamlFiles(dir, { folder: watchFolder, read: readWatchFile, faults });
+  const boards = await readYamlFiles(dir, { folder: boardFolder, read: readBoardFile, faults });
   if (hub !== undefined) faults.push(...faultsBetween(hub, queries));
-  faults.push(...faultsOfWatches(watches ?? [], queries));
+  faults.push(...faultsOfPaths(watches ?? [], boards ?? [], queries));
   if (faults.length > 0 || hub === undefined) throw new FaultsError(faults);
-  return { hub, queries, watches };
+  return { hub, queries, watches, boards };
 }
 
 /** The path that the name of a file stands for. */
@@ -82,36 +87,56 @@ function pathOf(file: string, faults: Fault[]): string {
   return path;
 }
 
-async function readWatchFiles(dir: string, faults: Fault[]): Promise<WatchFile[] | undefined> {
-  const listed = await listFiles(dir, watchFolder);
-  if (listed === undefined) return undefined;
-  const watches: WatchFile[] = [];
-  for (const { file, isLink } of listed) {
-    const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isWatchFile(file);
-    const detail = isLink
-      ? 'Links are not followed. Put the file itself here.'
-      : `The ending must be ${watchEnding}.`;
-    if (isLink || isMisspelt) faults.push({ file, line: 1, column: 1, detail });
-    else if (isWatchFile(file)) {
-      const text = await readFile(join(dir, file), 'utf8');
-      const watch = readWatchFile(text, { file, path: pathOf(file, faults), faults });
-      if (watch !== undefined) watches.push(watch);
-    }
-  }
-  return watches;
+interface YamlFiles<T> {
+  folder: string;
+  read(text: string, named: { file: string; path: string; faults: Fault[] }): T | undefined;
+  faults: Fault[];
 }
 
-const isWatchFile = (file: string) => extname(file) === watchEnding;
+/** Resolves to undefined if there is no such folder. */
+async function readYamlFiles<T>(
+  dir: string,
+  { folder, read, faults }: YamlFiles<T>,
+): Promise<T[] | undefined> {
+  const listed = await listFiles(dir, folder);
+  if (listed === undefined) return undefined;
+  const found: T[] = [];
+  for (const { file, isLink } of listed) {
+    const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isYamlFile(file);
+    const detail = isLink
+      ? 'Links are not followed. Put the file itself here.'
+      : `The ending must be ${yamlEnding}.`;
+    if (isLink || isMisspelt) faults.push({ file, line: 1, column: 1, detail });
+    else if (isYamlFile(file)) {
+      const text = await readFile(join(dir, file), 'utf8');
+      const one = read(text, { file, path: pathOf(file, faults), faults });
+      if (one !== undefined) found.push(one);
+    }
+  }
+  return found;
+}
 
-function faultsOfWatches(watches: readonly WatchFile[], queries: readonly QueryFile[]): Fault[] {
+const isYamlFile = (file: string) => extname(file) === yamlEnding;
+
+/** Watches and boards name queries of the files. */
+function faultsOfPaths(
+  watches: readonly WatchFile[],
+  boards: readonly BoardFile[],
+  queries: readonly QueryFile[],
+): Fault[] {
   const paths = new Set(queries.map(({ model }) => model.path));
-  return watches
+  const detailOf = (query: string) => `There is no query ${query}. The path of queries/a/b.sql is a/b`;
+  const ofWatches = watches
     .filter(({ model }) => !paths.has(model.query))
-    .map(({ file, model, place }) => ({
-      file,
-      ...place(['query']),
-      detail: `There is no query ${model.query}. The path of queries/a/b.sql is a/b`,
-    }));
+    .map(({ file, model, place }) => ({ file, ...place(['query']), detail: detailOf(model.query) }));
+  const ofBoards = boards.flatMap(({ file, model, place }) =>
+    model.cards.flatMap(({ query }, i) =>
+      query === undefined || paths.has(query)
+        ? []
+        : [{ file, ...place(['cards', i, 'query']), detail: detailOf(query) }],
+    ),
+  );
+  return [...ofWatches, ...ofBoards];
 }
 
 function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault[] {
@@ -175,29 +200,32 @@ async function listFiles(dir: string, folder: string): Promise<Listed[] | undefi
 export interface Written {
   files: string[];
   removed: string[];
-  /** Files of queries and watches that the hub does not have. */
+  /** Files of queries, watches and boards that the hub does not have. */
   others: string[];
 }
 
 interface Wanted {
   hub: HubModel;
-  /** Undefined leaves the files of watches alone. */
+  /** Undefined leaves the files of watches alone, and so for boards. */
   watches?: WatchModel[] | undefined;
+  boards?: BoardModel[] | undefined;
   isMongodb(source: string): boolean;
   prune: boolean;
 }
 
-/** `prune` removes the files of queries and watches that the model does not have. */
+/** `prune` removes the files of queries, watches and boards that the model does not have. */
 export async function writeDirectory(
   dir: string,
-  { hub, watches, isMongodb, prune }: Wanted,
+  { hub, watches, boards, isMongodb, prune }: Wanted,
 ): Promise<Written> {
-  const strange = [...hub.queries, ...(watches ?? [])].find(({ path }) => !queryPath.test(path));
+  const strange = [...hub.queries, ...(watches ?? []), ...(boards ?? [])].find(
+    ({ path }) => !queryPath.test(path),
+  );
   if (strange !== undefined)
     throw new CommandError(
       `${JSON.stringify(strange.path)} is not a valid path of a query. Nothing was written.`,
     );
-  const contents = new Map([
+  const contents: Contents = new Map([
     [hubFileName, { text: writeHubFile(hub), says: (before: string) => saysHub(before, hub) }],
   ]);
   const before = ((await listFiles(dir, folderName)) ?? []).map(({ file }) => file).filter(isQueryFile);
@@ -210,15 +238,7 @@ export async function writeDirectory(
       says: (before) => saysQuery(before, { query, isSql: !isMongodb(query.source) }),
     });
   }
-  if (watches !== undefined) {
-    const present = (await listFiles(dir, watchFolder)) ?? [];
-    before.push(...present.map(({ file }) => file).filter(isWatchFile));
-    for (const watch of watches)
-      contents.set(`${watchFolder}/${toFilePath(watch.path)}${watchEnding}`, {
-        text: writeWatchFile(watch),
-        says: (before) => saysWatch(before, watch),
-      });
-  }
+  before.push(...(await addWatches(dir, watches, contents)), ...(await addBoards(dir, boards, contents)));
   for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });
@@ -229,6 +249,40 @@ export async function writeDirectory(
   if (prune) for (const file of others) await rm(join(dir, file));
   return { files: [...contents.keys()], removed: prune ? others : [], others: prune ? [] : others };
 }
+
+type Contents = Map<string, { text: string; says(before: string): boolean }>;
+
+/** Adds the files of watches, and resolves to those that are there. */
+async function addWatches(
+  dir: string,
+  watches: readonly WatchModel[] | undefined,
+  contents: Contents,
+): Promise<string[]> {
+  if (watches === undefined) return [];
+  for (const watch of watches)
+    contents.set(`${watchFolder}/${toFilePath(watch.path)}${yamlEnding}`, {
+      text: writeWatchFile(watch),
+      says: (before) => saysWatch(before, watch),
+    });
+  return listYaml(dir, watchFolder);
+}
+
+async function addBoards(
+  dir: string,
+  boards: readonly BoardModel[] | undefined,
+  contents: Contents,
+): Promise<string[]> {
+  if (boards === undefined) return [];
+  for (const board of boards)
+    contents.set(`${boardFolder}/${toFilePath(board.path)}${yamlEnding}`, {
+      text: writeBoardFile(board),
+      says: (before) => saysBoard(before, board),
+    });
+  return listYaml(dir, boardFolder);
+}
+
+const listYaml = async (dir: string, folder: string): Promise<string[]> =>
+  ((await listFiles(dir, folder)) ?? []).map(({ file }) => file).filter(isYamlFile);
 
 /** A file that says the same in other words stays, with its comments. */
 function saysHub(text: string, hub: HubModel): boolean {
@@ -256,4 +310,10 @@ function saysWatch(text: string, watch: WatchModel): boolean {
   const faults: Fault[] = [];
   const file = readWatchFile(text, { file: '', path: watch.path, faults });
   return file !== undefined && faults.length === 0 && changedWatchMembers(file.model, watch).length === 0;
+}
+
+function saysBoard(text: string, board: BoardModel): boolean {
+  const faults: Fault[] = [];
+  const file = readBoardFile(text, { file: '', path: board.path, faults });
+  return file !== undefined && faults.length === 0 && changedBoardMembers(file.model, board).length === 0;
 }

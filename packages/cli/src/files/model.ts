@@ -70,6 +70,22 @@ export interface WatchModel extends Pick<WatchBody, 'label' | 'schedule'> {
   paused: boolean;
 }
 
+type BoardBody = Settable<Routes['POST /v1/boards']['body']>;
+
+/** A card of a query or a text. */
+export interface CardModel extends Omit<BoardBody['cards'][number], 'queryId' | 'path'> {
+  /** The path of the query. */
+  query?: string;
+}
+
+export interface BoardModel {
+  path: string;
+  label: string;
+  values: Record<string, unknown>;
+  refreshMinutes?: number;
+  cards: readonly CardModel[];
+}
+
 /** What a change of a member concerns: the contract with callers, or only how the query is found and shown. */
 export type Concern = 'contract' | 'name';
 

@@ -4,6 +4,7 @@ import { ProblemError, type Routes } from '@datahub/client';
 import type { Environment } from '../access.ts';
 import { CommandError } from '../failure.ts';
 import type { Hub } from '../hub.ts';
+import { type BoardStep, compareBoards, readBoards } from './boards.ts';
 import { changedMembers, isOfContract, withoutDefaults } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import type { Fault } from './fault.ts';
@@ -38,7 +39,8 @@ export type Step =
   | { kind: 'query'; action: 'create'; name: string; file: QueryFile }
   | QueryUpdate
   | { kind: 'query'; action: 'delete'; name: string; remote: RemoteQuery; callers?: Callers }
-  | WatchStep;
+  | WatchStep
+  | BoardStep;
 
 export interface QueryUpdate {
   kind: 'query';
@@ -67,8 +69,9 @@ export interface Plan {
   steps: Step[];
   /** Queries of the hub that the files do not have. */
   unmanaged: string[];
-  /** The same of watches, if the files have any. */
+  /** The same of watches and boards, if the files have any. */
   unmanagedWatches: string[];
+  unmanagedBoards: string[];
   /** Undefined if the plan has nothing to do with watches. */
   watches: RemoteWatches | undefined;
 }
@@ -107,6 +110,8 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   const ofWatches = compareWatches(directory.watches ?? [], watches);
   if (ofWatches.faults.length > 0) throw new FaultsError(ofWatches.faults);
   steps.push(...ofWatches.changes, ...(prune ? ofWatches.deletions : []));
+  const ofBoards = await compareWithBoards(hub, options);
+  steps.push(...ofBoards.changes, ...(prune ? ofBoards.deletions : []));
   if (prune && remote !== undefined) {
     for (const query of left)
       steps.push({ kind: 'query', action: 'delete', name: query.model.path, remote: query });
@@ -121,8 +126,14 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
     steps: only === undefined ? steps : stepsOf(only, { steps, directory, remote }),
     unmanaged: prune || only !== undefined ? [] : left.map((query) => query.path ?? query.model.label),
     unmanagedWatches: prune ? [] : ofWatches.deletions.map(({ name }) => name),
+    unmanagedBoards: prune ? [] : ofBoards.deletions.map(({ name }) => name),
     watches,
   };
+}
+
+async function compareWithBoards(hub: Hub, { directory: { boards }, remote, only }: PlanOptions) {
+  const isLeft = boards === undefined || only !== undefined;
+  return compareBoards(boards ?? [], isLeft ? undefined : await readBoards(hub, remote));
 }
 
 /** Of the other steps, those without which the queries cannot be stored. */

@@ -9,7 +9,7 @@ const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
 
 /** The parts of a plan that are shown. */
-type Reported = Pick<Plan, 'steps' | 'unmanaged' | 'unmanagedWatches'>;
+type Reported = Pick<Plan, 'steps' | 'unmanaged' | 'unmanagedWatches' | 'unmanagedBoards'>;
 
 export interface Line {
   text: string;
@@ -47,7 +47,7 @@ export function toMarkdown({ steps, ...left }: Reported): string {
 }
 
 /** Without the contents of files and credentials. */
-export function toJson({ steps, unmanaged, unmanagedWatches }: Reported): object {
+export function toJson({ steps, unmanaged, unmanagedWatches, unmanagedBoards }: Reported): object {
   return {
     changes: steps.map((step) => ({
       kind: step.kind,
@@ -63,6 +63,7 @@ export function toJson({ steps, unmanaged, unmanagedWatches }: Reported): object
     })),
     unmanaged,
     unmanagedWatches,
+    unmanagedBoards,
   };
 }
 
@@ -144,9 +145,10 @@ function summaryOf(steps: readonly Step[]): string {
   return `${count(['create'])} to create, ${count(['update', 'rename'])} to change, ${count(['delete'])} to delete.`;
 }
 
-const notesOf = ({ unmanaged, unmanagedWatches }: Omit<Reported, 'steps'>): string[] => [
-  ...noteOf('queries', unmanaged),
-  ...noteOf('watches', unmanagedWatches),
+const notesOf = (left: Omit<Reported, 'steps'>): string[] => [
+  ...noteOf('queries', left.unmanaged),
+  ...noteOf('watches', left.unmanagedWatches),
+  ...noteOf('boards', left.unmanagedBoards),
 ];
 
 function noteOf(kind: string, unmanaged: readonly string[]): string[] {

@@ -3,6 +3,7 @@
 import type { Routes } from '@datahub/client';
 import { CommandError, exitCodes } from '../failure.ts';
 import { type Hub, listAll } from '../hub.ts';
+import { type ComparedPaths, comparePaths, type PathStep } from './compare-paths.ts';
 import type { Fault } from './fault.ts';
 import type { WatchModel } from './model.ts';
 import type { RemoteHub } from './remote.ts';
@@ -13,17 +14,7 @@ export interface RemoteWatch {
   model: WatchModel;
 }
 
-export type WatchStep =
-  | { kind: 'watch'; action: 'create'; name: string; file: WatchFile }
-  | {
-      kind: 'watch';
-      action: 'update';
-      name: string;
-      file: WatchFile;
-      remote: RemoteWatch;
-      members: string[];
-    }
-  | { kind: 'watch'; action: 'delete'; name: string; remote: RemoteWatch };
+export type WatchStep = PathStep<'watch', WatchFile, RemoteWatch>;
 
 /** What files call by its label or path. */
 interface Names {
@@ -73,28 +64,14 @@ function toModel(watch: WatchAnswer, { names, queries }: Queries & { names: Name
   } as WatchModel;
 }
 
-interface Compared {
-  changes: WatchStep[];
-  /** Of watches that the files do not have. */
-  deletions: WatchStep[];
+interface Compared extends ComparedPaths<WatchStep> {
   faults: Fault[];
 }
 
 export function compareWatches(files: readonly WatchFile[], present: RemoteWatches | undefined): Compared {
-  if (present === undefined) return { changes: [], deletions: [], faults: [] };
-  const known = new Map(present.watches.map((watch) => [watch.model.path, watch]));
-  const changes = files.flatMap((file): WatchStep[] => {
-    const name = file.model.path;
-    const remote = known.get(name);
-    if (remote === undefined) return [{ kind: 'watch', action: 'create', name, file }];
-    const members = changedWatchMembers(file.model, remote.model);
-    return members.length === 0 ? [] : [{ kind: 'watch', action: 'update', name, file, remote, members }];
-  });
-  for (const { model } of files) known.delete(model.path);
-  const deletions = [...known].map(
-    ([name, remote]): WatchStep => ({ kind: 'watch', action: 'delete', name, remote }),
-  );
-  return { changes, deletions, faults: files.flatMap((file) => faultsOfLabels(file, present)) };
+  const rules = { kind: 'watch' as const, changed: changedWatchMembers };
+  const faults = present === undefined ? [] : files.flatMap((file) => faultsOfLabels(file, present));
+  return { ...comparePaths(files, present?.watches, rules), faults };
 }
 
 function faultsOfLabels({ file, model, place }: WatchFile, { destinationIds }: Names): Fault[] {

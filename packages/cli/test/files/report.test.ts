@@ -16,6 +16,7 @@ const planOf = (before: string, after: string, name = 'one') =>
     unmanaged: ['a\u001b[2Jb'],
     unmanagedWatches: [],
     watches: undefined,
+    unmanagedBoards: [],
   }) as unknown as Plan;
 const toText = (plan: Plan) =>
   toLines(plan)
