@@ -10,40 +10,15 @@ import { type Catalog, insertOnce, loadBoard, loadHub, makeContext, remove, upda
 import { createChecker } from '../check.ts';
 import type { BoardDoc } from '../documents.ts';
 import { requireMayHaveBoards } from '../key-limits.ts';
-import { auditEntry } from './audit.ts';
-import { listPage } from './pagination.ts';
+import { auditEntry } from '../rpc/audit.ts';
+import { listPage } from '../rpc/pagination.ts';
 
 const isPath = new RegExp(queryPathPattern);
 
 export function createBoardCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
-    createBoard: async ({ hubId, settings }, ctx) => {
-      const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
-      requireMayHaveBoards(principal.limits);
-      const hub = await loadHub(catalog, principal, hubId);
-      const checked = checkSettings(settings);
-      await catalog.quota.requireRoom(store.boards, accountId, 'boards');
-      const dates = { createdAt: nowMs, updatedAt: null };
-      const board = {
-        ...checked,
-        id: createId('brd', nowMs),
-        accountId,
-        version: 1,
-        hubId: hub.id,
-        ...dates,
-      };
-      const entry = auditEntry(catalog, ctx, { rpc: 'createBoard', resourceId: board.id });
-      const made = await insertOnce(store.boards, board, entry).catch((err) => {
-        throw toTaken(err, board.path);
-      });
-      // The hub may have been deleted meanwhile. Its sweep may have missed the board.
-      await loadHub(catalog, principal, hubId).catch(async (err) => {
-        await store.boards.delete(accountId, board.id);
-        throw err;
-      });
-      return { board: toBoard(made) };
-    },
+    createBoard: createCreateBoard(catalog),
 
     listBoards: async ({ hubId, offset, limit }, ctx) => {
       const principal = requirePrincipal(ctx);
@@ -89,7 +64,39 @@ export function createBoardCalls(catalog: Catalog) {
       });
       return {};
     },
-  } satisfies Partial<Calls<typeof CatalogServiceService>>;
+  } satisfies Partial<BoardCalls>;
+}
+
+type BoardCalls = Calls<typeof CatalogServiceService>;
+
+function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
+  const { store } = catalog;
+  return async ({ hubId, settings }, ctx) => {
+    const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
+    requireMayHaveBoards(principal.limits);
+    const hub = await loadHub(catalog, principal, hubId);
+    const checked = checkSettings(settings);
+    await catalog.quota.requireRoom(store.boards, accountId, 'boards');
+    const dates = { createdAt: nowMs, updatedAt: null };
+    const board = {
+      ...checked,
+      id: createId('brd', nowMs),
+      accountId,
+      version: 1,
+      hubId: hub.id,
+      ...dates,
+    };
+    const entry = auditEntry(catalog, ctx, { rpc: 'createBoard', resourceId: board.id });
+    const made = await insertOnce(store.boards, board, entry).catch((err) => {
+      throw toTaken(err, board.path);
+    });
+    // The hub may have been deleted meanwhile. Its sweep may have missed the board.
+    await loadHub(catalog, principal, hubId).catch(async (err) => {
+      await store.boards.delete(accountId, board.id);
+      throw err;
+    });
+    return { board: toBoard(made) };
+  };
 }
 
 type CheckedSettings = Pick<BoardDoc, 'label' | 'path' | 'cardsJson' | 'valuesJson' | 'refreshMinutes'>;
