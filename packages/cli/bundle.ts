@@ -32,8 +32,11 @@ export async function bundle(): Promise<Uint8Array> {
     charset: 'utf8',
     legalComments: 'inline',
     logLevel: 'error',
-    // Its modules for browsers are ES modules; those for Node are not, and load `process`.
+    // Their ES modules, of which only what is used is bundled. The modules of yaml for Node also load `process`.
     alias: {
+      graphql: fileURLToPath(
+        import.meta.resolve('graphql/package.json').replace('package.json', 'index.mjs'),
+      ),
       yaml: fileURLToPath(
         import.meta.resolve('yaml/package.json').replace('package.json', 'browser/index.js'),
       ),

@@ -5,7 +5,13 @@ import { apply } from './commands/apply.ts';
 import { check } from './commands/check.ts';
 import { completion } from './commands/completion.ts';
 import { exportHub } from './commands/export.ts';
-import { importFiles } from './commands/import.ts';
+import {
+  importFiles,
+  importHasuraOperations,
+  importMetabaseQuestions,
+  importNpgsqlRestFiles,
+  importRedashQueries,
+} from './commands/import.ts';
 import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
@@ -26,6 +32,10 @@ export const commands: readonly Command[] = [
   run,
   init,
   importFiles,
+  importRedashQueries,
+  importMetabaseQuestions,
+  importHasuraOperations,
+  importNpgsqlRestFiles,
   exportHub,
   plan,
   apply,

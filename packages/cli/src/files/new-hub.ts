@@ -2,7 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import { envNameOf } from './hub-file.ts';
-import { type HubModel, toPath } from './model.ts';
+import { type HubModel, type SourceModel, toPath } from './model.ts';
 
 const ports: Readonly<Record<EngineName, number>> = {
   postgres: 5432,
@@ -15,25 +15,35 @@ export const sourceLabel = 'Database';
 /** A hub with a source whose log-in is in the environment. */
 export function newHub(name: string, engine: EngineName): HubModel {
   const path = toPath(name);
-  const secret = (member: string) => `\${env:${envNameOf({ hub: path, label: sourceLabel }, [member])}}`;
+  const sources = [toSource(path, { label: sourceLabel, engine })];
+  return { path, label: name, sources, folders: [], classifiers: [], queries: [] };
+}
+
+export interface NewSource {
+  label: string;
+  engine: EngineName;
+  host?: string | undefined;
+  port?: number | undefined;
+  database?: string | undefined;
+  needsTls?: boolean;
+}
+
+/** A source whose log-in is in the environment, and whose address has defaults. */
+export function toSource(
+  hub: string,
+  { label, engine, host, port, database, needsTls }: NewSource,
+): SourceModel {
+  const secret = (member: string) => `\${env:${envNameOf({ hub, label }, [member])}}`;
   return {
-    path,
-    label: name,
-    sources: [
-      {
-        label: sourceLabel,
-        engine,
-        connectionSettings: {
-          host: '127.0.0.1',
-          port: ports[engine],
-          database: path,
-          user: secret('user'),
-          password: secret('password'),
-        },
-      },
-    ],
-    folders: [],
-    classifiers: [],
-    queries: [],
+    label,
+    engine,
+    connectionSettings: {
+      host: host ?? '127.0.0.1',
+      port: port ?? ports[engine],
+      database: database ?? hub,
+      user: secret('user'),
+      password: secret('password'),
+      ...(needsTls === true ? { tls: { mode: 'require' } } : {}),
+    },
   };
 }

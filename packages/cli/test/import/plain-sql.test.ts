@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { convertSql } from '../../src/files/plain-sql.ts';
+import { convertSql } from '../../src/import/plain-sql.ts';
 
 const required = (...keys: string[]) => keys.map((key) => ({ key, required: true }));
 
@@ -40,6 +40,30 @@ describe('convertSql', () => {
       [{ key: 'b', type: 'string', required: true }],
     ],
     [
+      'SELECT a FROM t WHERE b = {{b}} [[AND c = {{b}}]]',
+      'SELECT a FROM t WHERE b = :b AND (c = :b)',
+      required('b'),
+    ],
+    [
+      'SELECT a FROM t WHERE d [[OR b = {{b}}]] -- {{b}}',
+      'SELECT a FROM t WHERE d OR ((b = :b) AND NOT (:b IS NULL)) -- {{b}}',
+      [{ key: 'b', value: null }],
+    ],
+    ['SELECT a FROM t [[LIMIT {{n}}]]', 'SELECT a FROM t LIMIT :n', [{ key: 'n', value: null }]],
+    [
+      'SELECT COALESCE([[ {{a}}, ]] now()), [[ {{b}} --]] 5\n',
+      'SELECT COALESCE(:a,  now()), COALESCE(:b, 5)',
+      [
+        { key: 'a', value: null },
+        { key: 'b', value: null },
+      ],
+    ],
+    [
+      "SELECT now() - interval '{{n}} days'",
+      "SELECT now() - CAST(CONCAT(:n, ' days') AS interval)",
+      [{ key: 'n', type: 'string', required: true }],
+    ],
+    [
       'SELECT a FROM t [[WHERE b = {{b}} OR c = {{ c }}]]',
       'SELECT a FROM t WHERE ((b = :b OR c = :c) OR :b IS NULL OR :c IS NULL)',
       [
@@ -76,8 +100,11 @@ describe('convertSql', () => {
     ['SELECT a FROM t WHERE {{when}} AND b', [1, 23], 'stands for a condition'],
     ['SELECT a FROM t WHERE 1 = 1 [[AND {{when}}]]', [1, 35], 'stands for a condition'],
     ['SELECT a FROM t [[ORDER BY {{by}}]]', [1, 17], 'can be optional'],
-    ['SELECT a FROM t WHERE b = {{b}} [[AND c = {{b}}]]', [1, 33], 'used elsewhere'],
-    ["SELECT 'a {{#b}}'", [1, 8], 'no simple name'],
+    ["SELECT 'a {{#b}}'", [1, 8], 'is no variable'],
+    ['SELECT a FROM t WHERE 1 = 1 [[AND a = {{a}} OR b = 2]]', [1, 29], 'Write parentheses'],
+    ['SELECT a FROM t [[WHERE a = {{a}} OR b = 2]] AND c', [1, 17], 'Write parentheses'],
+    ['SELECT a FROM t WHERE (b [[AND a = {{a}})]]', [1, 26], 'must end in it'],
+    ['SELECT a FROM t_{{year}}', [1, 17], 'stands for a name'],
     ['SELECT %s', [1, 8], 'Give %s a name'],
     ['-- nothing', [1, 1], 'no statement'],
   ])('does not convert %s', (source, [line, column], detail) => {

@@ -1,0 +1,160 @@
+/** Fields of GraphQL mutations → INSERT, UPDATE and DELETE with RETURNING. */
+
+import type { FieldNode, ObjectValueNode, ValueNode } from 'graphql';
+import { relationshipOf, type Table } from './hasura-metadata.ts';
+import {
+  allowColumn,
+  argumentsOf,
+  columnOf,
+  permissionOf,
+  quoteName,
+  type Scope,
+  tableOf,
+} from './hasura-scope.ts';
+import { expression, keyOf, selectionOf } from './hasura-select.ts';
+import { filterOf, whereOf } from './hasura-where.ts';
+import { Refusal } from './text-conversion.ts';
+
+type Verb = 'insert' | 'insert_one' | 'update' | 'update_by_pk' | 'delete' | 'delete_by_pk';
+
+export function mutation(field: FieldNode, scope: Scope): { text: string; command: string } {
+  const { table, verb } = verbOf(field.name.value, scope);
+  const kind = verb.split('_')[0] as 'insert' | 'update' | 'delete';
+  const permission = permissionOf(table, kind, scope.role);
+  if (Object.keys(permission.check ?? {}).length > 0 || Object.keys(permission.set ?? {}).length > 0)
+    throw new Refusal(
+      `The role ${scope.role} has checks or presets for ${table.base}, which policies of the database can hold.`,
+    );
+  const returning = returningOf(field, { table, isOne: /_(?:one|by_pk)$/.test(verb) }, scope);
+  const text =
+    kind === 'insert' ? insert(field, { table, verb }, scope) : change(field, { table, verb }, scope);
+  return { text: text + returning, command: kind.toUpperCase() };
+}
+
+function verbOf(name: string, { metadata }: Scope): { table: Table; verb: Verb } {
+  for (const table of metadata.tables) {
+    const custom = table.metadata.configuration?.custom_root_fields ?? {};
+    const names: Record<Verb, string> = {
+      insert: custom.insert ?? `insert_${table.base}`,
+      insert_one: custom.insert_one ?? `insert_${table.base}_one`,
+      update: custom.update ?? `update_${table.base}`,
+      update_by_pk: custom.update_by_pk ?? `update_${table.base}_by_pk`,
+      delete: custom.delete ?? `delete_${table.base}`,
+      delete_by_pk: custom.delete_by_pk ?? `delete_${table.base}_by_pk`,
+    };
+    const verb = (Object.keys(names) as Verb[]).find((one) => names[one] === name);
+    if (verb !== undefined) return { table, verb };
+  }
+  throw new Refusal(`${name} is no mutation of a table of the metadata.`);
+}
+
+interface Target {
+  table: Table;
+  verb: Verb;
+}
+
+function insert(field: FieldNode, { table, verb }: Target, scope: Scope): string {
+  const found = argumentsOf(field, ['object', 'objects', 'on_conflict']);
+  const given = verb === 'insert_one' ? found.object : found.objects;
+  const list = given?.kind === 'ListValue' ? given.values : given === undefined ? [] : [given];
+  const rows = list.map((one) => assignments(one, { table, kind: 'insert' }, scope));
+  const columns = rows[0]?.map(({ column }) => column) ?? [];
+  if (rows.length === 0 || rows.some((row) => row.map(({ column }) => column).join() !== columns.join()))
+    throw new Refusal('The objects have different members. Make a query of each form.');
+  const values = rows.map((row) => `(${row.map(({ value }) => value).join(', ')})`);
+  const target = `INSERT INTO ${tableOf(table)} AS "t" (${columns.map(quoteName).join(', ')}) VALUES ${values.join(', ')}`;
+  return target + conflict(found.on_conflict, table, scope);
+}
+
+function conflict(node: ValueNode | undefined, table: Table, scope: Scope): string {
+  if (node === undefined) return '';
+  const members = Object.fromEntries(objectOf(node).fields.map((one) => [one.name.value, one.value]));
+  const { constraint, update_columns: columns, where } = members;
+  if (constraint?.kind !== 'EnumValue' || (columns !== undefined && columns.kind !== 'ListValue'))
+    throw new Refusal('on_conflict is chosen by the caller.');
+  const names = (columns?.values ?? []).map((one) => {
+    if (one.kind !== 'EnumValue') throw new Refusal('on_conflict is chosen by the caller.');
+    return quoteName(columnOf(table, one.value));
+  });
+  const on = ` ON CONFLICT ON CONSTRAINT ${quoteName(constraint.value)}`;
+  if (names.length === 0) return `${on} DO NOTHING`;
+  const condition = where === undefined ? '' : ` WHERE ${whereOf(where, { table, alias: '"t"' }, scope)}`;
+  return `${on} DO UPDATE SET ${names.map((name) => `${name} = EXCLUDED.${name}`).join(', ')}${condition}`;
+}
+
+function change(field: FieldNode, { table, verb }: Target, scope: Scope): string {
+  const isByKey = verb.endsWith('_by_pk');
+  const isUpdate = verb.startsWith('update');
+  const keyNames = isByKey && !isUpdate ? (field.arguments ?? []).map((one) => one.name.value) : [];
+  const found = argumentsOf(field, [...keyNames, 'where', 'pk_columns', '_set', '_inc']);
+  const keys: [string, ValueNode][] = isUpdate
+    ? found.pk_columns === undefined
+      ? []
+      : objectOf(found.pk_columns).fields.map((one) => [one.name.value, one.value])
+    : keyNames.map((name) => [name, found[name] as ValueNode]);
+  const conditions = [
+    ...keys.map(([name, value]) => `"t".${quoteName(columnOf(table, name))} = ${scope.value(value)}`),
+    isByKey ? 'TRUE' : whereOf(found.where, { table, alias: '"t"' }, scope),
+    filterOf({ table, alias: '"t"', kind: isUpdate ? 'update' : 'delete' }, scope),
+  ].filter((one) => one !== 'TRUE');
+  const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+  if (!isUpdate) return `DELETE FROM ${tableOf(table)} AS "t"${where}`;
+  const sets = [
+    ...(found._set === undefined ? [] : assignments(found._set, { table, kind: 'update' }, scope)),
+    ...(found._inc === undefined ? [] : assignments(found._inc, { table, kind: 'update' }, scope)).map(
+      ({ column, value }) => ({
+        column,
+        value: `"t".${quoteName(column)} + ${value}`,
+      }),
+    ),
+  ];
+  if (sets.length === 0) throw new Refusal('Nothing is set.');
+  return `UPDATE ${tableOf(table)} AS "t" SET ${sets.map(({ column, value }) => `${quoteName(column)} = ${value}`).join(', ')}${where}`;
+}
+
+function objectOf(node: ValueNode): ObjectValueNode {
+  if (node.kind !== 'ObjectValue')
+    throw new Refusal(
+      'A whole object in a variable is composed by the caller. List its members, each with a variable.',
+    );
+  return node;
+}
+
+function assignments(
+  node: ValueNode,
+  { table, kind }: { table: Table; kind: 'insert' | 'update' },
+  scope: Scope,
+): { column: string; value: string }[] {
+  return objectOf(node).fields.map(({ name, value }) => {
+    if (relationshipOf(table, name.value, scope.metadata) !== undefined)
+      throw new Refusal(`${name.value} inserts into another table. Write WITH, or a transaction.`);
+    if (scope.canBeAbsent(value))
+      throw new Refusal(
+        `The variable of ${name.value} can be left out, and then the column keeps its value or default. Declare it with "!".`,
+      );
+    const column = allowColumn(table, columnOf(table, name.value), {
+      permission: permissionOf(table, kind, scope.role),
+      role: scope.role,
+    });
+    return { column, value: scope.value(value) };
+  });
+}
+
+/** `affected_rows` is in every answer of the hub, so only the rows need SQL. */
+function returningOf(
+  field: FieldNode,
+  { table, isOne }: { table: Table; isOne: boolean },
+  scope: Scope,
+): string {
+  const fields = scope.fields(selectionOf(field));
+  const set = isOne
+    ? selectionOf(field)
+    : fields.find(({ name }) => name.value === 'returning')?.selectionSet;
+  if (set === undefined) return '';
+  const columns = scope.fields(set).map((one) => {
+    if (relationshipOf(table, one.name.value, scope.metadata) !== undefined)
+      throw new Refusal(`${one.name.value} is read after the change. Read it with a second query.`);
+    return `${expression(one, { table, alias: '"t"' }, scope)} AS ${quoteName(keyOf(one))}`;
+  });
+  return ` RETURNING ${columns.join(', ')}`;
+}

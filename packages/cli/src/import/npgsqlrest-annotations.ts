@@ -1,0 +1,133 @@
+/** The annotations in comments of NpgsqlRest, such as `@param $1 region text default null`. */
+
+import { numberOf } from './literals.ts';
+import { typeOfCast } from './plain-sql.ts';
+
+export interface Parameter {
+  name: string;
+  type?: string;
+  /** A type that the hub does not name, which is written into the text. */
+  cast?: string;
+  /** As it is written. */
+  fallback?: string;
+}
+
+export interface Annotations {
+  method?: string;
+  path?: string;
+  cacheS?: number;
+  tool?: string;
+  /** By the placeholder, `$1` or the name. */
+  parameters: Map<string, Parameter>;
+  /** What a query of the hub cannot do. */
+  faults: string[];
+  /** What changes for callers. */
+  notes: string[];
+}
+
+/** Each has its values from elsewhere than from the caller, or answers something else than the rows. */
+const impossible: Readonly<Record<string, string>> = {
+  ...{ user_context: 'claims', user_parameters: 'claims', user_params: 'claims' },
+  ...{ login: 'a log-in', signin: 'a log-in', logout: 'a log-in', signout: 'a log-in' },
+  ...{
+    upload: 'an upload',
+    proxy: 'a proxy',
+    proxy_out: 'a proxy',
+    encrypt: 'encryption',
+    decrypt: 'encryption',
+  },
+  ...{
+    sse: 'server-sent events',
+    sse_path: 'server-sent events',
+    basic_auth: 'a log-in',
+    returns: 'a type of its own',
+  },
+  ...{ body_parameter_name: 'the whole body', request_headers_parameter_name: 'headers', void: 'no answer' },
+};
+const shaping: ReadonlySet<string> = new Set([
+  'single',
+  'raw',
+  'separator',
+  'new_line',
+  'columns',
+  'table_format',
+  'nested',
+]);
+
+export function readAnnotations(lines: readonly string[]): Annotations {
+  const found: Annotations = { parameters: new Map(), faults: [], notes: [] };
+  for (const line of lines) {
+    const [, word = '', rest = ''] = /^\s*(?:--)?\s*@?([A-Za-z_-]+)\b\s*(.*?)\s*$/.exec(line) ?? [];
+    readAnnotation(word.toLowerCase().replaceAll('-', '_'), rest, found);
+    if (/^\s*(?:--)?\s*_?\w+\s*=\s*select\b/i.test(line))
+      found.faults.push('A parameter that NpgsqlRest resolves with a statement. Join it into the text.');
+  }
+  return found;
+}
+
+function readAnnotation(word: string, rest: string, found: Annotations): void {
+  if (word === 'http') {
+    const [, method, path] = /^(GET|POST|PUT|DELETE|QUERY)?\s*(\/\S*)?/i.exec(rest) ?? [];
+    if (method !== undefined) found.method = method.toUpperCase();
+    if (path !== undefined) found.path = path;
+    if (path?.includes('{')) found.notes.push(`The parameters of the path ${path} are ordinary variables.`);
+  } else if (word === 'path' && rest.startsWith('/')) found.path = rest;
+  else if (word === 'param' || word === 'parameter') readParameter(rest, found);
+  else if (/^cache_expires(?:_in)?$/.test(word)) readCache(rest, found);
+  else if (word === 'cached' && found.cacheS === undefined)
+    found.notes.push('It was cached. Set cache if no cache_expires did.');
+  else if (/^(?:authorized?|requires_authorization)$/.test(word))
+    found.notes.push(
+      `It needed ${rest === '' ? 'a signed-in user' : `the roles ${rest}`}. Limit the keys that may run it.`,
+    );
+  else if (/^mcp(?:_description)?$/.test(word) && rest !== '') found.tool = rest;
+  else if (word === 'validate')
+    found.notes.push(`It checked ${rest}. The types of the variables do that here, or the text.`);
+  else if (shaping.has(word)) found.notes.push(`@${word} gave the answer another form. Here it has rows.`);
+  else if (impossible[word] !== undefined && rest.length < 60)
+    found.faults.push(`@${word} needs ${impossible[word]}, which a query of the hub does not have.`);
+}
+
+function readCache(interval: string, found: Annotations): void {
+  const units: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+  const [, count, unit = ''] = /^(\d+)\s*(s|m|h|d)/.exec(interval) ?? [];
+  if (count !== undefined) found.cacheS = Number(count) * (units[unit] as number);
+  found.notes = found.notes.filter((note) => !note.startsWith('It was cached'));
+}
+
+function readParameter(rest: string, found: Annotations): void {
+  if (/\bis hash of\b|\bupload metadata\b/.test(rest)) {
+    found.faults.push(`@param ${rest} needs a value that the caller does not send.`);
+    return;
+  }
+  // Without a value it is null.
+  const [, head = rest, given] = /^(.*?)\s+default(?:\s+(.*))?$/.exec(rest) ?? [];
+  const fallback = head === rest ? undefined : (given ?? 'null');
+  const words = head
+    .replace(/\btype is\b/, 'type:')
+    .split(/\s+/)
+    .filter((word) => word !== 'is');
+  const [placeholder = '', second, third] = words;
+  const wanted = placeholder.replace(/^:/, '');
+  // After `$1 region`, it may be called region.
+  const key = [...found.parameters].find(([, one]) => one.name === wanted)?.[0] ?? wanted;
+  const isType = second === 'type:';
+  const isRename = second !== undefined && !isType && (placeholder.startsWith('$') || third !== undefined);
+  const type = isType || isRename ? third : second;
+  const known = found.parameters.get(key) ?? { name: key.startsWith('$') ? `p${key.slice(1)}` : key };
+  const named: Parameter = isRename ? { ...known, name: second as string } : known;
+  const own = type === undefined ? undefined : typeOfCast(`::${type}`);
+  found.parameters.set(key, {
+    ...named,
+    ...(type === undefined ? {} : own === undefined ? { cast: type } : { type: own }),
+    ...(fallback === undefined ? {} : { fallback: fallback.trim() }),
+  });
+}
+
+/** The value of a default in an annotation or a declaration. */
+export function toDefault(text: string, type: string | undefined): unknown {
+  if (/^null(?:::\w+)?$/i.test(text)) return null;
+  const plain = /^'((?:[^']|'')*)'(?:::\w+)?$/.exec(text)?.[1]?.replaceAll("''", "'") ?? text;
+  if (type === 'boolean') return plain === 'true';
+  return ['integer', 'bigint', 'decimal', 'number'].includes(type ?? '') ? numberOf(plain).value : plain;
+}

@@ -1,0 +1,108 @@
+/** NpgsqlRest's `.sql` files, and its functions with annotated comments → queries of a hub. */
+
+import type { QueryModel } from '../files/model.ts';
+import { toPath } from '../files/model.ts';
+import type { Imported } from './imported.ts';
+import { type Annotations, readAnnotations, toDefault } from './npgsqlrest-annotations.ts';
+import { readRoutines } from './npgsqlrest-routines.ts';
+import { commandOf, comments, outlineOf } from './outline.ts';
+import { type Converted, typeOfCast } from './plain-sql.ts';
+import type { ExportFile } from './read-export.ts';
+import { type Misfit, TextConversion } from './text-conversion.ts';
+import { type Traits, Variables } from './variables.ts';
+
+const source = { label: 'Database', engine: 'postgres' as const };
+
+export function importNpgsqlRest(files: ExportFile[], into: Imported, root: string): void {
+  for (const { name, text } of files) {
+    if (/\.test\.sql$/i.test(name)) continue;
+    const routines = readRoutines(text);
+    if (routines !== undefined) {
+      for (const { line, annotations, ...routine } of routines) {
+        const found = {
+          file: name,
+          ...place(annotations, routine.name.split('.').at(-1) as string),
+          folder: [],
+          source,
+        };
+        into.add(found, () => {
+          const faults = [...annotations.faults, ...routine.faults];
+          if (faults.length > 0) return faults.map((detail) => ({ line, column: 1, detail }));
+          return {
+            text: routine.text,
+            command: annotations.method === 'GET' ? 'SELECT' : 'CALL',
+            context: routine.context,
+          };
+        });
+        annotate(into, name, annotations);
+      }
+      continue;
+    }
+    const annotations = readAnnotations(commentsOf(text));
+    const file = name.slice(name.startsWith(root) ? root.length : 0).replace(/^\/|\.sql$/gi, '');
+    into.add({ file: name, ...place(annotations, file), folder: [], source }, () =>
+      convertFile(text, annotations),
+    );
+    annotate(into, name, annotations);
+  }
+}
+
+/** What the annotations say beside the text of the query that was added last. */
+function annotate(into: Imported, file: string, { notes, cacheS, tool }: Annotations): void {
+  if (into.faults.some((fault) => fault.file === file)) return;
+  into.notes.push(...notes.map((detail) => ({ file, detail })));
+  const query = into.queries.at(-1);
+  if (query === undefined) return;
+  if (cacheS !== undefined) query.cache = { maxAgeS: cacheS };
+  if (tool !== undefined) query.tool = { description: tool };
+}
+
+/** The path of the endpoint without `/api` and without its parameters, else the name of the file or routine. */
+function place({ path }: Annotations, name: string): { path: string; label: string } {
+  const parts = (path ?? name.replaceAll('_', '-'))
+    .replace(/^\/?(?:api\/)?/, '')
+    .split('/')
+    .filter((part) => part !== '' && !part.startsWith('{'));
+  const last = (parts.at(-1) ?? name).replaceAll(/[-_]+/g, ' ');
+  return {
+    path: parts.map((part) => toPath(part)).join('/') || toPath(name),
+    label: last.charAt(0).toUpperCase() + last.slice(1),
+  };
+}
+
+function commentsOf(text: string): string[] {
+  const found = [...text.matchAll(new RegExp(`'(?:[^']|'')*'|(?<comment>${comments.postgres})`, 'g'))];
+  return found.flatMap(({ groups }) => groups?.comment?.replace(/^\/\*|\*\/$/g, '').split('\n') ?? []);
+}
+
+function convertFile(text: string, { faults, parameters }: Annotations): Converted | Misfit[] {
+  const variables = new Variables();
+  const conversion = new TextConversion(text, {
+    dialect: 'postgres',
+    hasBraces: false,
+    hasOptionalParts: false,
+    placeholders: String.raw`(?<number>\$\d+\b)|(?<![:\w])(?<colon>:[A-Za-z_]\w*)`,
+    fill: ({ name, rest }) => {
+      if (name === '%%') return name;
+      const known = parameters.get(name) ?? parameters.get(name.slice(1));
+      const own = name.startsWith('$') ? `p${name.slice(1)}` : name.slice(1);
+      const type = known?.type ?? typeOfCast(rest);
+      const fallback = known?.fallback;
+      const presence = fallback === undefined ? { required: true } : { value: toDefault(fallback, type) };
+      const traits = { ...(type === undefined ? {} : { type }), ...presence } as Traits;
+      return variables.use(known?.name ?? own, traits) + (known?.cast === undefined ? '' : `::${known.cast}`);
+    },
+    absent: () => undefined,
+  });
+  const converted = conversion.convert().trim();
+  const command = commandOf(conversion.words);
+  for (const detail of faults) conversion.refuse(0, detail);
+  if (conversion.words.trim() === '') conversion.refuse(0, 'The file has no statement.');
+  else if (
+    /^(?:DO|CREATE|COMMENT|ALTER|DROP|BEGIN)$/.test(command) ||
+    /\bset_config\b/i.test(outlineOf(text, 'postgres').text)
+  )
+    conversion.refuse(0, `A statement ${command} is no query.`);
+  if (conversion.misfits.length > 0) return conversion.misfits;
+  return { text: converted, command, context: variables.context() as QueryModel['context'] };
+}

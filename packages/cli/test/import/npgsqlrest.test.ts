@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { Imported } from '../../src/import/imported.ts';
+import { importNpgsqlRest } from '../../src/import/npgsqlrest.ts';
+
+function convert(text: string, name = 'sql/get-reports.sql') {
+  const into = new Imported('shop');
+  importNpgsqlRest([{ name, text }], into, 'sql');
+  return {
+    query: into.queries[0],
+    faults: into.faults.map(({ line, detail }) => `${line} ${detail}`),
+    notes: into.notes.map(({ detail }) => detail),
+  };
+}
+
+describe('importNpgsqlRest', () => {
+  it('reads the annotations of a file', () => {
+    const text = `-- HTTP GET /api/reports/{id}
+-- @authorize admin
+-- @param $1 region text default null
+-- @param $2 since
+-- @param since default '2026-01-01'
+-- @param $3 span daterange
+-- @cached region
+-- @cache_expires_in 5m
+-- @mcp Reports of a region
+select id from reports where (region = $1 or $1 is null) and at > $2::date and span && $3;`;
+    const { query, faults, notes } = convert(text);
+    expect(faults).toEqual([]);
+    expect(query).toMatchObject({
+      path: 'reports',
+      label: 'Reports',
+      command: 'SELECT',
+      cache: { maxAgeS: 300 },
+      tool: { description: 'Reports of a region' },
+      context: [
+        { key: 'region', type: 'string', value: null },
+        { key: 'since', type: 'date', value: '2026-01-01' },
+        { key: 'span', required: true },
+      ],
+    });
+    expect(query?.text).toContain(
+      '(region = :region or :region is null) and at > :since::date and span && :span::daterange',
+    );
+    expect(notes).toEqual([
+      expect.stringContaining('/api/reports/{id}'),
+      expect.stringContaining('roles admin'),
+    ]);
+  });
+
+  it('takes the path of the file, named placeholders, and nothing of quotes', () => {
+    expect(
+      convert("-- @param :id int\nupdate t set a = ':b' where id = :id returning x[1:2], y::text").query,
+    ).toMatchObject({
+      path: 'get-reports',
+      command: 'UPDATE',
+      text: "-- @param :id int\nupdate t set a = ':b' where id = :id returning x[1:2], y::text",
+      context: [{ key: 'id', type: 'integer', required: true }],
+    });
+  });
+
+  it('calls functions whose comments are annotated', () => {
+    const text = `create or replace function app.get_users(_active boolean default true, _span daterange = null, out n int)
+returns int language sql as $$ select 1 $$;
+comment on function app.get_users(boolean, daterange) is 'HTTP GET /api/users
+@cached
+@cache_expires 1h';
+create procedure app.clean(_before date) language sql as $$ delete from t $$;
+comment on procedure app.clean is 'HTTP POST';
+create function app.inner() returns int language sql as $$ select 1 $$;`;
+    const into = new Imported('shop');
+    importNpgsqlRest([{ name: 'f.sql', text }], into, '');
+    expect(into.faults).toEqual([]);
+    expect(into.queries).toMatchObject([
+      {
+        path: 'users',
+        command: 'SELECT',
+        cache: { maxAgeS: 3600 },
+        text: 'SELECT * FROM app.get_users(_active => :active, _span => :span::daterange)',
+        context: [
+          { key: 'active', type: 'boolean', value: true },
+          { key: 'span', value: null },
+        ],
+      },
+      {
+        path: 'clean',
+        command: 'CALL',
+        text: 'CALL app.clean(_before => :before)',
+        context: [{ key: 'before', type: 'date', required: true }],
+      },
+    ]);
+  });
+
+  it.each([
+    ['-- @user_parameters\nselect :_user_id', '1 @user_parameters needs claims'],
+    ['-- HTTP POST\nselect 1;\nselect 2', '2 There are several statements'],
+    ['-- @param $1 h is hash of p\nselect $1', '1 @param $1 h is hash of p needs a value'],
+    ['-- _token = select t from tokens\nselect :_token', '1 A parameter that NpgsqlRest resolves'],
+    ['-- HTTP POST\ndo $$ begin end $$', '1 A statement DO is no query'],
+  ])('reports %s', (text, fault) => {
+    expect(convert(text)).toMatchObject({ query: undefined, faults: [expect.stringContaining(fault)] });
+  });
+});
