@@ -6,6 +6,7 @@ import { CommandError } from '../failure.ts';
 import { readBoards } from '../files/boards.ts';
 import { writeDirectory } from '../files/directory.ts';
 import { type HubFile, hubFileName, readHubFile, toFileSettings } from '../files/hub-file.ts';
+import { type RemoteKeys, readKeys } from '../files/keys.ts';
 import { folderKey, type HubModel } from '../files/model.ts';
 import type { RemoteHub } from '../files/remote.ts';
 import { readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
@@ -16,7 +17,8 @@ import { countOf, note, print, printJson } from '../output.ts';
 export const exportHub: Command = {
   name: 'export',
   arguments: 'DIR',
-  summary: 'Writes a hub into a directory: hub.yaml, and a file for each query, watch and board.',
+  summary:
+    'Writes a hub into a directory: hub.yaml, and a file for each query, watch, board and key of files.',
   options: {
     hub: {
       type: 'string',
@@ -29,7 +31,7 @@ export const exportHub: Command = {
     },
     prune: {
       type: 'boolean',
-      help: 'Remove files of queries, watches and boards that the hub does not have.',
+      help: 'Remove files of queries, watches, boards and keys that the hub does not have.',
     },
     classifiers: { type: 'boolean', help: 'List all classifiers of the account in hub.yaml.' },
   },
@@ -56,10 +58,12 @@ export const exportHub: Command = {
     const engines = new Map(model.sources.map(({ label, engine }) => [label, engine]));
     const found = await readable(() => readWatches(hub, remote));
     const boards = await readable(() => readBoards(hub, remote));
+    const keys = await readable(() => readKeys(hub, remote, model.path));
     const written = await writeDirectory(dir, {
       hub: model,
       watches: found?.watches.map((watch) => watch.model),
       boards: boards?.boards.map((board) => board.model),
+      keys: keysOf(keys),
       isMongodb: (source) => engines.get(source) === 'mongodb',
       prune: isSet(input, 'prune'),
     });
@@ -79,7 +83,7 @@ export const exportHub: Command = {
     if (written.others.length > 0)
       note(
         context,
-        `The hub has no queries, watches and boards for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
+        `The hub has no queries, watches, boards and keys for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
       );
     if (context.json) printJson(context, written);
     else
@@ -139,3 +143,7 @@ const readable = <T>(read: () => Promise<T>): Promise<T | undefined> =>
     if (err instanceof ProblemError && err.status === 403) return undefined;
     throw err;
   });
+
+/** A hub without keys of files needs no folder of them. */
+const keysOf = (found: RemoteKeys | undefined) =>
+  found === undefined || found.keys.length === 0 ? undefined : found.keys.map((key) => key.model);

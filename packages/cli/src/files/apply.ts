@@ -11,6 +11,7 @@ import { changedMembers } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { hubFileName } from './hub-file.ts';
 import { keepFirst } from './keep-first.ts';
+import { applyKey, type NewKey } from './keys.ts';
 import { folderKey, type QueryModel, type Settable, settingsOf } from './model.ts';
 import type { Plan, QueryUpdate, Step } from './plan.ts';
 import type { QueryFile } from './query-file.ts';
@@ -22,9 +23,11 @@ export interface ApplyOptions {
   hub: Hub;
   plan: Plan;
   onStep(step: Step): void;
+  /** The text of a key is answered once. */
+  onKey(key: NewKey): void;
 }
 
-export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<void> {
+export async function applyPlan({ hub, plan, onStep, onKey }: ApplyOptions): Promise<void> {
   const { model } = plan.directory.hub;
   let { remote } = plan;
   const rejected: string[] = [];
@@ -37,7 +40,10 @@ export async function applyPlan({ hub, plan, onStep }: ApplyOptions): Promise<vo
       else if (step.kind === 'classifier') await applyClassifier(hub, step);
       else if (step.kind === 'watch') await applyWatch(hub, step, { remote, watches: plan.watches });
       else if (step.kind === 'board') await applyBoard(hub, step, { remote });
-      else if (remote !== undefined) await applyInHub(hub, { step, remote });
+      else if (step.kind === 'key') {
+        const key = await applyKey(hub, step, { remote, keys: plan.keys });
+        if (key !== undefined) onKey(key);
+      } else if (remote !== undefined) await applyInHub(hub, { step, remote });
     } catch (err) {
       const explained = explain(err, step);
       if (!isStored || !(explained instanceof RejectedError)) throw explained;
@@ -105,7 +111,7 @@ async function applyInHub(
   {
     step,
     remote,
-  }: { step: Exclude<Step, { kind: 'hub' | 'classifier' | 'watch' | 'board' }>; remote: RemoteHub },
+  }: { step: Exclude<Step, { kind: 'hub' | 'classifier' | 'watch' | 'board' | 'key' }>; remote: RemoteHub },
 ): Promise<void> {
   if (step.kind === 'folder') {
     if (step.action === 'create') await createFolder(hub, { labels: step.labels, remote });

@@ -7,7 +7,15 @@ import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } fr
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { type BoardModel, folderKey, type HubModel, type QueryModel, type WatchModel } from './model.ts';
+import { changedKeyMembers, type KeyFile, readKeyFile, writeKeyFile } from './key-file.ts';
+import {
+  type BoardModel,
+  folderKey,
+  type HubModel,
+  type KeyModel,
+  type QueryModel,
+  type WatchModel,
+} from './model.ts';
 import { type QueryFile, readQueryFile, writeQueryFile } from './query-file.ts';
 import { changedWatchMembers, readWatchFile, type WatchFile, writeWatchFile } from './watch-file.ts';
 
@@ -17,6 +25,7 @@ const queryPath = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/;
 const folderName = 'queries';
 const watchFolder = 'watches';
 const boardFolder = 'boards';
+const keyFolder = 'keys';
 const yamlEnding = '.yaml';
 /** Windows has no files and folders with these names, whatever their ending. */
 const reservedName = /^(con|prn|aux|nul|com\d|lpt\d)$/;
@@ -37,6 +46,8 @@ export interface Directory {
   watches: WatchFile[] | undefined;
   /** The same of boards. */
   boards: BoardFile[] | undefined;
+  /** The same of keys. */
+  keys: KeyFile[] | undefined;
 }
 
 export class FaultsError extends CommandError {
@@ -73,10 +84,11 @@ export async function readDirectory(dir: string): Promise<Directory> {
   }
   const watches = await readYamlFiles(dir, { folder: watchFolder, read: readWatchFile, faults });
   const boards = await readYamlFiles(dir, { folder: boardFolder, read: readBoardFile, faults });
+  const keys = await readYamlFiles(dir, { folder: keyFolder, read: readKeyFile, faults });
   if (hub !== undefined) faults.push(...faultsBetween(hub, queries));
-  faults.push(...faultsOfPaths(watches ?? [], boards ?? [], queries));
+  faults.push(...faultsOfPaths({ watches: watches ?? [], boards: boards ?? [], keys: keys ?? [] }, queries));
   if (faults.length > 0 || hub === undefined) throw new FaultsError(faults);
-  return { hub, queries, watches, boards };
+  return { hub, queries, watches, boards, keys };
 }
 
 /** The path that the name of a file stands for. */
@@ -118,10 +130,13 @@ async function readYamlFiles<T>(
 
 const isYamlFile = (file: string) => extname(file) === yamlEnding;
 
-/** Watches and boards name queries of the files. */
+/** Watches, boards and keys name queries of the files. */
 function faultsOfPaths(
-  watches: readonly WatchFile[],
-  boards: readonly BoardFile[],
+  {
+    watches,
+    boards,
+    keys,
+  }: { watches: readonly WatchFile[]; boards: readonly BoardFile[]; keys: readonly KeyFile[] },
   queries: readonly QueryFile[],
 ): Fault[] {
   const paths = new Set(queries.map(({ model }) => model.path));
@@ -136,7 +151,16 @@ function faultsOfPaths(
         : [{ file, ...place(['cards', i, 'query']), detail: detailOf(query) }],
     ),
   );
-  return [...ofWatches, ...ofBoards];
+  const ofKeys = keys.flatMap(({ file, model, place }) =>
+    [
+      ...(model.limits.queries ?? []).map((query, i) => ({ query, at: ['limits', 'queries', i] })),
+      ...(model.limits.user?.public ?? []).map((query, i) => ({
+        query,
+        at: ['limits', 'user', 'public', i],
+      })),
+    ].flatMap(({ query, at }) => (paths.has(query) ? [] : [{ file, ...place(at), detail: detailOf(query) }])),
+  );
+  return [...ofWatches, ...ofBoards, ...ofKeys];
 }
 
 function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault[] {
@@ -200,25 +224,26 @@ async function listFiles(dir: string, folder: string): Promise<Listed[] | undefi
 export interface Written {
   files: string[];
   removed: string[];
-  /** Files of queries, watches and boards that the hub does not have. */
+  /** Files of queries, watches, boards and keys that the hub does not have. */
   others: string[];
 }
 
 interface Wanted {
   hub: HubModel;
-  /** Undefined leaves the files of watches alone, and so for boards. */
+  /** Undefined leaves the files of watches alone, and so for boards and keys. */
   watches?: WatchModel[] | undefined;
   boards?: BoardModel[] | undefined;
+  keys?: KeyModel[] | undefined;
   isMongodb(source: string): boolean;
   prune: boolean;
 }
 
-/** `prune` removes the files of queries, watches and boards that the model does not have. */
+/** `prune` removes the files of queries, watches, boards and keys that the model does not have. */
 export async function writeDirectory(
   dir: string,
-  { hub, watches, boards, isMongodb, prune }: Wanted,
+  { hub, watches, boards, keys, isMongodb, prune }: Wanted,
 ): Promise<Written> {
-  const strange = [...hub.queries, ...(watches ?? []), ...(boards ?? [])].find(
+  const strange = [...hub.queries, ...(watches ?? []), ...(boards ?? []), ...(keys ?? [])].find(
     ({ path }) => !queryPath.test(path),
   );
   if (strange !== undefined)
@@ -238,7 +263,34 @@ export async function writeDirectory(
       says: (before) => saysQuery(before, { query, isSql: !isMongodb(query.source) }),
     });
   }
-  before.push(...(await addWatches(dir, watches, contents)), ...(await addBoards(dir, boards, contents)));
+  const wanted = [
+    ...(watches ?? []).map((one) => ({
+      folder: watchFolder,
+      path: one.path,
+      text: writeWatchFile(one),
+      says: (text: string) => saysWatch(text, one),
+    })),
+    ...(boards ?? []).map((one) => ({
+      folder: boardFolder,
+      path: one.path,
+      text: writeBoardFile(one),
+      says: (text: string) => saysBoard(text, one),
+    })),
+    ...(keys ?? []).map((one) => ({
+      folder: keyFolder,
+      path: one.path,
+      text: writeKeyFile(one),
+      says: (text: string) => saysKey(text, one),
+    })),
+  ];
+  for (const { folder, path, text, says } of wanted)
+    contents.set(`${folder}/${toFilePath(path)}${yamlEnding}`, { text, says });
+  for (const [folder, models] of Object.entries({
+    [watchFolder]: watches,
+    [boardFolder]: boards,
+    [keyFolder]: keys,
+  }))
+    if (models !== undefined) before.push(...(await listYaml(dir, folder)));
   for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });
@@ -251,35 +303,6 @@ export async function writeDirectory(
 }
 
 type Contents = Map<string, { text: string; says(before: string): boolean }>;
-
-/** Adds the files of watches, and resolves to those that are there. */
-async function addWatches(
-  dir: string,
-  watches: readonly WatchModel[] | undefined,
-  contents: Contents,
-): Promise<string[]> {
-  if (watches === undefined) return [];
-  for (const watch of watches)
-    contents.set(`${watchFolder}/${toFilePath(watch.path)}${yamlEnding}`, {
-      text: writeWatchFile(watch),
-      says: (before) => saysWatch(before, watch),
-    });
-  return listYaml(dir, watchFolder);
-}
-
-async function addBoards(
-  dir: string,
-  boards: readonly BoardModel[] | undefined,
-  contents: Contents,
-): Promise<string[]> {
-  if (boards === undefined) return [];
-  for (const board of boards)
-    contents.set(`${boardFolder}/${toFilePath(board.path)}${yamlEnding}`, {
-      text: writeBoardFile(board),
-      says: (before) => saysBoard(before, board),
-    });
-  return listYaml(dir, boardFolder);
-}
 
 const listYaml = async (dir: string, folder: string): Promise<string[]> =>
   ((await listFiles(dir, folder)) ?? []).map(({ file }) => file).filter(isYamlFile);
@@ -316,4 +339,10 @@ function saysBoard(text: string, board: BoardModel): boolean {
   const faults: Fault[] = [];
   const file = readBoardFile(text, { file: '', path: board.path, faults });
   return file !== undefined && faults.length === 0 && changedBoardMembers(file.model, board).length === 0;
+}
+
+function saysKey(text: string, key: KeyModel): boolean {
+  const faults: Fault[] = [];
+  const file = readKeyFile(text, { file: '', path: key.path, faults });
+  return file !== undefined && faults.length === 0 && changedKeyMembers(file.model, key).length === 0;
 }

@@ -86,6 +86,19 @@ export interface BoardModel {
   cards: readonly CardModel[];
 }
 
+type KeyLimits = NonNullable<Settable<Routes['POST /v1/keys']['body']>['limits']>;
+
+/** A key without its text. Files name queries by path, and classifiers by name. */
+export interface KeyModel {
+  path: string;
+  scopes: readonly string[];
+  limits: Omit<KeyLimits, 'hubIds' | 'queryIds' | 'classifierIds'> & {
+    queries?: readonly string[];
+    classifiers?: readonly string[];
+  };
+  expiresAt?: string;
+}
+
 /** What a change of a member concerns: the contract with callers, or only how the query is found and shown. */
 export type Concern = 'contract' | 'name';
 

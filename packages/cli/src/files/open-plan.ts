@@ -16,7 +16,10 @@ export const hubOption: Options = {
 
 export const planOptions: Options = {
   ...hubOption,
-  prune: { type: 'boolean', help: 'Delete queries, folders, watches and boards that the files do not have.' },
+  prune: {
+    type: 'boolean',
+    help: 'Delete queries, folders, watches and boards, and revoke keys, that the files do not have.',
+  },
   adopt: { type: 'boolean', help: 'Take over queries without a path whose labels give the path of a file.' },
   credentials: {
     type: 'boolean',

@@ -9,6 +9,7 @@ import { changedMembers, isOfContract, withoutDefaults } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import type { Fault } from './fault.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
+import { compareKeys, type KeyStep, type RemoteKeys, readKeys } from './keys.ts';
 import { folderKey, type SourceModel } from './model.ts';
 import { inParallel } from './parallel.ts';
 import type { QueryFile } from './query-file.ts';
@@ -40,7 +41,8 @@ export type Step =
   | QueryUpdate
   | { kind: 'query'; action: 'delete'; name: string; remote: RemoteQuery; callers?: Callers }
   | WatchStep
-  | BoardStep;
+  | BoardStep
+  | KeyStep;
 
 export interface QueryUpdate {
   kind: 'query';
@@ -72,8 +74,11 @@ export interface Plan {
   /** The same of watches and boards, if the files have any. */
   unmanagedWatches: string[];
   unmanagedBoards: string[];
+  unmanagedKeys: string[];
   /** Undefined if the plan has nothing to do with watches. */
   watches: RemoteWatches | undefined;
+  /** The same of keys. */
+  keys: RemoteKeys | undefined;
 }
 
 export interface PlanOptions {
@@ -112,6 +117,10 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   steps.push(...ofWatches.changes, ...(prune ? ofWatches.deletions : []));
   const ofBoards = await compareWithBoards(hub, options);
   steps.push(...ofBoards.changes, ...(prune ? ofBoards.deletions : []));
+  const keys = await readKeysOf(hub, options);
+  const ofKeys = compareKeys(directory.keys ?? [], keys);
+  if (ofKeys.faults.length > 0) throw new FaultsError(ofKeys.faults);
+  steps.push(...ofKeys.changes, ...(prune ? ofKeys.deletions : []));
   if (prune && remote !== undefined) {
     for (const query of left)
       steps.push({ kind: 'query', action: 'delete', name: query.model.path, remote: query });
@@ -127,8 +136,14 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
     unmanaged: prune || only !== undefined ? [] : left.map((query) => query.path ?? query.model.label),
     unmanagedWatches: prune ? [] : ofWatches.deletions.map(({ name }) => name),
     unmanagedBoards: prune ? [] : ofBoards.deletions.map(({ name }) => name),
+    unmanagedKeys: prune ? [] : ofKeys.deletions.map(({ name }) => name),
+    keys,
     watches,
   };
+}
+
+async function readKeysOf(hub: Hub, { directory: { keys, hub: of }, remote, only }: PlanOptions) {
+  return keys === undefined || only !== undefined ? undefined : readKeys(hub, remote, of.model.path);
 }
 
 async function compareWithBoards(hub: Hub, { directory: { boards }, remote, only }: PlanOptions) {

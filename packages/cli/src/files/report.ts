@@ -9,7 +9,7 @@ const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
 
 /** The parts of a plan that are shown. */
-type Reported = Pick<Plan, 'steps' | 'unmanaged' | 'unmanagedWatches' | 'unmanagedBoards'>;
+type Reported = Pick<Plan, 'steps' | 'unmanaged' | 'unmanagedWatches' | 'unmanagedBoards' | 'unmanagedKeys'>;
 
 export interface Line {
   text: string;
@@ -47,7 +47,13 @@ export function toMarkdown({ steps, ...left }: Reported): string {
 }
 
 /** Without the contents of files and credentials. */
-export function toJson({ steps, unmanaged, unmanagedWatches, unmanagedBoards }: Reported): object {
+export function toJson({
+  steps,
+  unmanaged,
+  unmanagedWatches,
+  unmanagedBoards,
+  unmanagedKeys,
+}: Reported): object {
   return {
     changes: steps.map((step) => ({
       kind: step.kind,
@@ -64,6 +70,7 @@ export function toJson({ steps, unmanaged, unmanagedWatches, unmanagedBoards }: 
     unmanaged,
     unmanagedWatches,
     unmanagedBoards,
+    unmanagedKeys,
   };
 }
 
@@ -149,6 +156,7 @@ const notesOf = (left: Omit<Reported, 'steps'>): string[] => [
   ...noteOf('queries', left.unmanaged),
   ...noteOf('watches', left.unmanagedWatches),
   ...noteOf('boards', left.unmanagedBoards),
+  ...noteOf('keys', left.unmanagedKeys),
 ];
 
 function noteOf(kind: string, unmanaged: readonly string[]): string[] {

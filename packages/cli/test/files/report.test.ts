@@ -15,6 +15,7 @@ const planOf = (before: string, after: string, name = 'one') =>
     ],
     unmanaged: ['a\u001b[2Jb'],
     unmanagedWatches: [],
+    unmanagedKeys: [],
     watches: undefined,
     unmanagedBoards: [],
   }) as unknown as Plan;

@@ -1,0 +1,79 @@
+/** The file of a key: its scopes and limits, with the paths of queries and the names of classifiers, without its text. */
+
+import { writeCanonical } from './compare.ts';
+import type { Fault } from './fault.ts';
+import type { KeyModel } from './model.ts';
+import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
+
+const limits: Shape = {
+  members: {
+    queries: { list: 'text' },
+    classifiers: { list: 'text' },
+    origins: { list: 'text' },
+    context: 'object',
+    ratePerMinute: 'whole number',
+    maxRows: 'whole number',
+    strict: 'boolean',
+    user: {
+      members: {
+        issuer: 'text',
+        audience: 'text',
+        jwks: 'any',
+        claims: 'object',
+        ratePerMinute: 'whole number',
+        public: { list: 'text' },
+      },
+      required: ['issuer', 'audience', 'claims'],
+    },
+  } satisfies Record<keyof KeyModel['limits'], Shape>,
+};
+const members = {
+  scopes: { list: 'text' },
+  limits,
+  expiresAt: 'text',
+} as const satisfies Record<Exclude<keyof KeyModel, 'path'>, Shape>;
+const shape: Shape = { members, required: ['scopes'] };
+
+export interface KeyFile {
+  file: string;
+  model: KeyModel;
+  place: Located<unknown>['place'];
+}
+
+type Front = Pick<KeyModel, 'scopes'> & Partial<KeyModel>;
+
+export function readKeyFile(
+  text: string,
+  { file, path, faults }: { file: string; path: string; faults: Fault[] },
+): KeyFile | undefined {
+  const located = readYaml<Front>(text, { origin: { file, line: 1, column: 1 }, shape, faults });
+  if (located === undefined) return undefined;
+  const model = { limits: {}, ...located.value, path };
+  return { file, model, place: located.place };
+}
+
+export function writeKeyFile({ scopes, limits: of, expiresAt }: KeyModel): string {
+  const known = {
+    scopes,
+    ...(Object.keys(of).length === 0 ? {} : { limits: of }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+  return writeYaml(known);
+}
+
+/** The order of lists does not matter, and an absent limit is none. */
+const toComparable = ({ scopes, limits: of, expiresAt }: KeyModel): Record<string, unknown> => ({
+  scopes: [...scopes].sort(),
+  limits: Object.fromEntries(
+    Object.entries(of).flatMap(([name, value]) => {
+      if (value === undefined || value === false) return [];
+      return [[name, Array.isArray(value) ? [...value].sort() : value]];
+    }),
+  ),
+  expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt),
+});
+
+export function changedKeyMembers(mine: KeyModel, theirs: KeyModel): string[] {
+  const [one, other] = [toComparable(mine), toComparable(theirs)];
+  return Object.keys(members).filter((name) => writeCanonical(one[name]) !== writeCanonical(other[name]));
+}

@@ -1,0 +1,193 @@
+/**
+ * Keys of the files and of the hub. The key of `keys/page.yaml` has the name `HUB/page` and holds for this hub only. Its
+ * text is shown when it is created, and never again.
+ */
+
+import { ProblemError, type Routes } from '@datahub/client';
+import { CommandError, exitCodes } from '../failure.ts';
+import { type Hub, listAll } from '../hub.ts';
+import type { Fault } from './fault.ts';
+import { changedKeyMembers, type KeyFile } from './key-file.ts';
+import type { KeyModel } from './model.ts';
+import { type RemoteHub, readClassifiers } from './remote.ts';
+
+export interface RemoteKey {
+  keyId: string;
+  model: KeyModel;
+}
+
+export type KeyStep =
+  | { kind: 'key'; action: 'create'; name: string; file: KeyFile }
+  | { kind: 'key'; action: 'update'; name: string; file: KeyFile; remote: RemoteKey; members: string[] }
+  | { kind: 'key'; action: 'delete'; name: string; remote: RemoteKey };
+
+export interface RemoteKeys {
+  keys: RemoteKey[];
+  classifierIds: Map<string, string>;
+}
+
+type Listed = Routes['GET /v1/keys']['answer'][number];
+type Whole = Required<Pick<Listed, 'scopes' | 'limits'>> & Listed;
+
+/** The keys whose names say that they are of this hub. Of several with one name, after a rotation, the newest counts. */
+export async function readKeys(hub: Hub, remote: RemoteHub | undefined, path: string): Promise<RemoteKeys> {
+  const [found, classifiers] = await Promise.all([
+    listAll(hub, 'GET /v1/keys', {}),
+    // Only limits name classifiers, and few keys have such a limit.
+    readClassifiers(hub).catch((err) => {
+      if (err instanceof ProblemError && err.status === 403) return [];
+      throw err;
+    }),
+  ]);
+  const names = new Map(classifiers.map(({ classifierId, name }) => [classifierId, name]));
+  const own = found.filter(({ name, state }) => name.startsWith(`${path}/`) && state === 'active');
+  const hidden = own.find(({ scopes }) => scopes === undefined);
+  if (hidden !== undefined)
+    throw new CommandError(`The key ${hidden.name} may do more than yours, so it cannot be compared.`);
+  const newest = new Map<string, Whole>();
+  for (const key of own as Whole[]) {
+    const other = newest.get(key.name);
+    if (other === undefined || (other.createdAt ?? '') < (key.createdAt ?? '')) newest.set(key.name, key);
+  }
+  return {
+    keys: [...newest.values()].map((key) => ({
+      keyId: key.keyId,
+      model: toModel(key, { path: key.name.slice(path.length + 1), remote, names }),
+    })),
+    classifierIds: new Map(classifiers.map(({ classifierId, name }) => [name, classifierId])),
+  };
+}
+
+function toModel(
+  { scopes, limits, expiresAt }: Whole,
+  { path, remote, names }: { path: string; remote: RemoteHub | undefined; names: Map<string, string> },
+): KeyModel {
+  const { hubIds, queryIds, classifierIds, user, ...rest } = limits;
+  const pathOf = (id: string) => remote?.queries.find(({ queryId }) => queryId === id)?.model.path ?? id;
+  const strange = (hubIds ?? []).filter((id) => id !== remote?.hubId);
+  return {
+    path,
+    scopes,
+    limits: {
+      ...(queryIds === undefined ? {} : { queries: queryIds.map(pathOf) }),
+      ...(classifierIds === undefined ? {} : { classifiers: classifierIds.map((id) => names.get(id) ?? id) }),
+      ...rest,
+      ...(user === undefined ? {} : { user: { ...user, public: user.public?.map(pathOf) } }),
+      // A key that somebody widened or moved is brought back.
+      ...(queryIds === undefined && (hubIds === undefined || strange.length > 0) ? { queries: strange } : {}),
+    } as KeyModel['limits'],
+    ...(expiresAt === undefined || expiresAt === null ? {} : { expiresAt }),
+  };
+}
+
+interface Compared {
+  changes: KeyStep[];
+  /** Of keys that the files do not have. */
+  deletions: KeyStep[];
+  faults: Fault[];
+}
+
+export function compareKeys(files: readonly KeyFile[], present: RemoteKeys | undefined): Compared {
+  if (present === undefined) return { changes: [], deletions: [], faults: [] };
+  const known = new Map(present.keys.map((key) => [key.model.path, key]));
+  const faults: Fault[] = [];
+  const changes = files.flatMap((file): KeyStep[] => {
+    const name = file.model.path;
+    const remote = known.get(name);
+    if (remote === undefined) return [{ kind: 'key', action: 'create', name, file }];
+    const members = changedKeyMembers(file.model, remote.model);
+    if (members.includes('scopes'))
+      faults.push({
+        file: file.file,
+        ...file.place(['scopes']),
+        detail:
+          'The scopes of a key cannot be changed. Rename the file: apply creates another key, and --prune revokes this one',
+      });
+    return members.length === 0 ? [] : [{ kind: 'key', action: 'update', name, file, remote, members }];
+  });
+  for (const { file, model, place } of files)
+    for (const [i, name] of (model.limits.classifiers ?? []).entries())
+      if (!present.classifierIds.has(name))
+        faults.push({
+          file,
+          ...place(['limits', 'classifiers', i]),
+          detail: `There is no classifier ${name}. Classifiers that hub.yaml lists are created by an apply without this limit`,
+        });
+  for (const { model } of files) known.delete(model.path);
+  const deletions = [...known].map(
+    ([name, remote]): KeyStep => ({ kind: 'key', action: 'delete', name, remote }),
+  );
+  return { changes, deletions, faults };
+}
+
+/** A new key, whose text is shown only once. */
+export interface NewKey {
+  name: string;
+  key: string;
+}
+
+export async function applyKey(
+  hub: Hub,
+  step: KeyStep,
+  { remote, keys }: { remote: RemoteHub | undefined; keys: RemoteKeys | undefined },
+): Promise<NewKey | undefined> {
+  if (remote === undefined || keys === undefined) throw changed();
+  if (step.action === 'delete') {
+    await hub.call('DELETE /v1/keys/{keyId}', { path: { keyId: step.remote.keyId } });
+    return undefined;
+  }
+  const { scopes, expiresAt, limits } = step.file.model;
+  const wanted = toLimits(limits, { remote, keys });
+  if (step.action === 'create') {
+    const name = `${remote.path}/${step.name}`;
+    const ends = expiresAt === undefined ? {} : { expiresAt };
+    const body = { name, scopes: [...scopes], limits: wanted, ...ends };
+    const { key } = await hub.call('POST /v1/keys', { body });
+    return { name, key };
+  }
+  const removed = Object.fromEntries(limitNames.map((name) => [name, null]));
+  await hub.call('PUT /v1/keys/{keyId}', {
+    path: { keyId: step.remote.keyId },
+    body: { limits: { ...removed, ...wanted }, expiresAt: expiresAt ?? null },
+  });
+  return undefined;
+}
+
+const changed = () => new CommandError('The hub changed. Run this again.', exitCodes.conflict);
+
+const limitNames = [
+  ...[
+    'hubIds',
+    'queryIds',
+    'classifierIds',
+    'origins',
+    'context',
+    'ratePerMinute',
+    'maxRows',
+    'strict',
+    'user',
+  ],
+] as const;
+type Limits = NonNullable<Routes['POST /v1/keys']['body']['limits']>;
+
+/** Without queries of its own, the key may use all of its hub. */
+function toLimits(
+  { queries, classifiers, user, ...rest }: KeyModel['limits'],
+  { remote, keys }: { remote: RemoteHub; keys: RemoteKeys },
+): Limits {
+  const idOf = (path: string): string => {
+    const query = remote.queries.find(({ model }) => model.path === path);
+    if (query === undefined) throw changed();
+    return query.queryId;
+  };
+  return {
+    ...rest,
+    ...(queries === undefined ? { hubIds: [remote.hubId] } : { queryIds: queries.map(idOf) }),
+    ...(classifiers === undefined
+      ? {}
+      : { classifierIds: classifiers.map((name) => keys.classifierIds.get(name) ?? '') }),
+    ...(user === undefined
+      ? {}
+      : { user: { ...user, ...(user.public === undefined ? {} : { public: user.public.map(idOf) }) } }),
+  } as Limits;
+}

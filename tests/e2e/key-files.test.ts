@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, inject, it } from 'vitest';
+import { api, apiOf, engines } from '../support/hub.ts';
+import { openPlace } from '../support/hub-files.ts';
+
+const { copyExample, withTable, datahub, closing } = await openPlace();
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { url, key: stagingKey, otherKey } = inject('hub');
+
+const page = `scopes: [queries:execute]
+# What the page shows.
+limits: { queries: [orders/by-region], maxRows: 10, context: { region: north } }
+`;
+const keyIn = (stdout: string) => /dhk_\w+/.exec(stdout)?.[0] ?? '';
+/** Keys whose names say that they are of a hub. */
+const keysOf = async (path: string, as = api) =>
+  (await as.ok(as.get('/v1/keys?limit=200'))).filter((one: { name: string }) =>
+    one.name.startsWith(`${path}/`),
+  );
+
+it('plans, creates, changes, exports and revokes keys of files, and shows their texts once', async () => {
+  const { dir, table, path, run, change, env } = await copyExample('keys', engines[0] as string);
+  await withTable(engines[0] as string, table);
+  await run('apply');
+  await mkdir(join(dir, 'keys'));
+  const file = join(dir, 'keys/page.yaml');
+  await writeFile(file, page.replace('orders/by-region', 'orders/none'));
+  expect((await run('plan')).stderr).toContain('keys/page.yaml:3:21: There is no query orders/none.');
+  await writeFile(file, page);
+  expect(await run('plan')).toMatchObject({ code: 2, stdout: expect.stringContaining('+ key page') });
+  const applied = await run('apply');
+  expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining('1 change\n') });
+  const text = keyIn(applied.stdout);
+  const [stored] = await keysOf(path);
+  expect(stored).toMatchObject({
+    name: `${path}/page`,
+    limits: { maxRows: 10, context: { region: 'north' } },
+  });
+  expect(stored.limits.queryIds).toHaveLength(1);
+  const asPage = apiOf(text);
+  expect((await asPage.get(`/v1/hubs/${path}/data/orders/by-region`)).status).toBe(200);
+  expect((await asPage.get(`/v1/hubs/${path}/data/products/revenue`)).status).not.toBe(200);
+
+  // A file that says the same stays as it is written, and apply changes nothing again.
+  expect(await run('plan')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+  expect(await run('apply')).toMatchObject({ code: 0, stdout: '0 changes\n' });
+  expect((await run('export')).code).toBe(0);
+  expect(await readFile(file, 'utf8')).toBe(page);
+  await datahub.ok(['export', 'fresh-keys', '--hub', path], { env });
+  const fresh = await readFile(join(datahub.dir, 'fresh-keys/keys/page.yaml'), 'utf8');
+  expect(fresh).toContain('- orders/by-region');
+  expect(fresh).not.toContain('dhk_');
+
+  // What somebody changes in the hub is drift; another rate changes the key, which stays.
+  await api.ok(api.put(`/v1/keys/${stored.keyId}`, { limits: { maxRows: 99, queryIds: null } }));
+  expect((await run('plan')).stdout).toMatch(/~ key page[\s\S]*99 → 10/);
+  await change('keys/page.yaml', (before) => before.replace('maxRows: 10', 'maxRows: 1'));
+  expect(await run('apply')).toMatchObject({ code: 0, stdout: '1 change\n' });
+  expect((await keysOf(path))[0]).toMatchObject({
+    keyId: stored.keyId,
+    limits: { maxRows: 1, queryIds: stored.limits.queryIds },
+  });
+  await change('keys/page.yaml', (before) => before.replace('[queries:execute]', '[queries:read]'));
+  expect((await run('plan')).stderr).toContain('keys/page.yaml:1:9: The scopes of a key cannot be changed.');
+
+  await rm(file);
+  expect((await run('plan')).stdout).toContain('these keys of the hub, which stay');
+  expect(await run('apply', '--prune')).toMatchObject({ code: 0, stdout: '1 change\n' });
+  expect(await keysOf(path)).toEqual([]);
+});
+
+const program = `
+import { createClient } from '@datahub/client';
+import { ordersByRegion } from './hub.ts';
+const client = createClient({ url: process.env.HUB_URL, key: process.env.HUB_KEY });
+const { data } = await client.execute(ordersByRegion, { region: 'north' });
+process.stdout.write(JSON.stringify(data.map(({ id }) => id)));
+`;
+
+it('serves staging and production from one set of files, one module, one document and one file of a key', async () => {
+  const { dir, table, path, env } = await copyExample('stages', engines[0] as string);
+  await withTable(engines[0] as string, table);
+  await mkdir(join(dir, 'keys'));
+  await writeFile(join(dir, 'keys/page.yaml'), page.replace(', context: { region: north }', ''));
+  await mkdir(join(root, '.cache'), { recursive: true });
+  const place = await mkdtemp(join(root, '.cache/stages-'));
+  closing.push(() => rm(place, { recursive: true, force: true }));
+  await writeFile(join(place, 'program.ts'), program);
+
+  const stages = await Promise.all(
+    [stagingKey, otherKey].map(async (key) => {
+      const options = { env: { ...env, DATAHUB_API_KEY: key } };
+      const as = apiOf(key);
+      const applied = await datahub.run(['apply', dir], options);
+      expect(applied.code, applied.stderr).toBe(0);
+      closing.push(async () => {
+        for (const one of await keysOf(path, as)) await as.delete(`/v1/keys/${one.keyId}`);
+        const hubs = await as.ok(as.get('/v1/hubs?limit=20'));
+        const hub = hubs.find((one: { path?: string }) => one.path === path);
+        await as.delete(`/v1/hubs/${hub?.hubId}?recursive=true`);
+      });
+      expect(await datahub.run(['plan', dir], options)).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+      return {
+        key: keyIn(applied.stdout),
+        module: await datahub.ok(['types', path], options),
+        python: await datahub.ok(['types', path, '--python'], options),
+        document: await as.ok(as.get(`/v1/hubs/${path}/openapi.json`)),
+      };
+    }),
+  );
+  const [staging, production] = stages;
+  expect(staging?.key).not.toBe(production?.key);
+  for (const part of ['module', 'python', 'document'] as const)
+    expect(staging?.[part]).toEqual(production?.[part]);
+  expect(staging?.module).not.toMatch(/dh\.(?:q|hub)\./);
+
+  await writeFile(join(place, 'hub.ts'), staging?.module as string);
+  for (const { key } of stages) {
+    const { stdout } = await promisify(execFile)(process.execPath, ['program.ts'], {
+      cwd: place,
+      env: { ...process.env, HUB_URL: url, HUB_KEY: key },
+    });
+    expect(JSON.parse(stdout)).toEqual([1]);
+  }
+});
