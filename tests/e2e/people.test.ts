@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type OutgoingHttpHeaders, request } from 'node:http';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
 import {
   type Agent,
   createAgent,
@@ -213,5 +214,44 @@ describe('a session', () => {
       const agent = createAgent();
       expect((await agent.visit(`${origin}/auth/login?to=${encodeURIComponent(to)}`)).url).toBe(`${origin}/`);
     }
+  });
+});
+
+describe.skipIf(executablePath === undefined)('a person in the console (needs Chromium)', () => {
+  it('signs in, gives a role, and signs out', async () => {
+    provider.people.set('grace', { name: 'Grace Hopper', groups: ['admins'] });
+    await grant({ group: 'admins' }, 'admin');
+    provider.who = 'grace';
+    const context = await (await sharedBrowser()).newContext();
+    const page = await context.newPage();
+    await page.goto(`${origin}/#/hubs`);
+    await page.getByRole('link', { name: /^Sign in with 127/ }).click();
+    await page.getByRole('button', { name: 'Grace Hopper' }).click();
+    await page.getByRole('menuitem', { name: 'Roles and sessions …' }).click();
+    await page.getByText('admin in all hubs').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    expect(new URL(page.url()).hash).toBe('#/hubs');
+    // Scripts see neither the session nor a key.
+    expect(await page.evaluate('document.cookie')).toBe('__Host-datahub-person=1');
+    expect(await page.evaluate('Object.keys(sessionStorage)')).toEqual([]);
+    await page.goto(`${origin}/#/hub/${hubIds[0]}/people`);
+    await page.getByRole('button', { name: 'Give a role' }).click();
+    await page.getByLabel('Its name').fill('readers');
+    await page.getByLabel('In', { exact: true }).selectOption({ label: 'B' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Give the role' }).click();
+    await page.getByRole('row', { name: /readers.*viewer.*B/ }).waitFor();
+    await page.getByRole('row', { name: /Grace Hopper.*admin in all hubs/ }).waitFor();
+    await page.goto(`${origin}/#/hub/${hubIds[0]}/audit`);
+    await page.getByRole('row', { name: /Gave a role.*Grace Hopper/ }).waitFor();
+    // Another tab of the browser is signed in, too, and out with this one.
+    const other = await context.newPage();
+    await other.goto(`${origin}/#/hubs`);
+    await other.getByRole('button', { name: 'Grace Hopper' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    for (const one of [page, other]) await one.getByRole('link', { name: /^Sign in with/ }).waitFor();
+    // Those of the provider are on the same host.
+    const left = (await context.cookies(origin)).filter(({ name }) => name.startsWith('__Host-'));
+    expect(left).toEqual([]);
+    await context.close();
   });
 });

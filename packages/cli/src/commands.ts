@@ -17,6 +17,7 @@ import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './command
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
 import { backup, forgetCredentials, sealingKeys } from './commands/operators.ts';
+import { grantRole, listPeople } from './commands/people.ts';
 import { plan } from './commands/plan.ts';
 import { predict } from './commands/predict.ts';
 import { run } from './commands/run.ts';
@@ -50,6 +51,8 @@ export const commands: readonly Command[] = [
   listDeliveries,
   redeliver,
   mcp,
+  listPeople,
+  grantRole,
   createKey,
   listKeys,
   usageOfKey,

@@ -128,7 +128,8 @@ type PagedRoute =
   | 'GET /v1/watches'
   | 'GET /v1/boards'
   | 'GET /v1/destinations'
-  | 'GET /v1/keys';
+  | 'GET /v1/keys'
+  | 'GET /v1/people';
 
 /** All elements of a list. */
 export async function listAll<Route extends PagedRoute>(

@@ -4,7 +4,7 @@ import { consoleForm, formHeader } from '@datahub/contract/call-form';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
 import { retryAfterOf, sendInTurn } from './rate.ts';
-import { key, keyRefused } from './session.ts';
+import { credentialsOf, key, keyRefused } from './session.ts';
 import type { Problem } from './types.ts';
 
 /** A problem answer of the hub, or a network failure (status 0). */
@@ -35,20 +35,21 @@ export interface CallOptions {
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
   const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const own = credentialsOf(withKey ?? key.value);
   const send = () =>
     fetch(addressOf(path), {
       method: options.method ?? (text === undefined ? 'GET' : 'POST'),
       headers: {
         accept,
         [formHeader]: consoleForm,
-        'x-service-api-key': withKey ?? key.value ?? '',
+        ...own.headers,
         ...(text === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
       body: text ?? null,
       signal: signal ?? null,
       cache,
-      credentials: 'omit',
+      credentials: own.credentials,
       // Following a redirect would send the key to another address.
       redirect: 'error',
     }).catch(failUnanswered);

@@ -1,6 +1,7 @@
 /**
  * The key: in memory, and in sessionStorage if the person asked for that. Then it is shared with the other tabs of this
- * browser, too (docs/adr/0011-sign-in.md).
+ * browser, too (docs/adr/0011-sign-in.md). A person who signed in at a provider has a session in a cookie that no script
+ * can read, and no key here: the key is `bySession` then.
  */
 
 import { signal } from '@preact/signals';
@@ -15,6 +16,12 @@ const revokeTimeoutMs = 5_000;
 const answerTimeoutMs = 150;
 
 type Message = { ask: true } | { key: string; keyId?: string | undefined } | { signedOut: true };
+
+/** Stands for the key of a session. */
+export const bySession = '';
+/** The hub sets it beside the session, for scripts. */
+const hintCookie = '__Host-datahub-person';
+const hasSession = () => document.cookie.split('; ').includes(`${hintCookie}=1`);
 
 export const key = signal<string | undefined>(sessionStorage.getItem(storedAs) ?? undefined);
 /** Why the last key was refused, shown beside the form. */
@@ -36,11 +43,12 @@ function hear({ data }: MessageEvent<Message>): void {
   }
 }
 
-/** Signs in with the key of another tab, if one has a key that it may share. */
+/** Signs in by the session of the browser, or with the key of another tab, if one has a key that it may share. */
 export async function joinTabs(): Promise<void> {
   // Only pages of the same origin hear each other; a hub below another path is another hub.
   channel = new BroadcastChannel(`datahub ${new URL('.', document.baseURI).pathname}`);
   channel.onmessage = hear;
+  if (key.value === undefined && hasSession()) key.value = bySession;
   if (key.value !== undefined) return;
   isAsking = true;
   let stop: (() => void) | undefined;
@@ -62,8 +70,20 @@ export function signIn(text: string, { keep, keyId }: { keep: boolean; keyId?: s
   key.value = text;
 }
 
-/** Revokes the key of a sign-in link: if the hub does not answer, it expires within 12 hours. Ends all tabs. */
+/** The headers and the mode of a request with this key. */
+export const credentialsOf = (
+  used: string | undefined,
+): { headers: Record<string, string>; credentials: RequestCredentials } =>
+  used === bySession
+    ? { headers: {}, credentials: 'same-origin' }
+    : { headers: { 'x-service-api-key': used ?? '' }, credentials: 'omit' };
+
+/** Revokes the key of a sign-in link: if the hub does not answer, it expires within 12 hours. Ends a session. Ends all tabs. */
 export async function signOut(): Promise<void> {
+  if (key.value === bySession) {
+    const signal = AbortSignal.timeout(revokeTimeoutMs);
+    await fetch(new URL('auth/logout', document.baseURI), { method: 'POST', signal }).catch(() => undefined);
+  }
   const keyId = sessionStorage.getItem(keyIdStoredAs);
   if (keyId !== null && key.value !== undefined) {
     await fetch(new URL(`v1/keys/${encodeURIComponent(keyId)}`, document.baseURI), {
@@ -76,8 +96,14 @@ export async function signOut(): Promise<void> {
   forget();
 }
 
+function forgetSession(): void {
+  // biome-ignore lint/suspicious/noDocumentCookie: only Chromium has the other API, and this cookie has no secret.
+  document.cookie = `${hintCookie}=; Path=/; Secure; Max-Age=0`;
+}
+
 /** The reload removes from memory what was read with the key. */
 function forget(): void {
+  forgetSession();
   sessionStorage.removeItem(keyIdStoredAs);
   sessionStorage.removeItem(storedAs);
   // No other tab answers a page that asks, because all of them forget.
@@ -87,6 +113,7 @@ function forget(): void {
 
 /** Called for every 401: a key that ended leads back to the form, at the same address. */
 export function keyRefused(problem: Problem): void {
+  forgetSession();
   sessionStorage.removeItem(keyIdStoredAs);
   sessionStorage.removeItem(storedAs);
   refusal.value = problem;

@@ -165,6 +165,7 @@ function View() {
   if (page === 'summary') return <Later>{({ SummaryPage }) => <SummaryPage />}</Later>;
   if (page === 'statistics') return <Later>{({ StatisticsPage }) => <StatisticsPage />}</Later>;
   if (page === 'keys') return <Later>{({ KeysPage }) => <KeysPage key={hub} />}</Later>;
+  if (page === 'people') return <Later>{({ PeoplePage }) => <PeoplePage />}</Later>;
   if (page === 'watches') return <Later>{({ WatchesPage }) => <WatchesPage key={hub} />}</Later>;
   if (page === 'audit') return <Later>{({ AuditPage }) => <AuditPage />}</Later>;
   return <NoPage />;

@@ -2,7 +2,7 @@
 
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { key, signOut } from '../api/session.ts';
+import { bySession, key, signOut } from '../api/session.ts';
 import { Later } from '../pages/lazy.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
@@ -39,9 +39,13 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
           { label: 'As the system', run: () => setTheme('system') },
         ]}
       />
-      <span class="account" title="The last characters of the key of this tab">
-        <Icon name="key" />…{key.value?.slice(-4)}
-      </span>
+      {key.value === bySession ? (
+        <Later>{({ PersonMenu }) => <PersonMenu />}</Later>
+      ) : (
+        <span class="account" title="The last characters of the key of this tab">
+          <Icon name="key" />…{key.value?.slice(-4)}
+        </span>
+      )}
       <button type="button" class="quiet" onClick={signOut}>
         Sign out
       </button>
@@ -113,6 +117,7 @@ const pages: Record<string, string> = {
   summary: 'Summaries',
   statistics: 'Statistics',
   keys: 'Keys',
+  people: 'People',
   audit: 'Audit',
   watches: 'Watches',
 };

@@ -90,6 +90,7 @@ function OtherLinks({ hub }: { hub: string }) {
           <ul class="links">
             {may('queries:read') && <SideLink to={['statistics']} icon="statistics" label="Statistics" />}
             {may('keys:admin') && <SideLink to={['keys']} icon="key" label="Keys" />}
+            {may('keys:admin') && <SideLink to={['people']} icon="people" label="People" />}
             {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
           </ul>
         </>

@@ -11,6 +11,7 @@ export function SignIn() {
   const [text, setText] = useState('');
   const [keep, setKeep] = useState(true);
   const [busy, setBusy] = useState(false);
+  const [provider, setProvider] = useState<string>();
   const [problem, setProblem] = useState<Problem | undefined>(refusal.value);
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -28,14 +29,22 @@ export function SignIn() {
           <i aria-hidden="true" />
           <h1>Data Hub</h1>
         </div>
-        <Readiness />
+        <Readiness onProvider={setProvider} />
+        {provider !== undefined && (
+          <>
+            <a class="button primary" href={addressOf(`auth/login?to=${encodeURIComponent(location.hash)}`)}>
+              Sign in with {provider}
+            </a>
+            <p class="hint">or with a key of the hub:</p>
+          </>
+        )}
         <Field
           label="API key"
           type="password"
           value={text}
           onInput={setText}
           required
-          autofocus
+          autofocus={provider === undefined}
           hint="npm start prints the first key; “npm run datahub -- keys create” makes another."
         />
         <Tick
@@ -67,11 +76,15 @@ async function check(key: string): Promise<Problem | undefined> {
   }
 }
 
-function Readiness() {
+function Readiness({ onProvider }: { onProvider(name: string): void }) {
   const [words, setWords] = useState('Asking whether the hub is ready …');
   useEffect(() => {
     let current = true;
-    void readiness().then((said) => current && setWords(said));
+    void readiness().then(({ words, provider }) => {
+      if (!current) return;
+      setWords(words);
+      if (provider !== undefined) onProvider(provider);
+    });
     return () => {
       current = false;
     };
@@ -83,13 +96,15 @@ function Readiness() {
   );
 }
 
-async function readiness(): Promise<string> {
+async function readiness(): Promise<{ words: string; provider?: string | undefined }> {
   try {
-    const { status, missing = [] } = await (await fetch(addressOf('readyz'), { cache: 'no-store' })).json();
-    if (status === 'ready')
-      return missing.length === 0 ? 'The hub is ready.' : `The hub is ready, without ${missing.join(', ')}.`;
-    return `The hub is not ready: it waits for ${missing.join(', ')}.`;
+    const answer = await (await fetch(addressOf('readyz'), { cache: 'no-store' })).json();
+    const { status, missing = [], signIn } = answer;
+    const provider: string | undefined = signIn?.provider;
+    if (status !== 'ready') return { words: `The hub is not ready: it waits for ${missing.join(', ')}.` };
+    if (missing.length === 0) return { words: 'The hub is ready.', provider };
+    return { words: `The hub is ready, without ${missing.join(', ')}.`, provider };
   } catch {
-    return 'The hub does not answer. Is it running?';
+    return { words: 'The hub does not answer. Is it running?' };
   }
 }

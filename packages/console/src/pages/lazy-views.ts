@@ -10,6 +10,8 @@ export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ShownKeyDialog } from './key/shown-key.tsx';
 export { KeysHelp } from './keys-help.tsx';
+export { PeoplePage } from './people/people-page.tsx';
+export { PersonMenu } from './people/person-menu.tsx';
 export { ChartView } from './query/chart-view.tsx';
 export { AnnotationNote } from './query/classify/annotation-note.tsx';
 export { ClassifyDialog } from './query/classify/classify-dialog.tsx';

@@ -17,7 +17,7 @@ import { Scrolling, TableHead } from '../../ui/table.tsx';
 const pageSize = 100;
 
 /** Names of query parameters, with what they select. */
-type Filter = Record<'action' | 'keyId' | 'resourceId', string | undefined>;
+type Filter = Record<'action' | 'keyId' | 'personId' | 'resourceId', string | undefined>;
 
 async function readPage(filter: Filter, offset: number, signal: AbortSignal) {
   const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [string, string][];
@@ -49,6 +49,7 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   const filter = {
     action: action === '' ? undefined : action,
     keyId: by === 'key' ? id : undefined,
+    personId: by === 'person' ? id : undefined,
     resourceId: by === 'what' ? id : undefined,
   };
   const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, offset]);
@@ -78,8 +79,9 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
       </PageHead>
       {id !== undefined && (
         <p class="hint">
-          Only {by === 'key' ? 'what the key' : 'entries of'} <strong>{nameOf(id, keys)}</strong>
-          {by === 'key' && ' did'}. <a href={linkTo('hub', hubId.value ?? '', 'audit')}>Show all</a>
+          Only {by === 'what' ? 'entries of' : `what the ${by}`}{' '}
+          <strong>{(by === 'person' && entries[0]?.person?.name) || nameOf(id, keys)}</strong>
+          {by !== 'what' && ' did'}. <a href={linkTo('hub', hubId.value ?? '', 'audit')}>Show all</a>
         </p>
       )}
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
@@ -114,7 +116,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
   return (
     <Scrolling label="Changes">
       <table class="facts">
-        <TableHead names={['At', 'Action', 'What', 'Key']} numbers={['Count', 'Failed']} />
+        <TableHead names={['At', 'Action', 'What', 'Who']} numbers={['Count', 'Failed']} />
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.entryId}>
@@ -124,7 +126,7 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
                 <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, keys)} />
               </td>
               <td class="cut-text" title={entry.keyId}>
-                <Filter by="key" id={entry.keyId} name={keys.get(entry.keyId) ?? entry.keyId} />
+                <By of={entry} keys={keys} />
               </td>
               <td class="right">{count(entry.count)}</td>
               <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
@@ -136,8 +138,20 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
   );
 }
 
+/** The person, and the key if it was not a session. */
+function By({ of: { keyId, person }, keys }: { of: AuditEntry; keys: Map<string, string> }) {
+  const byKey = <Filter by="key" id={keyId} name={keys.get(keyId) ?? keyId} />;
+  if (person === undefined) return byKey;
+  return (
+    <>
+      <Filter by="person" id={person.personId} name={person.name ?? person.personId} />
+      {keyId !== person.personId && <div class="note">with {byKey}</div>}
+    </>
+  );
+}
+
 /** A link to the entries of this one. What nobody asked for has no key. */
-const Filter = ({ by, id, name }: { by: 'what' | 'key'; id: string; name: string }) =>
+const Filter = ({ by, id, name }: { by: 'what' | 'key' | 'person'; id: string; name: string }) =>
   id === '' ? null : <a href={linkTo('hub', hubId.value ?? '', 'audit', by, id)}>{name}</a>;
 
 const words: Record<string, string> = {
@@ -178,6 +192,12 @@ const words: Record<string, string> = {
   'key.update': 'Changed a key',
   'key.rotate': 'Rotated a key',
   'key.revoke': 'Revoked a key',
+  'person.signIn': 'Signed in',
+  'person.signOut': 'Signed out',
+  'person.update': 'Disabled or enabled a person',
+  'person.delete': 'Removed a person',
+  'grant.create': 'Gave a role',
+  'grant.delete': 'Took a role away',
   'classifier.create': 'Created a classifier',
   'classifier.update': 'Changed a classifier',
   'classifier.delete': 'Deleted a classifier',

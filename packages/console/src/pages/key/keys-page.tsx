@@ -23,7 +23,7 @@ import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage, readUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
 
-type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'replace' | 'revoke'; key: Key };
+type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'replace' | 'revoke' | 'keep'; key: Key };
 
 /** The newest first: it is the one that a person has just created. */
 const readKeys = async (signal: AbortSignal) =>
@@ -62,6 +62,9 @@ export function KeysPage() {
       {asked?.action === 'usage' && <KeyUsage of={asked.key} onClose={() => setAsked(undefined)} />}
       {asked?.action === 'change' && (
         <ChangeKey of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
+      )}
+      {asked?.action === 'keep' && (
+        <HandOver of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
       )}
       {asked?.action === 'revoke' && (
         <Revoke of={asked.key} onClose={() => setAsked(undefined)} onDone={loaded.refresh} />
@@ -123,9 +126,10 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
         </div>
         {key.madeBy && (
           <div class="note" title={key.madeBy.keyId}>
-            created with “{key.madeBy.name}”
+            {key.madeBy.keyId === key.personId ? 'created by' : 'created with'} “{key.madeBy.name}”
           </div>
         )}
+        {key.personId !== undefined && <div class="note">ends with its person</div>}
       </td>
       <td>
         {key.scopes.map((scope) => (
@@ -167,6 +171,9 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
             { label: 'Usage', run: () => onAsk({ action: 'usage', key }) },
             { label: 'Audit', run: () => go('hub', hubId.value ?? '', 'audit', 'key', key.keyId) },
             { label: 'Change', run: () => onAsk({ action: 'change', key }) },
+            ...(key.personId === undefined
+              ? []
+              : [{ label: 'Hand to the hub …', run: () => onAsk({ action: 'keep', key }) }]),
             { label: 'Rotate', run: () => onAsk({ action: 'rotate', key }) },
             { label: 'Revoke', danger: true, run: () => onAsk({ action: 'revoke', key }) },
           ]}
@@ -232,6 +239,27 @@ function Revoke({ of, onClose, onDone }: OneKeyProps) {
       <p>
         The hub refuses the key within five seconds. This cannot be undone.
         {isOwn(of) && <strong> This tab uses the key, so you will be signed out.</strong>}
+      </p>
+    </FormDialog>
+  );
+}
+
+function HandOver({ of, onClose, onDone }: OneKeyProps) {
+  const submit = async () => {
+    await call(`v1/keys/${part(of.keyId)}`, { method: 'PUT', body: { personId: null } });
+    notify(`“${of.name}” belongs to the hub.`);
+    onDone();
+  };
+  return (
+    <FormDialog
+      title={`Hand “${of.name}” to the hub?`}
+      action="Hand it to the hub"
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <p>
+        Now the key can do no more than its person, and ends with the person. Then it keeps its scopes and
+        limits until somebody revokes it.
       </p>
     </FormDialog>
   );

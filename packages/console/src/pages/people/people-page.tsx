@@ -1,0 +1,219 @@
+/** The people who have signed in, and the grants that give them roles. */
+
+import { useState } from 'preact/hooks';
+import { call, callJson, callList, part } from '../../api/client.ts';
+import type { Answer } from '../../api/types.ts';
+import { go } from '../../state/route.ts';
+import { hubId, hubs } from '../../state/workspace.ts';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Choice, Field } from '../../ui/field.tsx';
+import { moment } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { hubsOf, RoleTags } from './role-tags.tsx';
+
+type Person = Answer<'GET /v1/people'>[number];
+type Grant = Answer<'GET /v1/grants'>[number];
+
+const readGrants = (signal: AbortSignal) => callList<Grant>('v1/grants', { signal });
+const readPeople = (signal: AbortSignal) => callList<Person>('v1/people', { signal });
+
+const actions = (
+  <th scope="col">
+    <span class="sr-only">Actions</span>
+  </th>
+);
+
+export function PeoplePage() {
+  const grants = useLoad(readGrants, []);
+  const people = useLoad(readPeople, []);
+  const [isGranting, setGranting] = useState(false);
+  const readAgain = () => {
+    grants.refresh();
+    people.refresh();
+  };
+  return (
+    <div class="page">
+      <PageHead title="People">
+        <button type="button" class="primary" onClick={() => setGranting(true)}>
+          Give a role
+        </button>
+      </PageHead>
+      <p class="hint">
+        Grants give roles to groups and people of the provider at which people sign in. In each hub the
+        highest role counts.
+      </p>
+      <section aria-label="Grants">
+        <h2>Grants</h2>
+        {grants.problem !== undefined && <ProblemBox problem={grants.problem} />}
+        {grants.loading && grants.value === undefined && <Loading what="grants" />}
+        {grants.value?.length === 0 && <p class="empty">Nobody has a role yet.</p>}
+        {grants.value !== undefined && grants.value.length > 0 && (
+          <Grants all={grants.value} onChange={readAgain} />
+        )}
+      </section>
+      <section class="signed-in" aria-label="People">
+        <h2>Who has signed in</h2>
+        {people.problem !== undefined && <ProblemBox problem={people.problem} />}
+        {people.loading && people.value === undefined && <Loading what="people" />}
+        {people.value?.length === 0 && <p class="empty">Nobody has signed in yet.</p>}
+        {people.value !== undefined && people.value.length > 0 && (
+          <People all={people.value} onChange={readAgain} />
+        )}
+      </section>
+      {isGranting && <GiveRole onClose={() => setGranting(false)} onDone={readAgain} />}
+    </div>
+  );
+}
+
+function Grants({ all, onChange }: { all: Grant[]; onChange(): void }) {
+  const remove = (grantId: string) => () =>
+    call(`v1/grants/${part(grantId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
+  return (
+    <Scrolling label="List of grants">
+      <table class="facts">
+        <TableHead names={['Who', 'Role', 'Hubs']}>{actions}</TableHead>
+        <tbody>
+          {all.map(({ grantId, who, role, hubIds }) => {
+            const [[kind, name] = ['', '']] = Object.entries(who);
+            return (
+              <tr key={grantId}>
+                <td>
+                  <strong>{String(name)}</strong>
+                  <div class="note">{kinds.find(([one]) => one === kind)?.[1]}</div>
+                </td>
+                <td>{role}</td>
+                <td>{hubsOf(hubIds)}</td>
+                <td class="right">
+                  <button type="button" class="quiet" onClick={remove(grantId)}>
+                    Take away
+                  </button>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+const states: Record<Person['state'], string> = {
+  active: '',
+  paused: 'has to sign in again',
+  disabled: 'disabled',
+};
+
+function People({ all, onChange }: { all: Person[]; onChange(): void }) {
+  return (
+    <Scrolling label="List of people">
+      <table class="facts">
+        <TableHead names={['Name', 'Roles', 'Groups', 'Last sign-in']}>{actions}</TableHead>
+        <tbody>
+          {all.map((person) => (
+            <PersonRow key={person.personId} of={person} onChange={onChange} />
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
+  const [isRemoving, setRemoving] = useState(false);
+  const { personId, name, email, subject, state, roles, groups, signedInAt } = person;
+  const address = `v1/people/${part(personId)}`;
+  const change = (sent: Promise<unknown>) => sent.then(onChange, (err) => notify(err.message));
+  const setDisabled = (disabled: boolean) => change(call(address, { method: 'PUT', body: { disabled } }));
+  return (
+    <tr>
+      <td>
+        <strong>{name}</strong>
+        <div class="note">{email ?? subject}</div>
+        {states[state] !== '' && <div class="note">{states[state]}</div>}
+      </td>
+      <td>
+        <RoleTags roles={roles} />
+      </td>
+      <td>{groups.join(', ')}</td>
+      <td>
+        {moment(signedInAt)}
+        {isRemoving && (
+          <FormDialog
+            title={`Remove “${name}”?`}
+            action="Remove the person"
+            danger
+            onClose={() => setRemoving(false)}
+            onSubmit={() => call(address, { method: 'DELETE' }).then(onChange)}
+          >
+            <p>
+              Sessions and keys of the person end within five seconds, except keys that were handed to the
+              hub. Who still has a role can sign in again.
+            </p>
+          </FormDialog>
+        )}
+      </td>
+      <td class="right">
+        <Menu
+          label={`Actions for ${name}`}
+          items={[
+            { label: 'Audit', run: () => go('hub', hubId.value ?? '', 'audit', 'person', personId) },
+            {
+              label: 'Sign out everywhere',
+              run: () => change(call(`${address}/sessions`, { method: 'DELETE' })),
+            },
+            state === 'disabled'
+              ? { label: 'Enable', run: () => setDisabled(false) }
+              : { label: 'Disable', danger: true, run: () => setDisabled(true) },
+            { label: 'Remove …', danger: true, run: () => setRemoving(true) },
+          ]}
+        />
+      </td>
+    </tr>
+  );
+}
+
+const kinds = [
+  ['group', 'group'],
+  ['email', 'e-mail address'],
+  ['subject', 'subject (the id at the provider)'],
+] as const;
+const roles = [
+  ['viewer', 'viewer: reads, executes queries that read'],
+  ['editor', 'editor: also changes queries, trains, executes writes'],
+  ['admin', 'admin: also sources, keys, people, audit'],
+] as const;
+
+function GiveRole({ onClose, onDone }: { onClose(): void; onDone(): void }) {
+  const [kind, setKind] = useState('group');
+  const [name, setName] = useState('');
+  const [role, setRole] = useState('viewer');
+  const [where, setWhere] = useState('');
+  const submit = async () => {
+    const body = { who: { [kind]: name.trim() }, role, ...(where === '' ? {} : { hubIds: [where] }) };
+    await callJson('v1/grants', { body });
+    onDone();
+  };
+  const options = [
+    ['', 'all hubs'] as const,
+    ...(hubs.value ?? []).map((one) => [one.hubId, one.label] as const),
+  ];
+  return (
+    <FormDialog
+      title="Give a role"
+      action="Give the role"
+      disabled={name.trim() === ''}
+      onClose={onClose}
+      onSubmit={submit}
+    >
+      <Choice label="To a" value={kind} options={kinds} onChange={setKind} />
+      <Field label="Its name" value={name} onInput={setName} required autofocus />
+      <Choice label="Role" value={role} options={roles} onChange={setRole} />
+      <Choice label="In" value={where} options={options} onChange={setWhere} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,26 @@
+/** Roles with the hubs in which each counts. */
+
+import { hubs } from '../../state/workspace.ts';
+
+interface HeldRole {
+  role: string;
+  hubIds: string[] | null;
+}
+
+const labelOf = (id: string) => hubs.value?.find(({ hubId }) => hubId === id)?.label ?? id;
+
+export const hubsOf = (hubIds: string[] | null): string =>
+  hubIds === null ? 'all hubs' : hubIds.map(labelOf).join(', ');
+
+export function RoleTags({ roles }: { roles: HeldRole[] }) {
+  if (roles.length === 0) return <span class="note">no role</span>;
+  return (
+    <>
+      {roles.map(({ role, hubIds }) => (
+        <span key={role} class="tag">
+          {role} in {hubsOf(hubIds)}
+        </span>
+      ))}
+    </>
+  );
+}
