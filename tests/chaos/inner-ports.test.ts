@@ -94,6 +94,8 @@ const withoutPrincipal = [
   'answerMail',
   'signIn',
   'endSignIns',
+  'takeRefreshes',
+  'endRefresh',
   'session',
 ];
 

@@ -159,6 +159,54 @@ describe('signing in', () => {
   });
 });
 
+describe('a provider that is asked again', () => {
+  let asking: SpawnedHub;
+  let asked: TestProvider;
+  beforeAll(async () => {
+    const port = await freePort();
+    asked = await startProvider(`http://127.0.0.1:${port}`);
+    asking = await spawnHub({
+      PORT: String(port),
+      ...oidcSettings(asked, `http://127.0.0.1:${port}`),
+      DATAHUB_OIDC_SCOPES: 'openid profile email offline_access',
+      DATAHUB_OIDC_REFRESH_MS: '1000',
+    });
+    for (const [who, role] of [
+      [{ group: 'data' }, 'editor'],
+      [{ subject: 'joan' }, 'viewer'],
+    ])
+      await asking.api.ok(asking.api.post('/v1/grants', { who, role }));
+  });
+  afterAll(async () => {
+    await asking?.close();
+    await asked?.close();
+  });
+  const signInThere = async () => {
+    asked.people.set('joan', { name: 'Joan', groups: ['data'] });
+    asked.who = 'joan';
+    const agent = createAgent();
+    expect((await agent.visit(`${asking.url}/auth/login`)).response.status).toBe(200);
+    return async (path: string) => {
+      const response = await agent.send(`${asking.url}${path}`, { headers: own });
+      return { status: response.status, body: JSON.parse(await response.text()) };
+    };
+  };
+
+  it('takes a group away, and ends a person whom it no longer knows with all keys', async () => {
+    const get = await signInThere();
+    const roleNow = async () => (await get('/v1/people/current')).body.roles?.[0].role;
+    expect(await roleNow()).toBe('editor');
+    asked.people.set('joan', { name: 'Joan', groups: [] });
+    await expect.poll(roleNow, { timeout: 120_000 }).toBe('viewer');
+    asked.people.delete('joan');
+    await expect.poll(async () => (await get('/v1/hubs')).status, { timeout: 120_000 }).toBe(401);
+    const [joan] = await asking.api.ok(asking.api.get('/v1/people'));
+    expect([joan.state, joan.roles]).toEqual(['paused', [{ role: 'viewer', hubIds: null }]]);
+    await signInThere();
+    expect((await asking.api.ok(asking.api.get('/v1/people')))[0].state).toBe('active');
+  });
+});
+
 describe('a session', () => {
   it('counts only for requests of the hub’s own pages', async () => {
     provider.people.set('ada', { name: 'Ada', groups: ['data'] });

@@ -90,8 +90,8 @@ export async function execute({ hubId, sourceId, query, context, command }: Exec
 }
 
 /** Creates one resource of each kind, and adds its id under the name of the parameter or member that accepts it. */
-export async function makeResources(ids: Record<string, string>, key?: CallOptions): Promise<void> {
-  const post = (path: string, body: object) => api.ok(api.post(path, body, key));
+export async function makeResources(ids: Record<string, string>, key?: CallOptions, as = api): Promise<void> {
+  const post = (path: string, body: object) => as.ok(as.post(path, body, key));
   const { hubId } = await post('/v1/hubs', { label: 'mine' });
   ids.hubId = hubId;
   ids.nodeId = (await post(`/v1/hubs/${hubId}/folders`, { label: 'mine' })).nodeId;
@@ -106,7 +106,7 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   const columns = { text: 'one', label: 'one', id: 'none' };
   const job = { queryId: ids.queryId, ...columns };
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
-  [{ exampleId: ids.exampleId }] = await api.ok(api.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
+  [{ exampleId: ids.exampleId }] = await as.ok(as.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
   ids.grantId = (await post('/v1/grants', grantBody(ids))).grantId;
   // Nothing listens there.
@@ -116,7 +116,7 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.boardId = (await post('/v1/boards', boardBody(ids))).boardId;
   ids.watchId = (await post('/v1/watches', watchBody(ids))).watchId;
   ids.runId = (await post(`/v1/watches/${ids.watchId}/run`, {})).runId;
-  await waitForRun(ids, key);
+  await waitForRun(ids, key, as);
 }
 
 const grantBody = ({ hubId }: Record<string, string>) => ({
@@ -141,8 +141,12 @@ const watchBody = ({ hubId, queryId }: Record<string, string>) => ({
   schedule: { cron: '0 0 1 1 *', timeZone: 'UTC' },
 });
 
-async function waitForRun({ watchId, runId }: Record<string, string>, key?: CallOptions): Promise<void> {
-  while ((await api.get(`/v1/watches/${watchId}/runs/${runId}`, key)).status === 404) await wait(50);
+async function waitForRun(
+  { watchId, runId }: Record<string, string>,
+  key?: CallOptions,
+  as = api,
+): Promise<void> {
+  while ((await as.get(`/v1/watches/${watchId}/runs/${runId}`, key)).status === 404) await wait(50);
 }
 
 /** What is sent to a route, whose body may be a stream of records. */

@@ -33,6 +33,7 @@ import { createOperationCalls } from './rpc/operations.ts';
 import { operate, readOperatorRequest } from './rpc/operator.ts';
 import { createGrantCalls } from './rpc/people/grants.ts';
 import { createPeopleCalls } from './rpc/people/people.ts';
+import { createRefreshCalls } from './rpc/people/refreshes.ts';
 import { createSignInCalls } from './rpc/people/sign-in.ts';
 import { createQueryCalls } from './rpc/queries.ts';
 import { createQueryRunCalls } from './rpc/query-runs.ts';
@@ -169,6 +170,7 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createJobEventCalls(catalog),
     ...createDestinationCalls(catalog),
     ...createSignInCalls(catalog),
+    ...createRefreshCalls(catalog),
     ...createPeopleCalls(catalog),
     ...createGrantCalls(catalog),
   };

@@ -74,6 +74,7 @@ const specs: CollectionSpec[] = [
   { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
   {
     name: 'people',
+    due: 'refreshAt',
     indexes: ['identity'],
     uniqueWithin: [{ field: 'identity' }],
     outbox: true,

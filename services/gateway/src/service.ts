@@ -18,6 +18,7 @@ import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './open/health.ts';
 import type { SignIn } from './open/sign-in.ts';
 import { createSessionReader } from './people/cookies.ts';
+import { createRefreshRunner } from './people/refresh-runner.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
@@ -76,7 +77,8 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  const watches = createWatchRunner(deps);
+  const [watches, jobs] = [createWatchRunner(deps), createJobRunner(deps)];
+  const refreshes = config.oidc && createRefreshRunner(config.oidc, deps);
   const metricsText = async () => (await events.metrics()) + lagText(watches.lagMs());
   const metrics = await serveMetrics(
     async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? ''),
@@ -85,13 +87,12 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       port: config.metricsPort,
     },
   );
-  const jobs = createJobRunner(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
-    const returned = Promise.all([jobs.close(), watches.close()]);
+    const returned = Promise.all([jobs.close(), watches.close(), refreshes?.close()]);
     const cut = setTimeout(() => {
       stopLog.cut(inFlight());
       app.server.closeAllConnections();

@@ -48,6 +48,7 @@ const configurationOf = (origin: string): Configuration => ({
   cookies: { keys: ['test'] },
   claims: { openid: ['sub', 'sid'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
   pkce: { required: () => true },
+  issueRefreshToken: async () => true,
   interactions: { url: (_, { uid }) => `/interaction/${uid}` },
   features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
 });

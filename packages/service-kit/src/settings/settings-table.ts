@@ -104,6 +104,8 @@ const gateway = {
     'groups',
     'the claim that lists the groups of a person; dots lead to members of members',
   ),
+  DATAHUB_OIDC_REFRESH_MS: integer(3_600_000, [1_000, 3_600_000], 'how often the groups are read again'),
+  DATAHUB_OIDC_AWAY_MS: integer(86_400_000, [0, 604_800_000], 'how long they count without the provider'),
   DATAHUB_OIDC_ACCOUNT: optional('the name or id of the account that people sign in to', 'the first account'),
   DATAHUB_COMPRESSION: choice(
     ['on', 'off'],

@@ -13,11 +13,15 @@ export interface PersonDoc extends Doc, Dated {
   name: string;
   /** Only if the provider has verified it, in lower case. */
   email?: string;
-  /** Those of the last sign-in. */
+  /** Those of the last sign-in or refresh. */
   groups: string[];
   signedInAt: number;
   /** Until then, the groups count. */
   confirmedUntil: number;
+  /** With which the gateway asks the provider again, in base64, sealed by the gateway. */
+  refreshToken?: string;
+  /** When it does so; null for never. */
+  refreshAt: number | null;
   /** 1 if the provider no longer knows the person, until the next sign-in. */
   ended?: 1;
   /** 1 if an admin keeps the person out. */

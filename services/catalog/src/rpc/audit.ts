@@ -104,6 +104,8 @@ const actionOf = {
   revokeKey: 'key.revoke',
   signIn: 'person.signIn',
   endSignIns: 'person.signOut',
+  takeRefreshes: null,
+  endRefresh: null,
   listPeople: null,
   getOwnPerson: null,
   updatePerson: 'person.update',

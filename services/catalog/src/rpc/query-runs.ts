@@ -1,7 +1,7 @@
 /** The records of executions of queries: the executors send them, and those who may see them list them. */
 
 import { createHash } from 'node:crypto';
-import { isGranted } from '@datahub/contract/scopes';
+import { withScope } from '@datahub/contract/roles';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService, RecordedRun } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -10,6 +10,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { QueryRunDoc } from '../documents.ts';
+import { keyLimits } from '../key-limits.ts';
+import { findKey } from '../people/acting.ts';
 import { listPage } from './pagination.ts';
 
 /** Counting the runs of a query costs more than writing some, so it is done once for so many. */
@@ -24,8 +26,10 @@ export function createQueryRunCalls(catalog: Catalog) {
     listQueryRuns: async ({ queryId, failed, own, offset, limit }, ctx) => {
       const principal = requirePrincipal(ctx);
       const { accountId } = principal;
-      await loadQuery(catalog, principal, queryId);
-      const seesAll = isGranted(principal.scopes, 'keys:admin') && !own;
+      const { hubId } = await loadQuery(catalog, principal, queryId);
+      // A person by the role that may read the audit, if it counts in this hub.
+      const auditor = withScope(principal, 'keys:admin');
+      const seesAll = !own && auditor !== undefined && keyLimits.hubIds.isAllowed(auditor.limits, hubId);
       const where = {
         queryId,
         ...(seesAll ? {} : { caller: callerOf(principal) }),
@@ -127,13 +131,16 @@ const toRun = (doc: QueryRunDoc, keyName: string | undefined): QueryRun => ({
 
 /** Revoked keys have no name. */
 async function namesOf(
-  { store }: Catalog,
-  { accountId, scopes }: Principal,
+  catalog: Catalog,
+  principal: Principal,
   docs: readonly QueryRunDoc[],
 ): Promise<Map<string, string | undefined>> {
-  if (!isGranted(scopes, 'keys:read')) return new Map();
+  const { accountId } = principal;
+  if (withScope(principal, 'keys:read') === undefined) return new Map();
   const ids = [...new Set(docs.map(({ keyId }) => keyId))];
   return new Map(
-    await Promise.all(ids.map(async (id) => [id, (await store.keys.get(accountId, id))?.name] as const)),
+    await Promise.all(
+      ids.map(async (id) => [id, (await findKey(catalog, { accountId, keyId: id }))?.name] as const),
+    ),
   );
 }

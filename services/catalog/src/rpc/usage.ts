@@ -1,7 +1,7 @@
 /** The executions of a query by key and day, and those with a key by day, from the audit log. */
 
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { isGranted } from '@datahub/contract/scopes';
+import { withScope } from '@datahub/contract/roles';
 import type {
   CatalogServiceService,
   DayUsage,
@@ -15,6 +15,7 @@ import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
+import { findKey } from '../people/acting.ts';
 import { loadReadableKey } from './key-access.ts';
 
 const dayMs = 86_400_000;
@@ -62,9 +63,7 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
       });
       const keys = usage.toKeys();
       const shown = keys.slice(0, keysMax);
-      const named = isGranted(principal.scopes, 'keys:read')
-        ? await withNames(catalog, principal, shown)
-        : shown;
+      const named = withScope(principal, 'keys:read') ? await withNames(catalog, principal, shown) : shown;
       return { from: toDay(fromMs), to: toDay(today), keys: named, totalKeys: keys.length, ...usage.total };
     },
 
@@ -210,9 +209,12 @@ function estimateOf(sketches: readonly DistinctSketch[]): number {
 }
 
 /** Revoked keys have no name. */
-function withNames({ store }: Catalog, { accountId }: Principal, keys: KeyUsage[]): Promise<KeyUsage[]> {
+function withNames(catalog: Catalog, { accountId }: Principal, keys: KeyUsage[]): Promise<KeyUsage[]> {
   return Promise.all(
-    keys.map(async (key) => ({ ...key, name: (await store.keys.get(accountId, key.keyId))?.name })),
+    keys.map(async (key) => ({
+      ...key,
+      name: (await findKey(catalog, { accountId, keyId: key.keyId }))?.name,
+    })),
   );
 }
 

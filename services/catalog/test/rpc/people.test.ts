@@ -11,6 +11,7 @@ import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
 import { createGrantCalls } from '../../src/rpc/people/grants.ts';
 import { createPeopleCalls } from '../../src/rpc/people/people.ts';
+import { createRefreshCalls } from '../../src/rpc/people/refreshes.ts';
 import { createSignInCalls } from '../../src/rpc/people/sign-in.ts';
 import { openCatalogStore } from '../../src/store.ts';
 import { principalOf } from '../catalog-fixture.ts';
@@ -26,6 +27,7 @@ const callsOf = (catalog: Catalog) => ({
   ...createPeopleCalls(catalog),
   ...createGrantCalls(catalog),
   ...createSignInCalls(catalog),
+  ...createRefreshCalls(catalog),
   ...createHubCalls(catalog),
   ...createAuditCalls(catalog),
 });
@@ -169,6 +171,37 @@ describe('people', () => {
       calls.listPeople({ offset: 0 }, by),
     ])
       expect(await code(call)).toBe('SCOPE_DENIED');
+  });
+
+  it('are asked for at the provider, one gateway at a time, and are out if it no longer knows them', async () => {
+    await grant('subject', 'ada', 'admin');
+    const refreshToken = Buffer.from('sealed');
+    const at = new Date(nowMs + hour);
+    const { secret } = await signIn('ada', { refreshToken, refreshAt: at });
+    const key = await calls.createKey({ name: 'k', scopes: ['*'] }, acting(await authenticate(secret)));
+    const take = async () => (await calls.takeRefreshes({ limit: 10 })).refreshes;
+    expect(await take()).toEqual([]);
+    nowMs += hour - 1;
+    await authenticate(secret);
+    nowMs += 1;
+    const [[refresh], none] = [await take(), await take()];
+    expect([refresh?.subject, none]).toEqual(['ada', []]);
+    // A gateway that was lost leaves the person to another one.
+    nowMs += 60_000;
+    expect(await take()).toHaveLength(1);
+    // An answer to a token before the last sign-in says nothing.
+    const newer = await signIn('ada', { refreshToken: Buffer.from('newer'), refreshAt: new Date(nowMs) });
+    await calls.endRefresh({ refresh, ended: true }, ctx());
+    expect(await code(authenticate(newer.secret))).toBe('ok');
+    const [last] = await take();
+    await calls.endRefresh({ refresh: last, ended: true }, ctx());
+    for (const one of [secret, newer.secret, key.secret])
+      expect(await code(authenticate(one))).toBe('KEY_INVALID');
+    expect(await take()).toEqual([]);
+    const { entries } = await calls.listAudit({ page: undefined, action: 'person.signOut' }, operator());
+    expect(entries).toHaveLength(1);
+    await signIn('ada');
+    expect(await code(authenticate(key.secret))).toBe('ok');
   });
 
   it('are out when an admin disables them', async () => {

@@ -12,6 +12,10 @@ export interface OidcSettings {
   groupsClaim: string;
   /** The account that people sign in to; empty for the first one. */
   account: string;
+  /** How often the provider is asked whether it still knows a person. */
+  refreshMs: number;
+  /** How long what it said holds while it cannot be reached. */
+  awayMs: number;
   /** The origin that browsers load the hub from. */
   publicOrigin: string;
 }
@@ -36,6 +40,8 @@ export function readOidc(reader: SettingsReader, publicOrigin: string | undefine
     scopes,
     groupsClaim: reader.text('DATAHUB_OIDC_GROUPS_CLAIM'),
     account: reader.text('DATAHUB_OIDC_ACCOUNT', ''),
+    refreshMs: reader.integer('DATAHUB_OIDC_REFRESH_MS'),
+    awayMs: reader.integer('DATAHUB_OIDC_AWAY_MS'),
     publicOrigin: publicOrigin ?? '',
   };
 }

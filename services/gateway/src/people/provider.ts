@@ -17,6 +17,8 @@ export interface SignedInPerson {
   email: string | undefined;
   groups: string[];
   providerSession: string | undefined;
+  /** Only if the hub asked for one that lasts. */
+  refreshToken: string | undefined;
 }
 
 /** What the callback has to check. */
@@ -30,6 +32,8 @@ export interface Provider {
   begin(): Promise<{ url: URL; state: SignInState }>;
   /** Rejects with KEY_INVALID if the answer is not one to this sign-in, and UNAVAILABLE without the provider. */
   complete(search: string, state: SignInState): Promise<SignedInPerson>;
+  /** What it says of the person now; undefined if it no longer knows the person. Rejects with UNAVAILABLE. */
+  refresh(token: string, subject: string): Promise<SignedInPerson | undefined>;
   /** Whom a message of the provider signs out. Rejects with KEY_INVALID for a message that is not the provider's. */
   readLogout(token: string): Promise<{ subject: string | undefined; providerSession: string | undefined }>;
 }
@@ -74,12 +78,22 @@ export function createProvider(settings: OidcSettings): Provider {
           ...checks,
           idTokenExpected: true,
         });
-        const claims = tokens.claims() as client.IDToken;
-        const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
-        const more = hasMore ? await client.fetchUserInfo(config, tokens.access_token, claims.sub) : {};
-        return toPerson({ ...more, ...claims }, settings);
+        return await readPerson(config, tokens, { settings });
       } catch (err) {
         throw toRefusal(err);
+      }
+    },
+
+    refresh: async (token, subject) => {
+      const { config } = await describe();
+      try {
+        const tokens = await client.refreshTokenGrant(config, token);
+        const person = await readPerson(config, tokens, { settings, subject });
+        // Some providers give a new token each time, others none.
+        return { ...person, refreshToken: person.refreshToken ?? token };
+      } catch (err) {
+        if ((err as { error?: string }).error === 'invalid_grant') return undefined;
+        throw away(err);
       }
     },
 
@@ -160,7 +174,33 @@ function toRefusal(err: unknown): HubError {
   });
 }
 
-function toPerson(claims: Record<string, unknown> & client.IDToken, settings: OidcSettings): SignedInPerson {
+interface Tokens {
+  access_token: string;
+  refresh_token?: string;
+  claims(): client.IDToken | undefined;
+}
+
+/** `subject`: if the answer has no ID token, as that to a refresh may. */
+async function readPerson(
+  config: client.Configuration,
+  tokens: Tokens,
+  { settings, subject = '' }: { settings: OidcSettings; subject?: string },
+): Promise<SignedInPerson> {
+  const { issuer, userinfo_endpoint: hasMore } = config.serverMetadata();
+  const claims = tokens.claims() ?? { iss: issuer, sub: subject };
+  const more = hasMore ? await client.fetchUserInfo(config, tokens.access_token, claims.sub) : {};
+  // Others end with the session at the provider, within minutes.
+  const lasts = settings.scopes.split(' ').includes('offline_access');
+  return {
+    ...toPerson({ ...more, ...claims }, settings),
+    refreshToken: lasts ? tokens.refresh_token : undefined,
+  };
+}
+
+function toPerson(
+  claims: Record<string, unknown> & { iss: string; sub: string },
+  settings: OidcSettings,
+): Omit<SignedInPerson, 'refreshToken'> {
   const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
   const email = text(claims.email);
   return {

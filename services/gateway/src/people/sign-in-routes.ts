@@ -19,6 +19,7 @@ import {
 } from './cookies.ts';
 import type { OidcSettings } from './oidc-settings.ts';
 import type { Provider, SignInState } from './provider.ts';
+import { toSignIn } from './refresh-tokens.ts';
 
 export interface SignInRouteDeps {
   upstreams: Pick<Upstreams, 'catalog'>;
@@ -28,8 +29,6 @@ export interface SignInRouteDeps {
 
 /** How long a person may take at the provider. */
 const stateS = 600;
-/** How long the groups count that the provider said. */
-const confirmedMs = 12 * 3_600_000;
 const logoutBytesMax = 65_536;
 /** Where a sign-in leads back to: a page of the console. */
 const target = /^#[\x21-\x7e]{0,2000}$/;
@@ -117,8 +116,7 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: Sign
           'This browser began no sign-in, or it took too long. Begin it again.',
         );
       const person = await (await provider()).complete(request.url, begun);
-      const confirmedUntil = new Date(Date.now() + confirmedMs);
-      const made = await catalog.signIn({ ...person, account, confirmedUntil }, request.context);
+      const made = await catalog.signIn(toSignIn(person, settings, Date.now()), request.context);
       // Who signs in again has no use for the session before.
       await endSession(request);
       const maxAgeS = Math.floor(((made.expiresAt?.getTime() ?? 0) - Date.now()) / 1_000);

@@ -28,6 +28,8 @@ import {
   DeleteGrantResponse,
   DeletePersonRequest,
   DeletePersonResponse,
+  EndRefreshRequest,
+  EndRefreshResponse,
   EndSessionsRequest,
   EndSessionsResponse,
   EndSignInsRequest,
@@ -40,6 +42,8 @@ import {
   ListPeopleResponse,
   SignInRequest,
   SignInResponse,
+  TakeRefreshesRequest,
+  TakeRefreshesResponse,
   UpdatePersonRequest,
   UpdatePersonResponse,
 } from "./people.ts";
@@ -10127,6 +10131,26 @@ export const CatalogServiceService = {
     responseSerialize: (value: EndSignInsResponse): Buffer => Buffer.from(EndSignInsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EndSignInsResponse => EndSignInsResponse.decode(value),
   },
+  /** For gateways, which ask the provider of whom it still knows. They carry no principal. */
+  takeRefreshes: {
+    path: "/datahub.catalog.v1.CatalogService/TakeRefreshes" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TakeRefreshesRequest): Buffer => Buffer.from(TakeRefreshesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TakeRefreshesRequest => TakeRefreshesRequest.decode(value),
+    responseSerialize: (value: TakeRefreshesResponse): Buffer =>
+      Buffer.from(TakeRefreshesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TakeRefreshesResponse => TakeRefreshesResponse.decode(value),
+  },
+  endRefresh: {
+    path: "/datahub.catalog.v1.CatalogService/EndRefresh" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: EndRefreshRequest): Buffer => Buffer.from(EndRefreshRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): EndRefreshRequest => EndRefreshRequest.decode(value),
+    responseSerialize: (value: EndRefreshResponse): Buffer => Buffer.from(EndRefreshResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): EndRefreshResponse => EndRefreshResponse.decode(value),
+  },
   listPeople: {
     path: "/datahub.catalog.v1.CatalogService/ListPeople" as const,
     requestStream: false as const,
@@ -10397,6 +10421,9 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   /** Creates a session of a person whom the gateway authenticated at the provider. Carries no principal, like EndSignIns. */
   signIn: handleUnaryCall<SignInRequest, SignInResponse>;
   endSignIns: handleUnaryCall<EndSignInsRequest, EndSignInsResponse>;
+  /** For gateways, which ask the provider of whom it still knows. They carry no principal. */
+  takeRefreshes: handleUnaryCall<TakeRefreshesRequest, TakeRefreshesResponse>;
+  endRefresh: handleUnaryCall<EndRefreshRequest, EndRefreshResponse>;
   listPeople: handleUnaryCall<ListPeopleRequest, ListPeopleResponse>;
   /** The person of the caller, with sessions. */
   getOwnPerson: handleUnaryCall<GetOwnPersonRequest, GetOwnPersonResponse>;

@@ -27,7 +27,12 @@ export interface SignInRequest {
     | string
     | undefined;
   /** Until then, what the provider said holds. */
-  confirmedUntil?: Date | undefined;
+  confirmedUntil?:
+    | Date
+    | undefined;
+  /** Sealed by the gateway. If it is set, the gateway asks the provider again at `refresh_at`. */
+  refreshToken?: Buffer | undefined;
+  refreshAt?: Date | undefined;
 }
 
 export interface SignInResponse {
@@ -35,6 +40,36 @@ export interface SignInResponse {
   /** The whole key of the session. No other answer contains it. */
   secret: string;
   expiresAt?: Date | undefined;
+}
+
+export interface TakeRefreshesRequest {
+  limit: number;
+}
+
+export interface TakeRefreshesResponse {
+  refreshes: Refresh[];
+}
+
+/** A person of whom the provider has to be asked. If nobody says how it ended, it is due again in a minute. */
+export interface Refresh {
+  accountId: string;
+  personId: string;
+  issuer: string;
+  subject: string;
+  refreshToken: Buffer;
+}
+
+export interface EndRefreshRequest {
+  refresh?:
+    | Refresh
+    | undefined;
+  /** The provider no longer knows the person. */
+  ended: boolean;
+  /** What the provider says. If it is absent and the person has not ended, the token cannot be used any more. */
+  said?: SignInRequest | undefined;
+}
+
+export interface EndRefreshResponse {
 }
 
 export interface EndSignInsRequest {
@@ -186,6 +221,8 @@ function createBaseSignInRequest(): SignInRequest {
     groups: [],
     providerSession: undefined,
     confirmedUntil: undefined,
+    refreshToken: undefined,
+    refreshAt: undefined,
   };
 }
 
@@ -214,6 +251,12 @@ export const SignInRequest: MessageFns<SignInRequest> = {
     }
     if (message.confirmedUntil !== undefined) {
       Timestamp.encode(toTimestamp(message.confirmedUntil), writer.uint32(66).fork()).join();
+    }
+    if (message.refreshToken !== undefined) {
+      writer.uint32(74).bytes(message.refreshToken);
+    }
+    if (message.refreshAt !== undefined) {
+      Timestamp.encode(toTimestamp(message.refreshAt), writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -295,6 +338,22 @@ export const SignInRequest: MessageFns<SignInRequest> = {
             message.confirmedUntil = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.refreshToken = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.refreshAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -363,6 +422,291 @@ export const SignInResponse: MessageFns<SignInResponse> = {
             message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeRefreshesRequest(): TakeRefreshesRequest {
+  return { limit: 0 };
+}
+
+export const TakeRefreshesRequest: MessageFns<TakeRefreshesRequest> = {
+  encode(message: TakeRefreshesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== 0) {
+      writer.uint32(8).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeRefreshesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeRefreshesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeRefreshesResponse(): TakeRefreshesResponse {
+  return { refreshes: [] };
+}
+
+export const TakeRefreshesResponse: MessageFns<TakeRefreshesResponse> = {
+  encode(message: TakeRefreshesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.refreshes) {
+      Refresh.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeRefreshesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeRefreshesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.refreshes.push(Refresh.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRefresh(): Refresh {
+  return { accountId: "", personId: "", issuer: "", subject: "", refreshToken: Buffer.alloc(0) };
+}
+
+export const Refresh: MessageFns<Refresh> = {
+  encode(message: Refresh, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.personId !== "") {
+      writer.uint32(18).string(message.personId);
+    }
+    if (message.issuer !== "") {
+      writer.uint32(26).string(message.issuer);
+    }
+    if (message.subject !== "") {
+      writer.uint32(34).string(message.subject);
+    }
+    if (message.refreshToken.length !== 0) {
+      writer.uint32(42).bytes(message.refreshToken);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Refresh {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRefresh();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.personId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.issuer = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.subject = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.refreshToken = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndRefreshRequest(): EndRefreshRequest {
+  return { refresh: undefined, ended: false, said: undefined };
+}
+
+export const EndRefreshRequest: MessageFns<EndRefreshRequest> = {
+  encode(message: EndRefreshRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.refresh !== undefined) {
+      Refresh.encode(message.refresh, writer.uint32(10).fork()).join();
+    }
+    if (message.ended !== false) {
+      writer.uint32(16).bool(message.ended);
+    }
+    if (message.said !== undefined) {
+      SignInRequest.encode(message.said, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndRefreshRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndRefreshRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.refresh = Refresh.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.ended = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.said = SignInRequest.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEndRefreshResponse(): EndRefreshResponse {
+  return {};
+}
+
+export const EndRefreshResponse: MessageFns<EndRefreshResponse> = {
+  encode(_: EndRefreshResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EndRefreshResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEndRefreshResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

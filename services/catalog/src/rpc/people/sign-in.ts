@@ -60,26 +60,40 @@ async function findAccount({ store }: Catalog, named: string): Promise<string> {
   return account.id;
 }
 
+/** What the provider said of the person. */
+export function saidMembers(
+  { name, email, groups, confirmedUntil, refreshToken, refreshAt }: SignInRequest,
+  nowMs: number,
+) {
+  return {
+    name: name.slice(0, textMax),
+    groups: groups.slice(0, groupsMax).map((group) => group.slice(0, textMax)),
+    confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
+    ...(email === undefined ? {} : { email: email.slice(0, textMax).toLowerCase() }),
+    ...(refreshToken === undefined ? {} : { refreshToken: Buffer.from(refreshToken).toString('base64') }),
+    refreshAt: (refreshToken && refreshAt?.getTime()) ?? null,
+  };
+}
+
+/** What the provider does not say again must not stay. */
+export function withoutSaid({ email: _, ended: __, refreshToken: ___, ...kept }: PersonDoc) {
+  return kept;
+}
+
 /** Stores what the provider says of the person. */
 async function notePerson(
   catalog: Catalog,
   accountId: string,
-  { issuer, subject, name, email, groups, confirmedUntil }: SignInRequest,
+  request: SignInRequest,
 ): Promise<PersonDoc | typeof overtaken> {
   const { people } = catalog.store;
   const nowMs = catalog.nowMs();
-  const said = {
-    name: name.slice(0, textMax),
-    groups: groups.slice(0, groupsMax).map((group) => group.slice(0, textMax)),
-    signedInAt: nowMs,
-    confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
-    ...(email === undefined ? {} : { email: email.slice(0, textMax).toLowerCase() }),
-  };
+  const { issuer, subject } = request;
+  const said = { ...saidMembers(request, nowMs), signedInAt: nowMs };
   const identity = identityOf(issuer, subject);
   const [old] = await people.find({ accountId, where: { identity }, limit: 1 });
   if (old !== undefined) {
-    const { email: _, ended: __, ...kept } = old;
-    const next = { ...kept, ...said, version: old.version + 1, updatedAt: nowMs };
+    const next = { ...withoutSaid(old), ...said, version: old.version + 1, updatedAt: nowMs };
     return (await people.replace(next)) ? next : overtaken;
   }
   await catalog.quota.requireRoom(people, accountId, 'people');

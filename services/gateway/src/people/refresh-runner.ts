@@ -1,0 +1,52 @@
+/** Asks the provider now and then whether it still knows the people who signed in. Any gateway can ask for any person. */
+
+import type { Refresh } from '@datahub/proto/catalog/v1/people';
+import { createCallContext } from '@datahub/service-kit/call/call';
+import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import type { Upstreams } from '../upstreams.ts';
+import type { OidcSettings } from './oidc-settings.ts';
+import { openToken, toSignIn } from './refresh-tokens.ts';
+
+interface RefreshRunnerDeps {
+  upstreams: Pick<Upstreams, 'catalog'>;
+  logger: Logger;
+}
+
+const limit = 10;
+const callTimeoutMs = 5_000;
+
+export function createRefreshRunner(
+  settings: OidcSettings,
+  { upstreams: { catalog }, logger }: RefreshRunnerDeps,
+): { close(): Promise<void> } {
+  const context = () => createCallContext({ timeoutMs: callTimeoutMs });
+  const onFailure = unlessUnavailable((err) => {
+    logger.warn({ event: 'sign-in.refresh', err }, 'the provider could not be asked; it will be tried again');
+  });
+
+  const refreshOne = async (refresh: Refresh): Promise<void> => {
+    const token = openToken(settings, refresh, refresh.refreshToken);
+    if (token === undefined) {
+      await catalog.endRefresh({ refresh, ended: false, said: undefined }, context());
+      return;
+    }
+    const { createProvider } = await import('./provider.ts');
+    const person = await createProvider(settings).refresh(token, refresh.subject);
+    const said = person && toSignIn(person, settings, Date.now());
+    await catalog.endRefresh({ refresh, ended: said === undefined, said }, context());
+  };
+
+  const take = async (): Promise<void> => {
+    const { refreshes } = await catalog.takeRefreshes({ limit }, context());
+    await Promise.all(refreshes.map((refresh) => refreshOne(refresh).catch(onFailure)));
+  };
+
+  const poll = startPolling({
+    everyMs: Math.min(settings.refreshMs, 10_000),
+    hasPlace: () => true,
+    take,
+    onFailure,
+  });
+  return { close: () => poll.stop() };
+}
