@@ -8,6 +8,7 @@ import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
 import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { withoutQuoted } from '../shared/quoted.ts';
 import { raisedTexts } from '../shared/violation.ts';
 import { namesOf } from './text.ts';
 import { isRaised, violationOf } from './violations.ts';
@@ -210,16 +211,13 @@ const quotesText = new Set([
   1054, 1064, 1146, 1305, 1051, 1109, 1091, 1364, 1366, 1136, 1052, 1060, 1061, 1072, 1630, 1049,
 ]);
 
-/** Matches from the first quote to the last, or to the end. An apostrophe in a word is not a quote. */
-const quoted = /(?<![a-z])'(?:.*'|.*$)|"(?:.*"|.*$)/i;
-
 /** Real messages are shorter. The limit bounds the time of the regular expressions on a hostile server's message. */
 const messageCharactersMax = 2_000;
 
-/** Removes quoted values. Servers do not escape quotes inside of them. */
+/** Removes quoted values. */
 function redact(number: number, message: string): string {
   const [line = ''] = message.split('\n');
-  const shown = quotesText.has(number) && number !== 1366 ? line : line.replace(quoted, '…');
+  const shown = quotesText.has(number) && number !== 1366 ? line : withoutQuoted(line);
   // This removes the name of the database before the name of a table.
   const named = shown
     .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')

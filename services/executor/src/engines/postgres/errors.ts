@@ -7,8 +7,9 @@ import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/ca
 import { tlsError } from '../../network/tls.ts';
 import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { withoutQuoted } from '../shared/quoted.ts';
 import { readFields } from './protocol.ts';
-import { violationOf } from './violations.ts';
+import { isRaised, violationOf } from './violations.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -155,7 +156,10 @@ export function isReadOnlyServer(body: Buffer): boolean {
 /** True if there is no such prepared statement. */
 export const isGone = (body: Buffer): boolean => goneStates.has(readFields(body).get('C'));
 
-/** Quoted names come from the statement. A quoted text after a colon is a value. */
+/**
+ * Quoted names come from the statement, and a quoted text after a colon is a value. What user code quotes in its own
+ * message may be any value.
+ */
 function mask(fields: ReadonlyMap<string, string>): string {
   const parameter = rejectedParameter(fields);
   const what = parameter === undefined ? 'the statement' : `the value of ${parameter}`;
@@ -164,7 +168,9 @@ function mask(fields: ReadonlyMap<string, string>): string {
   const type = isOwn(fields) ? typeBesideText(fields) : undefined;
   const castAdvice = `A variable that is compared with this type needs a cast (:name::${type}), or no declared type.`;
   const advice = type !== undefined ? ` ${castAdvice}` : hint === undefined ? '' : ` ${maskLine(hint)}`;
-  return `The database rejected ${what}: ${maskLine(fields.get('M') ?? '')}.${advice}`;
+  const text = fields.get('M') ?? '';
+  const message = isOfUser(fields) ? withoutQuoted(text).slice(0, lineCharactersMax) : maskLine(text);
+  return `The database rejected ${what}: ${message}.${advice}`;
 }
 
 /** Returns the type that the statement compares with a text, if there is no such operator. */
@@ -183,8 +189,14 @@ function maskLine(text: string): string {
   return line
     .replace(/: ".*$/s, '')
     .replace(/(value|string|input) ".*?"/g, '$1')
-    .slice(0, 500);
+    .slice(0, lineCharactersMax);
 }
+
+const lineCharactersMax = 500;
+/** The class of errors that functions in other languages raise. */
+const externalClass = '38';
+const isOfUser = (fields: ReadonlyMap<string, string>): boolean =>
+  isRaised(fields, stateOf(fields)) || stateOf(fields).startsWith(externalClass);
 
 /** The server counts characters from 1. */
 function placeOf(statement: string | undefined, position: number): SqlFault {

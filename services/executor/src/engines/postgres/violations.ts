@@ -23,7 +23,7 @@ const checkers = new Set([
 ]);
 
 /** PL/pgSQL's RAISE, with any SQLSTATE. Its own class is P0. */
-const isRaised = (fields: ReadonlyMap<string, string>, state: string) =>
+export const isRaised = (fields: ReadonlyMap<string, string>, state: string) =>
   fields.get('R') === 'exec_stmt_raise' || state.startsWith('P0');
 
 export function violationOf(

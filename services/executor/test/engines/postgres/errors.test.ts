@@ -26,3 +26,29 @@ describe('a pooler without a connection is busy, not unreachable', () => {
     expect(toHubError(body('ERROR')).code).toBe('SQL_REJECTED');
   });
 });
+
+describe('the message of RAISE', () => {
+  const raised = (message: string, routine = 'exec_stmt_raise', state = 'P0001') =>
+    toHubError(Buffer.from(`SERROR\0C${state}\0M${message}\0Win a function\0R${routine}\0\0`)).message;
+
+  it.each([
+    ["the value 'canary'", 'the value …'],
+    ['the value "canary"', 'the value …'],
+    ["it isn't 'canary'", "it isn't …"],
+    [`'a' and "canary"`, '…'],
+    [`"a' and canary"`, '…'],
+    ["an open 'canary", 'an open …'],
+    ['only 5 are left', 'only 5 are left'],
+  ])('leaves out what it quotes: %s', (message, shown) => {
+    const rejected = `The database rejected the statement: ${shown}.`;
+    expect(raised(message)).toBe(rejected);
+    expect(raised(message, 'exec_stmt_raise', '22023')).toBe(rejected);
+    expect(raised(message, 'PLy_elog_impl', '38000')).toBe(rejected);
+  });
+
+  it('is read in linear time', () => expectLinear((size) => raised(`'"`.repeat(size)), 12_000));
+
+  it('is none of the server’s own, whose quoted names stay', () => {
+    expect(raised('relation "orders" does not exist', 'parserOpenTable', '42P01')).toContain('"orders"');
+  });
+});
