@@ -61,6 +61,7 @@ export const operations: [ServiceName, string, ids: string, rest?: object][] = [
   ['executor', 'describeQuery', 'queryId'],
   ['executor', 'checkQuery', 'sourceId', { query, notNull: [] }],
   ['executor', 'testSource', 'sourceId'],
+  ['executor', 'findCommit', 'sourceId', { server: '1/1', transactionId: '1' }],
   ['internal', 'noteSource', 'sourceId', { reachable: true }],
   ['internal', 'takeSourceCheck', 'sourceId'],
   ['executor', 'checkSource', 'sourceId'],

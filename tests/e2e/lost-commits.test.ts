@@ -96,13 +96,18 @@ describe.each(engines.filter((engine) => engine === 'postgres'))(
         const call = () =>
           api.post(
             '/v1/queries/execute',
-            { queryId: insert, context: { id } },
+            { queryId: insert, context: { id }, options: { meta: true } },
             { headers: { 'idempotency-key': `${table}-${id}` } },
           );
         cut = where;
         const first = await call();
         expect(cut).toBe('never');
-        if (where === 'behind') expect([first.status, first.body.data]).toEqual([200, [{ affectedRows: 1 }]]);
+        if (where === 'behind')
+          expect([first.status, first.body.data, first.body.meta.recovered]).toEqual([
+            200,
+            [{ affectedRows: 1 }],
+            true,
+          ]);
         else
           expect([first.status, first.body.code, first.body.retryable]).toEqual([
             502,
@@ -110,7 +115,8 @@ describe.each(engines.filter((engine) => engine === 'postgres'))(
             true,
           ]);
         expect(await count(id)).toBe(where === 'behind' ? 1 : 0);
-        await api.ok(call());
+        const { meta } = await api.ok(call());
+        expect([meta.rowCount, meta.recovered]).toEqual([0, where === 'behind' ? true : undefined]);
         expect(await count(id)).toBe(1);
       },
     );

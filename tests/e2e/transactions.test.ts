@@ -59,6 +59,19 @@ describe.each(sqlEngines)('a transaction at %s', (engine) => {
     expect(body.steps.map(({ data }: { data: unknown[] }) => data.length)).toEqual([1, 1, 2]);
   });
 
+  it('runs after a column that its steps read has another type', async () => {
+    const first = { queryId: ids.read };
+    const steps = [first, { queryId: await store(`SELECT amount FROM ${table} WHERE id = 1`) }, first];
+    for (const type of ['BIGINT', 'INT']) {
+      // Until each connection that the pool lends has both statements prepared.
+      for (let i = 0; i < 5; i++) await api.ok(transact(steps));
+      const change = engine === 'postgres' ? 'ALTER amount TYPE' : 'MODIFY amount';
+      await ddl(`ALTER TABLE ${table} ${change} ${type}${engine === 'postgres' ? '' : ' NOT NULL'}`);
+      const { body } = await transact(steps);
+      expect(body.steps?.map(({ data }: { data: object[] }) => data.length)).toEqual([2, 1, 2]);
+    }
+  });
+
   it('counts all rows of a step, also those that a limit cuts from its answer', async () => {
     const limited = { queryId: ids.read, options: { maxRows: 1, expectRows: 1 } };
     const { status, body } = await transact([limited]);

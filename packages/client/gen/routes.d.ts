@@ -1216,6 +1216,8 @@ export interface Routes {
         rowCount: number;
         durationMs: number;
         queueMs: number;
+        /** The answer to COMMIT was lost, and the source said later that it has committed. */
+        recovered?: true | undefined;
       } | undefined;
     } | {
       results: ({
@@ -1230,6 +1232,8 @@ export interface Routes {
         rowCount: number;
         durationMs: number;
         queueMs: number;
+        /** The answer to COMMIT was lost, and the source said later that it has committed. */
+        recovered?: true | undefined;
       } | undefined;
     };
   };
@@ -1261,6 +1265,8 @@ export interface Routes {
         rowCount: number;
         durationMs: number;
         queueMs: number;
+        /** The answer to COMMIT was lost, and the source said later that it has committed. */
+        recovered?: true | undefined;
       } | undefined;
     };
   };
@@ -1293,6 +1299,8 @@ export interface Routes {
         rowCount: number;
         durationMs: number;
         queueMs: number;
+        /** The answer to COMMIT was lost, and the source said later that it has committed. */
+        recovered?: true | undefined;
       } | undefined;
     };
   };
@@ -1448,6 +1456,8 @@ export interface Routes {
         rowCount: number;
         durationMs: number;
         queueMs: number;
+        /** The answer to COMMIT was lost, and the source said later that it has committed. */
+        recovered?: true | undefined;
       } | undefined;
       plan?: Json | undefined;
     };

@@ -44,6 +44,8 @@ export interface ExecutionReply {
   input?: AsyncIterable<RecordBatch>;
   /** Called before the first chunk if the request has `tellSource`. */
   source?(sourceId: string, reads: boolean): void;
+  /** Called at the latest before `execute` rejects, if the executor takes `ExecuteRequest.operation` into account. */
+  notesCommit?(): void;
   /** Called before the first chunk, or if there is none, for a query that has a cache. */
   cached?(info: CacheInfo): void;
 }
@@ -51,7 +53,13 @@ export interface ExecutionReply {
 export interface Executor
   extends Pick<
     Calls<typeof ExecutorServiceService>,
-    'testSource' | 'readSchema' | 'describeQuery' | 'checkQuery' | 'checkSource' | 'fetchIssuerKeys'
+    | 'testSource'
+    | 'readSchema'
+    | 'describeQuery'
+    | 'checkQuery'
+    | 'checkSource'
+    | 'findCommit'
+    | 'fetchIssuerKeys'
   > {
   /**
    * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first

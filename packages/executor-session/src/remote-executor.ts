@@ -4,7 +4,7 @@
  * further ones while that is busy, or to the one that caches the answers of its query.
  */
 
-import type { ExecutorServiceService } from '@datahub/proto/executor/v1/executor';
+import type { ExecutorServiceService, ReadStatisticsRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { GrpcClientOptions } from '@datahub/service-kit/grpc/client';
@@ -21,7 +21,7 @@ import { LRUCache } from 'lru-cache';
 import { createCachedQueries, scoreOf } from './cached-queries.ts';
 import { executorService } from './codec.ts';
 import { type Executor, Rerouted } from './executor.ts';
-import { mergeStatistics } from './fleet-statistics.ts';
+import { type FleetStatistics, mergeStatistics } from './fleet-statistics.ts';
 import { type ExecutorSession, NotSentError, openSession } from './session-client.ts';
 
 export interface RemoteExecutorOptions extends Omit<GrpcClientOptions, 'address'> {
@@ -109,16 +109,9 @@ export async function openRemoteExecutor(
       ),
     checkSource: async (request, ctx) => callsFor(request.sourceId).checkSource(request, ctx),
     checkQuery: async (request, ctx) => callsFor(request.sourceId).checkQuery(request, ctx),
+    findCommit: async (request, ctx) => callsFor(request.sourceId).findCommit(request, ctx),
     fetchIssuerKeys: async (request, ctx) => anyCalls().fetchIssuerKeys(request, ctx),
-    readStatistics: async (request, ctx) => {
-      const one = withTimeout(ctx, statisticsTimeoutMs);
-      const all = [...replicas.current].sort(([a], [b]) => (a < b ? -1 : 1));
-      const answers = await Promise.all(
-        all.map(([, { calls }]) => calls.readStatistics(request, one).catch(() => undefined)),
-      );
-      // Callers must not learn addresses.
-      return mergeStatistics(new Map(answers.map((answer, i) => [`executor-${i + 1}`, answer])));
-    },
+    readStatistics: (request, ctx) => readAllStatistics(replicas.current, request, ctx),
     isServing: (timeoutMs) => isServing(replicas.current.values(), timeoutMs),
     close: () => {
       clearInterval(opening);
@@ -145,6 +138,20 @@ async function openExecutors(options: RemoteExecutorOptions): Promise<Replicas<R
     isIdle: ({ health }) => health.isIdle,
   });
   return replicas;
+}
+
+async function readAllStatistics(
+  replicas: ReadonlyMap<string, Replica>,
+  request: ReadStatisticsRequest,
+  ctx: CallContext,
+): Promise<FleetStatistics> {
+  const one = withTimeout(ctx, statisticsTimeoutMs);
+  const all = [...replicas].sort(([a], [b]) => (a < b ? -1 : 1));
+  const answers = await Promise.all(
+    all.map(([, { calls }]) => calls.readStatistics(request, one).catch(() => undefined)),
+  );
+  // Callers must not learn addresses.
+  return mergeStatistics(new Map(answers.map((answer, i) => [`executor-${i + 1}`, answer])));
 }
 
 function openSessions(replicas: ReadonlyMap<string, Replica>, options: RemoteExecutorOptions): void {

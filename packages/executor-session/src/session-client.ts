@@ -104,6 +104,8 @@ class SessionClient implements ExecutorSession {
   readonly #health: Pick<ReplicaHealth, 'wait' | 'heard'> | undefined;
   #endWait: (() => void) | undefined;
   #lastSequence = 0;
+  /** As the greeting says. */
+  #notesCommit = false;
 
   constructor(
     calls: SessionCalls,
@@ -144,8 +146,9 @@ class SessionClient implements ExecutorSession {
           this.#calls.remove(call);
           if (this.#calls.size === 0) this.#stopWaiting();
           ctx.signal.removeEventListener('abort', cancel);
-          if (err === undefined) resolve();
-          else reject(err);
+          if (err === undefined) return resolve();
+          if (this.#notesCommit) reply.notesCommit?.();
+          reject(err);
         },
       };
       this.#calls.add(call);
@@ -208,7 +211,8 @@ class SessionClient implements ExecutorSession {
       signal: this.#abort.signal,
     };
     const requests = toRequests(this.#outgoing, this.#greeting.promise);
-    for await (const { replies, draining, busy = false } of calls.session(requests, ctx)) {
+    for await (const { replies, draining, busy = false, notesCommit } of calls.session(requests, ctx)) {
+      this.#notesCommit ||= notesCommit === true;
       if (!this.greeted) this.#greet();
       this.#silence.reset();
       this.#health?.heard();

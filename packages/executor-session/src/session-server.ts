@@ -72,7 +72,7 @@ export async function* serveSession(
   let announcedDraining = ctx.options.draining.aborted;
   try {
     // This is the greeting. A gateway sends no calls before it, so no call was run on a session without it.
-    yield { replies: [], draining: announcedDraining, ...busyNow() };
+    yield { replies: [], draining: announcedDraining, notesCommit: true, ...busyNow() };
     for (;;) {
       const draining = ctx.options.draining.aborted && !announcedDraining;
       const batch = await replies.take(draining);

@@ -99,6 +99,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          findCommit: unused,
           fetchIssuerKeys: unused,
           checkQuery: unused,
           readStatistics: () =>
@@ -272,7 +273,7 @@ describe('an executor in the same process', () => {
             reply.chunk(Buffer.from(queryId));
           },
           ...{ testSource: unused, checkSource: unused, readSchema: unused },
-          ...{ describeQuery: unused, checkQuery: unused, fetchIssuerKeys: unused },
+          ...{ describeQuery: unused, checkQuery: unused, findCommit: unused, fetchIssuerKeys: unused },
         },
         readStatistics: async () => toAnswer(new Map()),
       },

@@ -116,6 +116,7 @@ beforeEach(async () => {
           checkSource: unused,
           readSchema: unused,
           describeQuery: unused,
+          findCommit: unused,
           fetchIssuerKeys: unused,
           checkQuery: unused,
           readStatistics: unused,

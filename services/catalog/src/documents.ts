@@ -323,5 +323,16 @@ export interface OperationDoc extends Doc {
   longestMs?: number;
   /** Names the last start; empty or absent if an older gateway made it. */
   attempt?: string;
+  /** Set before COMMIT is sent, until the outcome is known. */
+  commit?: CommitDoc;
   expiresAt: number;
+}
+
+/** The transaction of an operation. If it has committed, `answer` of the operation is the answer. */
+export interface CommitDoc {
+  sourceId: string;
+  /** The identifier and the timeline of the server. */
+  server: string;
+  transactionId: string;
+  contentType: string;
 }

@@ -163,6 +163,7 @@ function createHandlers(
     describeQuery: (request, ctx) => executor.describeQuery(request, ctx),
     checkSource: (request, ctx) => executor.checkSource(request, ctx),
     checkQuery: (request, ctx) => executor.checkQuery(request, ctx),
+    findCommit: (request, ctx) => executor.findCommit(request, ctx),
     fetchIssuerKeys: (request, ctx) => executor.fetchIssuerKeys(request, ctx),
     readStatistics,
   };

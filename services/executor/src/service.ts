@@ -29,6 +29,7 @@ import {
   type SourceDeps,
 } from './execution/source-calls.ts';
 import { createSourceReports } from './execution/source-reports.ts';
+import { createFindCommit } from './execution/transactions/find-commit.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
@@ -97,11 +98,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
   const readStatistics: ExecutorService['readStatistics'] = async (request, ctx) =>
     statistics.read(request, requirePrincipal(ctx));
-  const runs = createRunRecorder({
-    catalog,
-    nowMs: Date.now,
-    onFailure: (err) => events.unexpected(err, ''),
-  });
+  const onFailure = (err: unknown) => events.unexpected(err, '');
+  const runs = createRunRecorder({ catalog, nowMs: Date.now, onFailure });
   const events: ExecutorEvents = createExecutorEvents({
     logger: deps.logger,
     poolStats: () => pools.stats,
@@ -134,6 +132,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     executor: {
       execute: createExecute({ ...deps, ...shared, limits: config.executions, answers, events }),
       ...createSourceCalls(sourceDeps),
+      findCommit: createFindCommit(shared),
       fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),

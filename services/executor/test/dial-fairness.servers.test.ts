@@ -75,6 +75,7 @@ const catalog: Catalog = {
   endDelivery: async () => ({}),
   noteSource: async () => ({}),
   recordRuns: async () => ({}),
+  noteCommit: async () => ({}),
   listSealedSecrets: async () => ({ secrets: [] }),
   resealSecrets: async () => ({ done: false }),
 };

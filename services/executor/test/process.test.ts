@@ -70,6 +70,7 @@ async function startCatalog(publicKey: string, port = 0) {
           endDelivery: async () => ({}),
           noteSource: async () => ({}),
           recordRuns: async () => ({}),
+          noteCommit: async () => ({}),
           listSealedSecrets: async () => ({ secrets: [] }),
           resealSecrets: async () => ({ done: false }),
         },

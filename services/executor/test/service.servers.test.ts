@@ -156,6 +156,7 @@ function fakeCatalog(server: Server, texts: Record<string, string>): Catalog {
     endDelivery: async () => ({}),
     noteSource: async () => ({}),
     recordRuns: async () => ({}),
+    noteCommit: async () => ({}),
     listSealedSecrets: async () => ({ secrets: [] }),
     resealSecrets: async () => ({ done: false }),
   };

@@ -122,6 +122,7 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
     endDelivery: async () => ({}),
     noteSource: async () => ({}),
     recordRuns: async () => ({}),
+    noteCommit: async () => ({}),
     listSealedSecrets: async () => ({ secrets: [] }),
     resealSecrets: async () => ({ done: false }),
   };

@@ -160,6 +160,7 @@ function addRequestContext(
   app.decorateRequest('responseBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('operationAttempt', undefined);
+  app.decorateRequest('notesCommit', false);
   app.decorateRequest('failedWith', undefined);
   app.decorateRequest('failedPartly', false);
   app.decorateRequest('overheadMs', undefined);

@@ -16,6 +16,7 @@ import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
 import { saveSignature } from '../signature.ts';
 import { createLoginCalls } from './logins.ts';
+import { noteCommit } from './operations.ts';
 import { createRecordRuns } from './query-runs.ts';
 import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 
@@ -79,6 +80,8 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
     recordRuns: createRecordRuns(catalog, options),
 
     ...createLoginCalls(catalog),
+
+    noteCommit: (request, ctx) => noteCommit(catalog, request, ctx),
 
     ...createDeliveryCalls(catalog),
     ...createSealedCalls(catalog),

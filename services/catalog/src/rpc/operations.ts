@@ -6,13 +6,15 @@ import {
   type BeginOperationRequest,
   type BeginOperationResponse,
   type CatalogServiceService,
+  type FinishOperationRequest,
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
+import type { NoteCommitRequest, NoteCommitResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
-import type { AuditDoc, OperationDoc } from '../documents.ts';
+import type { AuditDoc, CommitDoc, OperationDoc } from '../documents.ts';
 import { recordBytes } from '../stored-bytes.ts';
 import { entryIdOf } from './audit.ts';
 
@@ -33,6 +35,7 @@ const nothing = {
   note: '',
   etag: '',
   operation: '',
+  isLeft: false,
 };
 
 export function createOperationCalls(catalog: Catalog): OperationCalls {
@@ -119,24 +122,26 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
   // The new record replaces an expired one.
   if (found.expiresAt <= nowMs) return takeOver(catalog, found, doc);
   if (found.bodyMac !== doc.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
-  if (found.open === 1) return settle(catalog, { request, doc, found });
-  return {
-    state: State.STATE_DONE,
-    recordId: found.id,
-    status: found.status,
-    contentType: found.contentType,
-    body: Buffer.from(found.answer ?? []),
-    kept: found.kept,
-    note: found.note,
-    etag: found.etag ?? '',
-    operation: '',
-  };
+  return found.open === 1 ? settle(catalog, { request, doc, found }) : done(found);
 }
+
+const done = (found: OperationDoc): BeginOperationResponse => ({
+  ...nothing,
+  state: State.STATE_DONE,
+  recordId: found.id,
+  status: found.status,
+  contentType: found.contentType,
+  body: Buffer.from(found.answer ?? []),
+  kept: found.kept,
+  note: found.note,
+  etag: found.etag ?? '',
+});
 
 /** Determines whether an operation without a recorded outcome was carried out. */
 async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
   const { settling } = request;
   const isLeft = found.unknown === 1 || isOver(found, doc.begunAt);
+  if (found.commit !== undefined) return settleCommit(catalog, { request, doc, found }, isLeft);
   const entry = settling === Settling.SETTLING_AUDIT ? await findEntry(catalog, found, isLeft) : null;
   if (entry !== null) {
     const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its response was not stored.`;
@@ -147,6 +152,23 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   if (settling === Settling.SETTLING_UNSPECIFIED) return { ...nothing, state: State.STATE_UNKNOWN };
   const { begunAt, longestMs, attempt } = doc as Required<OperationDoc>;
   return takeOver(catalog, found, { ...found, unknown: 0, begunAt, longestMs, attempt });
+}
+
+/** Nothing is left of a transaction that was rolled back, and its start can note no other one once its place is taken. */
+async function settleCommit(
+  catalog: Catalog,
+  { request, doc, found }: Repeat,
+  isLeft: boolean,
+): Promise<BeginOperationResponse> {
+  const commit = found.commit as CommitDoc;
+  if (commit.server === '')
+    return { ...nothing, state: isLeft ? State.STATE_UNKNOWN : State.STATE_IN_FLIGHT };
+  const end = endOf(commit, request);
+  if (end === undefined) return toAsk(nothing, commit, isLeft);
+  if (end === 'aborted') return takeOver(catalog, found, doc);
+  const after = committed(found, commit);
+  await catalog.store.operations.replace(after);
+  return done(after);
 }
 
 /** True if a record that is still open belongs to a process that died. */
@@ -191,6 +213,11 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
   if (found === null || found.open === 0) return {};
   if (attempt !== '' && attempt !== found.attempt) return {};
   const version = found.version + 1;
+  // Without a note, the executor has not committed, and this start can write none after its record is deleted.
+  if (request.unknown && found.commit === undefined && (await isNoted(catalog, accountId, request))) {
+    await operations.delete(accountId, id, { version: found.version });
+    return {};
+  }
   // An earlier start with an unknown outcome may still take effect, so a repeat must have the same operation.
   const isRepeat = found.begunAt > found.createdAt;
   if (request.unknown || (status === 0 && isRepeat)) {
@@ -206,8 +233,90 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
     request.kept && !kept
       ? 'It was carried out. The account has no room left to store its response.'
       : request.note;
-  const done = { ...found, version, open: 0, unknown: 0, status, contentType, kept, note };
   const size = recordBytes + (kept ? body.length : 0);
-  await operations.replace(kept ? { ...done, answer: body, etag, size } : done);
+  const ended = {
+    ...withoutCommit(found),
+    version,
+    open: 0,
+    unknown: 0,
+    status,
+    contentType,
+    kept,
+    note,
+    size,
+  };
+  await operations.replace(kept ? { ...ended, answer: body, etag } : ended);
   return {};
+}
+
+/** Only the last start of an operation may commit, so a repeat that begins it again never runs beside an earlier start. */
+export async function noteCommit(
+  { store: { operations } }: Catalog,
+  { recordId, attempt, commit, body, contentType }: NoteCommitRequest,
+  ctx: CallContext,
+): Promise<NoteCommitResponse> {
+  const { accountId } = requirePrincipal(ctx);
+  if (commit === undefined) throw new HubError('VALIDATION', 'A note names a transaction.');
+  const found = await operations.get(accountId, recordId);
+  if (found === null || found.open === 0 || found.attempt !== attempt) throw taken();
+  const noted: OperationDoc = {
+    ...withoutCommit(found),
+    version: found.version + 1,
+    size: recordBytes + (body?.length ?? 0),
+    commit: { ...commit, contentType },
+  };
+  const isNoted = await operations.replace(body === undefined ? noted : { ...noted, answer: body });
+  if (!isNoted) throw taken();
+  return {};
+}
+
+const taken = () =>
+  new HubError(
+    'IDEMPOTENCY_CONFLICT',
+    'Another request with this Idempotency-Key took the place of this one.',
+  );
+
+/** A record without an outcome, without its transaction. */
+function withoutCommit({ commit: _, answer: __, ...rest }: OperationDoc): OperationDoc {
+  return rest;
+}
+
+/** The record of an operation whose transaction has committed. */
+function committed(found: OperationDoc, { contentType }: CommitDoc): OperationDoc {
+  const { answer } = found;
+  const done = { ...withoutCommit(found), version: found.version + 1, open: 0, unknown: 0, status: 200 };
+  const note = 'The request was carried out. Its answer was lost, and was not stored.';
+  return answer === undefined ? { ...done, kept: false, note } : { ...done, kept: true, answer, contentType };
+}
+
+/** Commands whose statements always run in a transaction. */
+const inTransaction = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
+
+/** True if the operation committed nothing that it did not note. */
+async function isNoted(
+  { store }: Catalog,
+  accountId: string,
+  { notedQueryId, isTransaction }: FinishOperationRequest,
+): Promise<boolean> {
+  const query = notedQueryId === '' ? null : await store.queries.get(accountId, notedQueryId);
+  return query?.engine === 'postgres' && (isTransaction || inTransaction.has(query.command));
+}
+
+/** What the gateway must ask the source. */
+const toAsk = (
+  nothing: Omit<BeginOperationResponse, 'state'>,
+  { sourceId, server, transactionId }: CommitDoc,
+  isLeft: boolean,
+): BeginOperationResponse => ({
+  ...nothing,
+  state: State.STATE_COMMITTING,
+  commit: { sourceId, server, transactionId },
+  isLeft,
+});
+
+/** Undefined if the caller does not know how this transaction ended. */
+function endOf(commit: CommitDoc, { end }: BeginOperationRequest): 'committed' | 'aborted' | undefined {
+  const { server, transactionId } = end?.commit ?? {};
+  if (server !== commit.server || transactionId !== commit.transactionId) return undefined;
+  return end?.committed ? 'committed' : 'aborted';
 }

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { QueryDoc } from '../../src/documents.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
-import { createOperationCalls } from '../../src/rpc/operations.ts';
+import { createOperationCalls, noteCommit } from '../../src/rpc/operations.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { createStoredBytes, recordBytes } from '../../src/stored-bytes.ts';
 
@@ -52,7 +52,10 @@ describe('a record of an operation', () => {
   const ended = { status: 503, contentType: '', body: Buffer.alloc(0), kept: false, note: '', etag: '' };
   const unnamed = { attempt: '', idempotencyKey: '', operation: '' };
   const finish = (recordId: string, more: object = {}) =>
-    calls().finishOperation({ recordId, unknown: false, ...ended, ...unnamed, ...more }, ctx());
+    calls().finishOperation(
+      { recordId, unknown: false, notedQueryId: '', isTransaction: false, ...ended, ...unnamed, ...more },
+      ctx(),
+    );
 
   it('whose outcome is unknown answers a repeat with what was made, if it was made', async () => {
     const { recordId, operation } = await begin();
@@ -111,6 +114,100 @@ describe('a record of an operation', () => {
     expect(await begin(nothing)).toMatchObject({ state: State.STATE_UNKNOWN });
     expect(await begin()).toMatchObject({ state: State.STATE_NEW, operation: first.operation });
     expect(await begin({ bodyMac: Buffer.from('x') })).toMatchObject({ state: State.STATE_OTHER_BODY });
+  });
+
+  describe('with a transaction', () => {
+    const settling = Settling.SETTLING_UNSPECIFIED as Settling;
+    const commit = { sourceId: 's', server: '1/1', transactionId: '7' };
+    const body = Buffer.from('{"data":[]}');
+    const note = (recordId: string, attempt: string, more: object = {}) =>
+      noteCommit(
+        catalog,
+        { recordId, attempt, commit, contentType: 'application/json', body, ...more },
+        ctx(),
+      );
+    const noted = { notedQueryId: 'q' };
+    const storeQuery = (more: object = {}) => {
+      const query = { id: 'q', accountId: 'a', version: 1, hubId: 'h', parentNodeId: 'p', sourceId: 's' };
+      return store.queries.insert({ ...query, engine: 'postgres', command: 'UPDATE', ...more } as QueryDoc);
+    };
+    const repeat = (more: object = {}) => begin({ settling, attempt: 'second', ...more });
+
+    it('asks how it ended, and answers what was noted if it has committed', async () => {
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await note(recordId, 'first');
+      expect(await repeat()).toMatchObject({ state: State.STATE_COMMITTING, commit, isLeft: false });
+      await finish(recordId, { attempt: 'first', unknown: true, ...noted });
+      expect(await repeat()).toMatchObject({ state: State.STATE_COMMITTING, commit, isLeft: true });
+      const other = { commit: { ...commit, transactionId: '8' }, committed: true };
+      expect(await repeat({ end: other })).toMatchObject({ state: State.STATE_COMMITTING });
+      const answer = {
+        state: State.STATE_DONE,
+        kept: true,
+        status: 200,
+        contentType: 'application/json',
+        body,
+      };
+      expect(await repeat({ end: { commit, committed: true } })).toMatchObject(answer);
+      expect(await repeat()).toMatchObject(answer);
+    });
+
+    it('says that it was carried out if its answer was too large', async () => {
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await note(recordId, 'first', { body: undefined });
+      const done = await repeat({ end: { commit, committed: true } });
+      expect(done).toMatchObject({
+        state: State.STATE_DONE,
+        kept: false,
+        note: expect.stringMatching(/carried out/),
+      });
+    });
+
+    it('begins again if it was rolled back, and the first start may then commit nothing', async () => {
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await note(recordId, 'first');
+      expect(await repeat({ end: { commit, committed: false } })).toMatchObject({ state: State.STATE_NEW });
+      await expect(note(recordId, 'first')).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+      await finish(recordId, { attempt: 'first', unknown: true });
+      await note(recordId, 'second', { commit: { ...commit, transactionId: '9' } });
+      expect(await repeat()).toMatchObject({ commit: { transactionId: '9' }, isLeft: false });
+    });
+
+    it('frees the key if an executor that notes each COMMIT died before it noted one', async () => {
+      await storeQuery();
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await finish(recordId, { attempt: 'first', unknown: true, ...noted });
+      await expect(note(recordId, 'first')).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+      expect(await repeat()).toMatchObject({ state: State.STATE_NEW });
+    });
+
+    it.each([
+      ['another engine', { engine: 'mysql' }, {}],
+      ['a statement that may run without a transaction', { command: 'CALL' }, {}],
+      ['an executor that notes nothing', {}, { notedQueryId: '' }],
+    ])('stays unknown without a note, for %s', async (_, query, more) => {
+      await storeQuery(query);
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await finish(recordId, { attempt: 'first', unknown: true, ...noted, ...more });
+      expect(await repeat()).toMatchObject({ state: State.STATE_UNKNOWN });
+    });
+
+    it('stays unknown at a server that cannot be asked', async () => {
+      await storeQuery();
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      await note(recordId, 'first', { commit: { ...commit, server: '', transactionId: '' } });
+      expect(await repeat()).toMatchObject({ state: State.STATE_IN_FLIGHT });
+      await finish(recordId, { attempt: 'first', unknown: true, ...noted });
+      expect(await repeat()).toMatchObject({ state: State.STATE_UNKNOWN });
+    });
+
+    it('is of no other account', async () => {
+      const { recordId } = await begin({ settling, attempt: 'first' });
+      const request = { recordId, attempt: 'first', commit, contentType: '', body };
+      await expect(noteCommit(catalog, request, ctx(undefined, 'b'))).rejects.toMatchObject({
+        code: 'IDEMPOTENCY_CONFLICT',
+      });
+    });
   });
 
   it('is in progress for as long as the gateway that began it lets it run', async () => {

@@ -29,13 +29,14 @@ import {
   runOptionsOf,
   timeoutMsOf,
 } from './prepare.ts';
-import { type RunDeps, runOn } from './run-statement.ts';
+import { type RunDeps, runOn, type StatementRun } from './run-statement.ts';
+import { CommitNotes } from './transactions/commit-notes.ts';
 import { createTransactions } from './transactions/transaction.ts';
 import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
   definitions: Pick<Definitions, 'cached' | 'query'>;
-  catalog: Pick<Catalog, 'resolveDraft'>;
+  catalog: Pick<Catalog, 'resolveDraft' | 'noteCommit'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
   limits: ExecutionLimits;
@@ -54,6 +55,7 @@ export function createExecute(deps: ExecuteDeps): Executor['execute'] {
   const transact = createTransactions(deps);
   const load = createLoads(deps);
   return (request, ctx, reply) => {
+    reply.notesCommit?.();
     if (request.transaction !== undefined) return transact(request, ctx, reply);
     return request.load === undefined ? executeOne(request, ctx, reply) : load(request, ctx, reply);
   };
@@ -112,7 +114,7 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
         key: principal.keyId,
         bytes: request.contextJson.length,
         deps,
-        findsCommit: prepared.kind === 'write' && request.findsCommit,
+        ...commitOf(execution, { query, prepared }, deps),
       };
       if (isCached) {
         const values = { pinnedJson, contextJson, scalarsAsLists, claimsJson };
@@ -132,6 +134,18 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
 interface Asked {
   query: QueryDefinition;
   prepared: PreparedQuery;
+}
+
+/** How the answer to the COMMIT of a write is found out if it is lost. */
+function commitOf(
+  { request, ctx }: Execution,
+  { query, prepared }: Asked,
+  deps: ExecuteDeps,
+): Pick<StatementRun, 'findsCommit' | 'notes'> {
+  const { findsCommit, operation } = request;
+  if (prepared.kind !== 'write' || !findsCommit) return {};
+  const { sourceId } = query.source;
+  return { findsCommit, notes: operation && new CommitNotes(operation, { ...deps, ctx, sourceId }) };
 }
 
 /** Throws if the key may not do this. */

@@ -5,20 +5,14 @@ import type { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../pool/pool.ts';
 import type { Lease } from '../pool/pool-types.ts';
-import {
-  NeverAnswered,
-  NothingRan,
-  type Outcome,
-  type RunOptions,
-  type Statement,
-  unreported,
-} from '../ports/engine.ts';
+import { NeverAnswered, NothingRan, type RunOptions, type Statement, unreported } from '../ports/engine.ts';
 import type { ResponseOptions, ResponseWriter } from '../result/response.ts';
 import { runValidated, type Validation } from './cached/validation.ts';
 import { CancelUnconfirmed, withCancellation } from './cancellation.ts';
 import { cancelReason } from './execution-error.ts';
 import type { Execution } from './execution-state.ts';
-import { FoundCommit } from './transactions/lost-commit.ts';
+import type { CommitNotes } from './transactions/commit-notes.ts';
+import { SingleCommit } from './transactions/single-commit.ts';
 
 export interface RunDeps {
   now: () => number;
@@ -38,6 +32,8 @@ export interface StatementRun {
   validation?: Validation | undefined;
   /** True if a lost answer to COMMIT is found out. */
   findsCommit?: boolean | undefined;
+  /** With `findsCommit`, by the record of the Idempotency-Key. */
+  notes?: CommitNotes | undefined;
 }
 
 export async function runOn(execution: Execution, run: StatementRun): Promise<void> {
@@ -63,33 +59,33 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
   execution.onConnection(lease);
   const { deadlineAt } = execution;
   const { connection } = lease;
-  const writer = deps.createWriter(execution.responseOptions(options.maxRows));
+  const commit =
+    run.findsCommit && connection.transactions?.name ? new SingleCommit(execution, run.notes) : undefined;
+  const responseOptions = execution.responseOptions(options.maxRows);
+  const writer = deps.createWriter(commit ? { ...responseOptions, reply: commit } : responseOptions);
   let hasEnded = false;
-  const found = run.findsCommit && connection.transactions?.name ? new FoundCommit() : undefined;
   try {
     if (signal.aborted) throw cancelReason(signal, now() >= deadlineAt);
     const { deadlines, createWriter } = deps;
     const running =
       validation === undefined
-        ? connection.run(statement, writer, found?.note(options) ?? options)
+        ? connection.run(statement, writer, commit?.optionsOf(options, writer) ?? options)
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, {
       ...{ connection, signal, deadlineAt, now, deadlines },
       extend: () => execution.extendTimeout(writer.rowCount),
     });
     hasEnded = true;
+    if (commit?.isAnswered) return await commit.release(writer);
     execution.onOutcome(writer, outcome);
     if (validation?.isUnchanged) writer.abandon();
     else {
       const sending = writer.finish(outcome, execution);
       if (sending !== undefined) await orAborted(sending, signal);
     }
+    await commit?.release(writer);
   } catch (err) {
-    const finish = async (outcome: Outcome) => {
-      execution.onOutcome(writer, outcome);
-      await orAborted(Promise.resolve(writer.finish(outcome, execution)), signal);
-    };
-    if (!hasEnded && (await hasCommitted(found, { err, lease, run, finish }, writer))) return;
+    if (!hasEnded && (await hasCommitted(commit, { err, lease, run }, writer))) return;
     writer.abandon();
     if (statement.kind === 'read') throw err;
     throw hasEnded ? unreported(err) : toUnknownOutcome(err);
@@ -102,34 +98,24 @@ interface Lost {
   err: unknown;
   lease: Lease;
   run: StatementRun;
-  finish(outcome: Outcome): Promise<void>;
 }
 
 /** Resolves to true if the answer to COMMIT was lost, the source has committed, and the call is answered. */
 async function hasCommitted(
-  found: FoundCommit | undefined,
-  { err, lease, run, finish }: Lost,
+  commit: SingleCommit | undefined,
+  { err, lease, run }: Lost,
   writer: ResponseWriter,
 ): Promise<boolean> {
-  if (found === undefined || !lease.connection.broken) return false;
+  if (commit === undefined || !lease.connection.broken) return false;
   const { pool, key, deps } = run;
   // The other connection may need its place.
   pool.release(lease);
-  let outcome: Outcome | undefined;
   try {
-    outcome = await found.find(err, { pool, key, now: deps.now, deadlines: deps.deadlines });
+    return await commit.find(err, writer, { pool, key, now: deps.now, deadlines: deps.deadlines });
   } catch (unfound) {
     writer.abandon();
     throw unfound;
   }
-  if (outcome === undefined) return false;
-  try {
-    await finish(outcome);
-  } catch (late) {
-    writer.abandon();
-    throw unreported(late);
-  }
-  return true;
 }
 
 const unknown =

@@ -162,9 +162,10 @@ export interface RunOptions {
   inTransaction?: boolean;
   /**
    * Only for writes on connections whose `transactions` have `name`. The statement runs in a transaction that it does not
-   * share with COMMIT: this is called between the two. An error before COMMIT then proves that nothing was changed.
+   * share with COMMIT: this is called between the two. If it rejects, the statement is rolled back. An error before COMMIT
+   * then proves that nothing was changed.
    */
-  beforeCommit?: (name: TransactionName | undefined, outcome: Outcome) => void;
+  beforeCommit?: (name: TransactionName | undefined, outcome: Outcome) => Promise<void>;
   /** The server's own statement timeout, in case the executor's deadline does not take effect. */
   statementTimeoutMs: number;
 }

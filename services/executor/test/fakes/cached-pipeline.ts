@@ -68,7 +68,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
   const answers = new ResponseStore({ bytesMax });
 
   const execute = createExecute({
-    catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },
+    catalog: { resolveDraft: async () => ({ leaseMs: 0 }), noteCommit: async () => ({}) },
     definitions: {
       cached: (queryId) => definitionOf(queryId),
       query: async (queryId) => definitionOf(queryId),

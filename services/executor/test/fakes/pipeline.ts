@@ -150,7 +150,7 @@ export function setupExecute({
   const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn(), ended: vi.fn() };
   const execute = createExecute({
     definitions: { cached: () => undefined, query: async () => definition },
-    catalog: { resolveDraft: async () => ({ leaseMs: 0 }) },
+    catalog: { resolveDraft: async () => ({ leaseMs: 0 }), noteCommit: async () => ({}) },
     pools: registry,
     compile: compile ?? (() => prepared),
     random: () => 0,

@@ -129,6 +129,7 @@ function openStage(limits: Limits): Stage {
         endDelivery: async () => ({}),
         noteSource: async () => ({}),
         recordRuns: async () => ({}),
+        noteCommit: async () => ({}),
         listSealedSecrets: async () => ({ secrets: [] }),
         resealSecrets: async () => ({ done: false }),
       },

@@ -8,10 +8,12 @@ import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
+import type { Operation } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
+import { createCommitQuestions } from './operation-commits.ts';
 import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
 import { validationError } from './request-error.ts';
 import { isReading, takesIdempotencyKey } from './route.ts';
@@ -52,15 +54,15 @@ const settlings = {
   nothing: Settling.SETTLING_UNSPECIFIED,
 };
 
-interface Options {
-  catalog: Upstreams['catalog'];
+interface Options extends Pick<Upstreams, 'catalog' | 'executor'> {
   /** No operation runs longer than its request. */
   requestTimeoutMs: number;
 }
 
-export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idempotency {
+export function createIdempotency(options: Options): Idempotency {
+  const { catalog, requestTimeoutMs } = options;
   const ends = createOperationEnds({ catalog, giveUpMs: requestTimeoutMs + endingMs });
-  const beginRecord = createBegin({ catalog, requestTimeoutMs }, ends);
+  const beginRecord = createBegin(options, ends);
   return {
     begin: async (request, reply) => {
       const key = readKey(request);
@@ -108,7 +110,7 @@ export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idemp
       const { operationId: recordId, operationAttempt: attempt = '', context } = request;
       if (recordId === undefined) return;
       request.operationId = undefined;
-      const named = { recordId, attempt, idempotencyKey: '', operation: '' };
+      const named = { recordId, attempt, ...notedOf(request), idempotencyKey: '', operation: '' };
       const outcome = { ...outcomeOf(request, reply, answer), ...named };
       await ends.tell({ outcome, principal: context.principal });
     },
@@ -118,25 +120,29 @@ export function createIdempotency({ catalog, requestTimeoutMs }: Options): Idemp
 }
 
 /** Begins the operation. If the record may exist although there is no answer, it is removed. */
-function createBegin({ catalog, requestTimeoutMs }: Options, ends: OperationEnds) {
+function createBegin({ catalog, executor, requestTimeoutMs }: Options, ends: OperationEnds) {
+  const ask = createCommitQuestions(executor);
   return async (request: FastifyRequest, idempotencyKey: string) => {
     const attempt = randomUUID();
     const operation = operationOf(request);
     const { context } = request;
     request.operationAttempt = attempt;
+    const record = {
+      idempotencyKey,
+      operation,
+      bodyMac: macOf(request),
+      settling: settlings[context.route?.settledBy ?? 'nothing'],
+      queryId: request.target?.queryId ?? '',
+      longestMs: requestTimeoutMs,
+      attempt,
+    };
     try {
-      return await catalog.beginOperation(
-        {
-          idempotencyKey,
-          operation,
-          bodyMac: macOf(request),
-          settling: settlings[context.route?.settledBy ?? 'nothing'],
-          queryId: request.target?.queryId ?? '',
-          longestMs: requestTimeoutMs,
-          attempt,
-        },
-        context,
-      );
+      const begun = await catalog.beginOperation(record, context);
+      if (begun.state !== State.STATE_COMMITTING) return begun;
+      const end = await ask(begun, context);
+      return typeof end === 'object'
+        ? await catalog.beginOperation({ ...record, end }, context)
+        : { ...begun, state: end };
     } catch (err) {
       if (!mayHaveBegun(err)) throw err;
       const outcome = { ...nothing, recordId: '', status: 0, attempt, idempotencyKey, operation };
@@ -157,6 +163,21 @@ function mayHaveBegun(err: unknown): err is HubError {
   return err.lost === true || err.code === 'OUTCOME_UNKNOWN' || err.code === 'CANCELLED';
 }
 
+function notedOf({ notesCommit, steps, target }: FastifyRequest) {
+  const isTransaction = steps !== undefined;
+  const queryId = isTransaction ? steps[0] : target?.queryId;
+  return { notedQueryId: (notesCommit && queryId) || '', isTransaction };
+}
+
+/** What the executor needs to note the transactions of a request; undefined without an idempotency key. */
+export function operationToNote(
+  { operationId: recordId, operationAttempt: attempt = '' }: FastifyRequest,
+  { contentType, isPlain = true }: { contentType: string; isPlain?: boolean },
+): Operation | undefined {
+  if (recordId === undefined) return undefined;
+  return { recordId, attempt, contentType, answerBytesMax: isPlain ? responseBytesMax : 0 };
+}
+
 const nothing = {
   contentType: '',
   body: Buffer.alloc(0),
@@ -164,6 +185,8 @@ const nothing = {
   note: '',
   etag: '',
   unknown: false,
+  notedQueryId: '',
+  isTransaction: false,
 };
 
 /** A caller who believes that a change runs once must not learn from a second one that it does not. */

@@ -128,6 +128,8 @@ declare module 'fastify' {
     operationId: string | undefined;
     /** Names this start of the operation. */
     operationAttempt: string | undefined;
+    /** True if the executor notes each COMMIT of this start at PostgreSQL. */
+    notesCommit: boolean;
     /** The code of the problem that was sent, or that interrupted the answer. */
     failedWith: string | undefined;
     /** True if the failed operation may have made a part of its changes. */

@@ -7,6 +7,7 @@ import { toProtoCsv } from '@datahub/executor-session/formats';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { operationToNote } from '../http/idempotency.ts';
 import { contextJson } from '../http/json-body.ts';
 import { count, type FromSchema, id, list, object, queryPath, record, text } from '../http/json-schema.ts';
 import { dataOptions, readDataQuery } from '../http/query-form.ts';
@@ -60,7 +61,15 @@ export const executeBody = object({
 type ExecuteBody = FromSchema<typeof executeBody>;
 
 const columns = list(record({ name: text, type: text }));
-const figures = { rowCount: count, durationMs: { type: 'number' }, queueMs: { type: 'number' } } as const;
+const figures = {
+  rowCount: count,
+  durationMs: { type: 'number' },
+  queueMs: { type: 'number' },
+} as const;
+const recovered = {
+  const: true,
+  description: 'The answer to COMMIT was lost, and the source said later that it has committed.',
+} as const;
 
 /** The answer in `application/json`. The other formats contain only the rows. */
 export const execution = record(
@@ -68,7 +77,7 @@ export const execution = record(
     data: list({ type: 'object' }),
     truncated: { const: true },
     moreResults: { const: true, description: 'The procedure returned further results.' },
-    meta: record({ columns, ...figures }),
+    meta: record({ columns, ...figures, recovered }, ['recovered']),
   },
   ['truncated', 'moreResults', 'meta'],
 );
@@ -78,7 +87,7 @@ export const allResults = record(
   {
     results: list(record({ columns, rows: list({ type: 'object' }) })),
     truncated: { const: true },
-    meta: record(figures),
+    meta: record({ ...figures, recovered }, ['recovered']),
   },
   ['truncated', 'meta'],
 );
@@ -103,6 +112,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
       cache: readCacheRequest(request, undefined),
       fromConsole: isFromConsole(request) || undefined,
       findsCommit: request.operationId !== undefined || undefined,
+      operation: operationToNote(request, { ...format, isPlain: ending === undefined }),
     };
     const annotate = body.options?.annotate;
     try {

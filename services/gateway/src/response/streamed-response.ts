@@ -103,6 +103,10 @@ export class StreamedResponse implements ExecutionReply {
     this.#cache = info;
   }
 
+  notesCommit(): void {
+    this.#request.notesCommit = true;
+  }
+
   truncated(cut: Cut): void {
     this.#cut = cut;
   }

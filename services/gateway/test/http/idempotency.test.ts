@@ -1,13 +1,16 @@
 import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
+import { FindCommitResponse_End as End } from '@datahub/proto/executor/v1/executor';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
-import { expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createIdempotency } from '../../src/http/idempotency.ts';
+
+const executor = { findCommit: async () => ({}) } as never;
 
 const failed = async (request: object) => {
   let finished: { status: number; unknown: boolean } | undefined;
   const catalog = { finishOperation: async (outcome: never) => (finished = outcome) };
   const config = {};
-  await createIdempotency({ catalog: catalog as never, requestTimeoutMs: 60_000 }).finish(
+  await createIdempotency({ catalog: catalog as never, executor, requestTimeoutMs: 60_000 }).finish(
     { operationId: 'r', context: { route: { config } }, ...request } as never,
     { statusCode: 503 } as never,
     { payload: '{}' },
@@ -42,7 +45,7 @@ it('tells how long the request may take', async () => {
       return { state: State.STATE_UNRECORDED };
     },
   };
-  await createIdempotency({ catalog: catalog as never, requestTimeoutMs: 3_600_000 }).begin(
+  await createIdempotency({ catalog: catalog as never, executor, requestTimeoutMs: 3_600_000 }).begin(
     execution as never,
     {} as never,
   );
@@ -57,7 +60,11 @@ it('tells the end of an operation again until the catalog has recorded it', asyn
     .mockRejectedValueOnce(away)
     .mockRejectedValueOnce(away)
     .mockResolvedValue({});
-  const idempotency = createIdempotency({ catalog: { finishOperation } as never, requestTimeoutMs: 60_000 });
+  const idempotency = createIdempotency({
+    catalog: { finishOperation } as never,
+    executor,
+    requestTimeoutMs: 60_000,
+  });
   const request = { operationId: 'r', operationAttempt: 'a', context: {} };
   const finishing = idempotency.finish(
     request as never,
@@ -82,7 +89,7 @@ it.each([
     throw err;
   };
   const catalog = { beginOperation, finishOperation };
-  const idempotency = createIdempotency({ catalog: catalog as never, requestTimeoutMs: 60_000 });
+  const idempotency = createIdempotency({ catalog: catalog as never, executor, requestTimeoutMs: 60_000 });
   const refused = await idempotency.begin({ ...execution } as never, {} as never).catch((thrown) => thrown);
   expect(refused).toMatchObject({ code: 'UNAVAILABLE', retryable: true });
   // The gateway would report a lost answer as OUTCOME_UNKNOWN.
@@ -95,8 +102,47 @@ it.each([
 it('leaves a key alone that was not recorded', async () => {
   const finishOperation = vi.fn();
   const catalog = { beginOperation: vi.fn().mockRejectedValue(away), finishOperation };
-  const idempotency = createIdempotency({ catalog: catalog as never, requestTimeoutMs: 60_000 });
+  const idempotency = createIdempotency({ catalog: catalog as never, executor, requestTimeoutMs: 60_000 });
   await expect(idempotency.begin({ ...execution } as never, {} as never)).rejects.toBe(away);
   idempotency.close();
   expect(finishOperation).not.toHaveBeenCalled();
+});
+
+const commit = { sourceId: 's', server: '1/1', transactionId: '7' };
+
+describe('a request whose first attempt died in its COMMIT', () => {
+  const begin = async (findCommit: () => Promise<{ end: End }>) => {
+    const beginOperation = vi
+      .fn()
+      .mockResolvedValueOnce({ state: State.STATE_COMMITTING, commit, isLeft: true })
+      .mockResolvedValue({ state: State.STATE_NEW, recordId: 'r' });
+    const idempotency = createIdempotency({
+      catalog: { beginOperation } as never,
+      executor: { findCommit } as never,
+      requestTimeoutMs: 60_000,
+    });
+    const begun = await idempotency
+      .begin({ ...execution, context: {} } as never, {} as never)
+      .catch((err) => err.code);
+    return { begun, told: beginOperation.mock.calls[1]?.[0].end };
+  };
+
+  it('asks its source, and tells the catalog what it said', async () => {
+    const findCommit = vi.fn(async () => ({ end: End.END_ABORTED }));
+    expect(await begin(findCommit)).toEqual({ begun: false, told: { commit, committed: false } });
+    expect(findCommit).toHaveBeenCalledExactlyOnceWith({ ...commit, isLeft: true }, expect.anything());
+    expect(await begin(async () => ({ end: End.END_COMMITTED }))).toMatchObject({
+      told: { committed: true },
+    });
+  });
+
+  it('is not carried out while that is unknown', async () => {
+    const ends = { END_RUNNING: End.END_RUNNING, END_UNSPECIFIED: End.END_UNSPECIFIED };
+    for (const end of Object.values(ends))
+      expect(await begin(async () => ({ end }))).toEqual({ begun: 'IDEMPOTENCY_CONFLICT', told: undefined });
+    const away = async () => {
+      throw new HubError('UNAVAILABLE', 'away', { retryable: true, lost: true });
+    };
+    expect(await begin(away)).toEqual({ begun: 'SOURCE_UNREACHABLE', told: undefined });
+  });
 });

@@ -1037,6 +1037,8 @@ export interface BeginOperationRequest {
   longestMs: number;
   /** A random text that names this start of the operation. FinishOperation ends only the start that it names. */
   attempt: string;
+  /** After STATE_COMMITTING: how the source said that the transaction ended. */
+  end?: CommitEnd | undefined;
 }
 
 export const BeginOperationRequest_Settling = {
@@ -1057,6 +1059,20 @@ export namespace BeginOperationRequest_Settling {
   export type SETTLING_REPEAT = typeof BeginOperationRequest_Settling.SETTLING_REPEAT;
 }
 
+/** A transaction that PostgreSQL can be asked about after its COMMIT. */
+export interface NotedCommit {
+  sourceId: string;
+  /** The identifier and the timeline of the server; empty if it cannot be asked. */
+  server: string;
+  /** Digits. */
+  transactionId: string;
+}
+
+export interface CommitEnd {
+  commit?: NotedCommit | undefined;
+  committed: boolean;
+}
+
 export interface BeginOperationResponse {
   state: BeginOperationResponse_State;
   recordId: string;
@@ -1070,6 +1086,12 @@ export interface BeginOperationResponse {
   etag: string;
   /** For a new record, the id that the calls of the operation carry. Repeats get the same id until the outcome is known. */
   operation: string;
+  /** With STATE_COMMITTING. */
+  commit?:
+    | NotedCommit
+    | undefined;
+  /** With STATE_COMMITTING: true if nothing waits for the outcome any more. */
+  isLeft: boolean;
 }
 
 export const BeginOperationResponse_State = {
@@ -1084,6 +1106,11 @@ export const BeginOperationResponse_State = {
   STATE_UNKNOWN: 5,
   /** STATE_UNRECORDED - The operation only reads and is carried out each time. */
   STATE_UNRECORDED: 6,
+  /**
+   * STATE_COMMITTING - The operation has sent its COMMIT, or was about to, and its outcome was not recorded. Ask the source how `commit`
+   * ended, and call BeginOperation again with `end`.
+   */
+  STATE_COMMITTING: 7,
 } as const;
 
 export type BeginOperationResponse_State =
@@ -1097,6 +1124,7 @@ export namespace BeginOperationResponse_State {
   export type STATE_OTHER_BODY = typeof BeginOperationResponse_State.STATE_OTHER_BODY;
   export type STATE_UNKNOWN = typeof BeginOperationResponse_State.STATE_UNKNOWN;
   export type STATE_UNRECORDED = typeof BeginOperationResponse_State.STATE_UNRECORDED;
+  export type STATE_COMMITTING = typeof BeginOperationResponse_State.STATE_COMMITTING;
 }
 
 export interface FinishOperationRequest {
@@ -1115,6 +1143,13 @@ export interface FinishOperationRequest {
   /** These name the record if its id is unknown, because the answer of BeginOperation was lost. */
   idempotencyKey: string;
   operation: string;
+  /**
+   * The executed query, or the one of the first step, if the executor notes each COMMIT at PostgreSQL before it sends
+   * it, so that nothing was committed without a note. Otherwise empty.
+   */
+  notedQueryId: string;
+  /** True for a transaction of several queries, whatever their commands are. */
+  isTransaction: boolean;
 }
 
 export interface FinishOperationResponse {
@@ -9071,6 +9106,7 @@ function createBaseBeginOperationRequest(): BeginOperationRequest {
     queryId: "",
     longestMs: 0,
     attempt: "",
+    end: undefined,
   };
 }
 
@@ -9096,6 +9132,9 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
     }
     if (message.attempt !== "") {
       writer.uint32(58).string(message.attempt);
+    }
+    if (message.end !== undefined) {
+      CommitEnd.encode(message.end, writer.uint32(66).fork()).join();
     }
     return writer;
   },
@@ -9169,6 +9208,139 @@ export const BeginOperationRequest: MessageFns<BeginOperationRequest> = {
             message.attempt = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.end = CommitEnd.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNotedCommit(): NotedCommit {
+  return { sourceId: "", server: "", transactionId: "" };
+}
+
+export const NotedCommit: MessageFns<NotedCommit> = {
+  encode(message: NotedCommit, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.server !== "") {
+      writer.uint32(18).string(message.server);
+    }
+    if (message.transactionId !== "") {
+      writer.uint32(26).string(message.transactionId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NotedCommit {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNotedCommit();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.server = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.transactionId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCommitEnd(): CommitEnd {
+  return { commit: undefined, committed: false };
+}
+
+export const CommitEnd: MessageFns<CommitEnd> = {
+  encode(message: CommitEnd, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.commit !== undefined) {
+      NotedCommit.encode(message.commit, writer.uint32(10).fork()).join();
+    }
+    if (message.committed !== false) {
+      writer.uint32(16).bool(message.committed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CommitEnd {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCommitEnd();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.commit = NotedCommit.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.committed = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -9193,6 +9365,8 @@ function createBaseBeginOperationResponse(): BeginOperationResponse {
     note: "",
     etag: "",
     operation: "",
+    commit: undefined,
+    isLeft: false,
   };
 }
 
@@ -9224,6 +9398,12 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
     }
     if (message.operation !== "") {
       writer.uint32(74).string(message.operation);
+    }
+    if (message.commit !== undefined) {
+      NotedCommit.encode(message.commit, writer.uint32(82).fork()).join();
+    }
+    if (message.isLeft !== false) {
+      writer.uint32(88).bool(message.isLeft);
     }
     return writer;
   },
@@ -9313,6 +9493,22 @@ export const BeginOperationResponse: MessageFns<BeginOperationResponse> = {
             message.operation = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.commit = NotedCommit.decode(reader, reader.uint32());
+            continue;
+          }
+          case 11: {
+            if (tag !== 88) {
+              break;
+            }
+
+            message.isLeft = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -9339,6 +9535,8 @@ function createBaseFinishOperationRequest(): FinishOperationRequest {
     attempt: "",
     idempotencyKey: "",
     operation: "",
+    notedQueryId: "",
+    isTransaction: false,
   };
 }
 
@@ -9376,6 +9574,12 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
     }
     if (message.operation !== "") {
       writer.uint32(90).string(message.operation);
+    }
+    if (message.notedQueryId !== "") {
+      writer.uint32(98).string(message.notedQueryId);
+    }
+    if (message.isTransaction !== false) {
+      writer.uint32(104).bool(message.isTransaction);
     }
     return writer;
   },
@@ -9479,6 +9683,22 @@ export const FinishOperationRequest: MessageFns<FinishOperationRequest> = {
             }
 
             message.operation = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.notedQueryId = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 104) {
+              break;
+            }
+
+            message.isTransaction = reader.bool();
             continue;
           }
         }

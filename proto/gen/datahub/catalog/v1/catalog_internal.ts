@@ -7,7 +7,17 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleBidiStreamingCall, handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { CachePolicy, HostList, PasswordFrom, PoolSettings, QueryRun, Tls, Variable, VariableList } from "./catalog.ts";
+import {
+  CachePolicy,
+  HostList,
+  NotedCommit,
+  PasswordFrom,
+  PoolSettings,
+  QueryRun,
+  Tls,
+  Variable,
+  VariableList,
+} from "./catalog.ts";
 
 export const protobufPackage = "datahub.catalog.v1";
 
@@ -138,6 +148,21 @@ export interface ResolveSourceRequest {
 export interface ResolveSourceResponse {
   source?: ResolvedSource | undefined;
   leaseMs: number;
+}
+
+export interface NoteCommitRequest {
+  recordId: string;
+  /** See `BeginOperationRequest.attempt`. */
+  attempt: string;
+  commit?:
+    | NotedCommit
+    | undefined;
+  /** The answer for a repeat if it has committed; absent if it is too large or cannot be repeated. */
+  body?: Buffer | undefined;
+  contentType: string;
+}
+
+export interface NoteCommitResponse {
 }
 
 export interface WatchRequest {
@@ -1404,6 +1429,131 @@ export const ResolveSourceResponse: MessageFns<ResolveSourceResponse> = {
             message.leaseMs = reader.uint32();
             continue;
           }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNoteCommitRequest(): NoteCommitRequest {
+  return { recordId: "", attempt: "", commit: undefined, body: undefined, contentType: "" };
+}
+
+export const NoteCommitRequest: MessageFns<NoteCommitRequest> = {
+  encode(message: NoteCommitRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.recordId !== "") {
+      writer.uint32(10).string(message.recordId);
+    }
+    if (message.attempt !== "") {
+      writer.uint32(18).string(message.attempt);
+    }
+    if (message.commit !== undefined) {
+      NotedCommit.encode(message.commit, writer.uint32(26).fork()).join();
+    }
+    if (message.body !== undefined) {
+      writer.uint32(34).bytes(message.body);
+    }
+    if (message.contentType !== "") {
+      writer.uint32(42).string(message.contentType);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteCommitRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteCommitRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.recordId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.attempt = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.commit = NotedCommit.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.body = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.contentType = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNoteCommitResponse(): NoteCommitResponse {
+  return {};
+}
+
+export const NoteCommitResponse: MessageFns<NoteCommitResponse> = {
+  encode(_: NoteCommitResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteCommitResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteCommitResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3969,6 +4119,19 @@ export const CatalogInternalServiceService = {
     responseSerialize: (value: EndLoginResponse): Buffer => Buffer.from(EndLoginResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EndLoginResponse => EndLoginResponse.decode(value),
   },
+  /**
+   * Notes in the record of an Idempotency-Key which transaction is about to be committed. Fails with IDEMPOTENCY_CONFLICT
+   * if the record is not of this start of the operation any more; then the caller must roll back.
+   */
+  noteCommit: {
+    path: "/datahub.catalog.v1.CatalogInternalService/NoteCommit" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: NoteCommitRequest): Buffer => Buffer.from(NoteCommitRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): NoteCommitRequest => NoteCommitRequest.decode(value),
+    responseSerialize: (value: NoteCommitResponse): Buffer => Buffer.from(NoteCommitResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): NoteCommitResponse => NoteCommitResponse.decode(value),
+  },
   takeDeliveries: {
     path: "/datahub.catalog.v1.CatalogInternalService/TakeDeliveries" as const,
     requestStream: false as const,
@@ -4077,6 +4240,11 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   takeLogin: handleUnaryCall<TakeLoginRequest, TakeLoginResponse>;
   /** Says how the attempt ended. */
   endLogin: handleUnaryCall<EndLoginRequest, EndLoginResponse>;
+  /**
+   * Notes in the record of an Idempotency-Key which transaction is about to be committed. Fails with IDEMPOTENCY_CONFLICT
+   * if the record is not of this start of the operation any more; then the caller must roll back.
+   */
+  noteCommit: handleUnaryCall<NoteCommitRequest, NoteCommitResponse>;
   takeDeliveries: handleUnaryCall<TakeDeliveriesRequest, TakeDeliveriesResponse>;
   endDelivery: handleUnaryCall<EndDeliveryRequest, EndDeliveryResponse>;
   /** Stores the records of executions. A record that is stored already stays as it is. */

@@ -208,7 +208,21 @@ export interface ExecuteRequest {
     | boolean
     | undefined;
   /** What makes the call, if it is no request of a client. */
-  callForm?: CallForm | undefined;
+  callForm?:
+    | CallForm
+    | undefined;
+  /** With `finds_commit`: the record in which the executor notes each transaction of PostgreSQL before it sends COMMIT. */
+  operation?: Operation | undefined;
+}
+
+export interface Operation {
+  /** See `BeginOperationResponse` and `BeginOperationRequest`. */
+  recordId: string;
+  attempt: string;
+  /** Of the answer. */
+  contentType: string;
+  /** A larger answer is not stored. 0: none is. */
+  answerBytesMax: number;
 }
 
 export interface Load {
@@ -452,7 +466,11 @@ export interface SessionResponse {
    * True while the executor's event loop has little time left. The caller then shares the calls to its sources with
    * further executors.
    */
-  busy?: boolean | undefined;
+  busy?:
+    | boolean
+    | undefined;
+  /** In the first message: true if the executor takes `ExecuteRequest.operation` into account. */
+  notesCommit?: boolean | undefined;
 }
 
 export interface SessionReply {
@@ -564,6 +582,36 @@ export interface ReadSchemaResponse {
   tables: SchemaTable[];
   /** True if some tables are left out. */
   truncated?: boolean | undefined;
+}
+
+/** See `NotedCommit`. */
+export interface FindCommitRequest {
+  sourceId: string;
+  server: string;
+  transactionId: string;
+  /** If true, a session that still has the transaction open after a second is ended. */
+  isLeft: boolean;
+}
+
+export interface FindCommitResponse {
+  end: FindCommitResponse_End;
+}
+
+export const FindCommitResponse_End = {
+  /** END_UNSPECIFIED - The source does not know. */
+  END_UNSPECIFIED: 0,
+  END_COMMITTED: 1,
+  END_ABORTED: 2,
+  END_RUNNING: 3,
+} as const;
+
+export type FindCommitResponse_End = typeof FindCommitResponse_End[keyof typeof FindCommitResponse_End];
+
+export namespace FindCommitResponse_End {
+  export type END_UNSPECIFIED = typeof FindCommitResponse_End.END_UNSPECIFIED;
+  export type END_COMMITTED = typeof FindCommitResponse_End.END_COMMITTED;
+  export type END_ABORTED = typeof FindCommitResponse_End.END_ABORTED;
+  export type END_RUNNING = typeof FindCommitResponse_End.END_RUNNING;
 }
 
 export interface DescribeQueryRequest {
@@ -1051,6 +1099,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     load: undefined,
     findsCommit: undefined,
     callForm: undefined,
+    operation: undefined,
   };
 }
 
@@ -1112,6 +1161,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.callForm !== undefined) {
       writer.uint32(224).int32(message.callForm);
+    }
+    if (message.operation !== undefined) {
+      Operation.encode(message.operation, writer.uint32(234).fork()).join();
     }
     return writer;
   },
@@ -1279,6 +1331,93 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.callForm = reader.int32() as any;
+            continue;
+          }
+          case 29: {
+            if (tag !== 234) {
+              break;
+            }
+
+            message.operation = Operation.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseOperation(): Operation {
+  return { recordId: "", attempt: "", contentType: "", answerBytesMax: 0 };
+}
+
+export const Operation: MessageFns<Operation> = {
+  encode(message: Operation, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.recordId !== "") {
+      writer.uint32(10).string(message.recordId);
+    }
+    if (message.attempt !== "") {
+      writer.uint32(18).string(message.attempt);
+    }
+    if (message.contentType !== "") {
+      writer.uint32(26).string(message.contentType);
+    }
+    if (message.answerBytesMax !== 0) {
+      writer.uint32(32).uint32(message.answerBytesMax);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Operation {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOperation();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.recordId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.attempt = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.contentType = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.answerBytesMax = reader.uint32();
             continue;
           }
         }
@@ -2705,7 +2844,7 @@ export const SessionWindow: MessageFns<SessionWindow> = {
 };
 
 function createBaseSessionResponse(): SessionResponse {
-  return { replies: [], draining: false, busy: undefined };
+  return { replies: [], draining: false, busy: undefined, notesCommit: undefined };
 }
 
 export const SessionResponse: MessageFns<SessionResponse> = {
@@ -2718,6 +2857,9 @@ export const SessionResponse: MessageFns<SessionResponse> = {
     }
     if (message.busy !== undefined) {
       writer.uint32(24).bool(message.busy);
+    }
+    if (message.notesCommit !== undefined) {
+      writer.uint32(32).bool(message.notesCommit);
     }
     return writer;
   },
@@ -2757,6 +2899,14 @@ export const SessionResponse: MessageFns<SessionResponse> = {
             }
 
             message.busy = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.notesCommit = reader.bool();
             continue;
           }
         }
@@ -3467,6 +3617,131 @@ export const ReadSchemaResponse: MessageFns<ReadSchemaResponse> = {
             }
 
             message.truncated = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFindCommitRequest(): FindCommitRequest {
+  return { sourceId: "", server: "", transactionId: "", isLeft: false };
+}
+
+export const FindCommitRequest: MessageFns<FindCommitRequest> = {
+  encode(message: FindCommitRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sourceId !== "") {
+      writer.uint32(10).string(message.sourceId);
+    }
+    if (message.server !== "") {
+      writer.uint32(18).string(message.server);
+    }
+    if (message.transactionId !== "") {
+      writer.uint32(26).string(message.transactionId);
+    }
+    if (message.isLeft !== false) {
+      writer.uint32(32).bool(message.isLeft);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindCommitRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindCommitRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.sourceId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.server = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.transactionId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.isLeft = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFindCommitResponse(): FindCommitResponse {
+  return { end: 0 };
+}
+
+export const FindCommitResponse: MessageFns<FindCommitResponse> = {
+  encode(message: FindCommitResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.end !== 0) {
+      writer.uint32(8).int32(message.end);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FindCommitResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFindCommitResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.end = reader.int32() as any;
             continue;
           }
         }
@@ -5340,6 +5615,16 @@ export const ExecutorServiceService = {
       Buffer.from(ReadStatisticsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadStatisticsResponse => ReadStatisticsResponse.decode(value),
   },
+  /** Asks the source how a transaction ended whose COMMIT has no recorded outcome. Fails if the source cannot be asked. */
+  findCommit: {
+    path: "/datahub.executor.v1.ExecutorService/FindCommit" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FindCommitRequest): Buffer => Buffer.from(FindCommitRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FindCommitRequest => FindCommitRequest.decode(value),
+    responseSerialize: (value: FindCommitResponse): Buffer => Buffer.from(FindCommitResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FindCommitResponse => FindCommitResponse.decode(value),
+  },
   /**
    * Fetches the public keys of an issuer of tokens over HTTPS, under the same rules for addresses as sources. Fails with
    * UNAVAILABLE if they cannot be fetched.
@@ -5379,6 +5664,8 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
   checkQuery: handleUnaryCall<CheckQueryRequest, CheckQueryResponse>;
   /** Returns what this executor counted about the queries of the account that the key may use. */
   readStatistics: handleUnaryCall<ReadStatisticsRequest, ReadStatisticsResponse>;
+  /** Asks the source how a transaction ended whose COMMIT has no recorded outcome. Fails if the source cannot be asked. */
+  findCommit: handleUnaryCall<FindCommitRequest, FindCommitResponse>;
   /**
    * Fetches the public keys of an issuer of tokens over HTTPS, under the same rules for addresses as sources. Fails with
    * UNAVAILABLE if they cannot be fetched.

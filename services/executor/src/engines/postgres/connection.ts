@@ -37,7 +37,7 @@ import {
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
 import { endings, type PooledBlocks } from './transaction-pooling.ts';
-import { PostgresTransactions } from './transactions.ts';
+import { type Committing, PostgresTransactions } from './transactions.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
 export interface PostgresSession {
@@ -263,8 +263,8 @@ export class PostgresConnection implements Connection {
     const { affectedRows: affected = 0 } = outcome;
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
     const how = options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT';
+    if (how === 'COMMIT') await this.transactions.beforeCommit(run, () => this.#cancellation.isAsked);
     this.#isCommitting = how === 'COMMIT';
-    if (this.#isCommitting) options.beforeCommit?.(this.transactions.named(run.id), outcome);
     await this.#end(how, statement);
     if (tooMany) {
       throw new HubError(
@@ -385,14 +385,10 @@ export class PostgresConnection implements Connection {
 const placeOf = ({ snapshot }: RunOptions): 'first' | 'last' | undefined =>
   typeof snapshot === 'object' ? 'first' : snapshot;
 
-interface Settled {
+interface Settled extends Committing {
   held: boolean;
-  options: RunOptions;
-  outcome: Outcome;
   prepared: Prepared;
   reader: ResultReader;
-  /** Of its transaction, with `beforeCommit`. */
-  id: string | undefined;
 }
 
 const commandComplete = 'C'.charCodeAt(0);

@@ -3,7 +3,9 @@
 import { isolationSql } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
 import type {
+  Outcome,
   RunAllOptions,
+  RunOptions,
   Statement,
   TransactionName,
   TransactionOptions,
@@ -16,6 +18,15 @@ import { type BlockKind, nameText, undo } from './session.ts';
 import type { Statements } from './statements.ts';
 import type { PooledBlocks } from './transaction-pooling.ts';
 import type { Wire } from './wire.ts';
+
+/** A single statement before its COMMIT. */
+export interface Committing {
+  options: RunOptions;
+  outcome: Outcome;
+  reader: { readonly failure: unknown };
+  /** Of its transaction, which has read it by `nameText`. */
+  id: string | undefined;
+}
 
 /** What the connection lends. */
 export interface TransactionHost {
@@ -101,7 +112,7 @@ export class PostgresTransactions implements Transactions {
     await this.#host.control(async () => {
       rows = await this.#host.statements.rows(nameText);
     });
-    return this.named(rows[0]?.[0] ?? undefined);
+    return this.#named(rows[0]?.[0] ?? undefined);
   }
 
   /** Call this before a statement whose transaction gets a name. */
@@ -112,8 +123,23 @@ export class PostgresTransactions implements Transactions {
     this.#server = await this.#readServer();
   }
 
-  /** The name of a transaction of a single statement, which has read its id by `nameText`. */
-  named(id: string | undefined): TransactionName | undefined {
+  /** Rolls back if the caller does not want the COMMIT, or no longer waits for it. */
+  async beforeCommit(
+    { options, outcome, reader, id }: Committing,
+    isCancelled: () => boolean,
+  ): Promise<void> {
+    if (options.beforeCommit === undefined) return;
+    try {
+      if (reader.failure !== undefined) throw reader.failure;
+      await options.beforeCommit(this.#named(id), outcome);
+      if (isCancelled()) throw new HubError('CANCELLED', 'The statement was cancelled.');
+    } catch (err) {
+      await this.#host.end('ROLLBACK');
+      throw err;
+    }
+  }
+
+  #named(id: string | undefined): TransactionName | undefined {
     const server = this.#server;
     return server === undefined || server === '' || id === undefined ? undefined : { server, id };
   }

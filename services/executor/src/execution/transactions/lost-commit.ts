@@ -3,7 +3,7 @@
 import { CallStop, type Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Pool } from '../../pool/pool.ts';
-import type { Outcome, RunOptions, TransactionName } from '../../ports/engine.ts';
+import type { TransactionName } from '../../ports/engine.ts';
 import { CancelUnconfirmed, withCancellation } from '../cancellation.ts';
 
 export class LostCommit extends HubError {
@@ -22,13 +22,16 @@ export function isLost(err: unknown): boolean {
   return !isTold || ['SOURCE_BROKEN', 'INTERNAL'].includes(err.code);
 }
 
-interface FindEndOptions {
+interface AskOptions {
   pool: Pool;
   /** Of the caller, for its turn at the pool. */
   key: string;
-  lost: LostCommit;
   now: () => number;
   deadlines: Deadlines;
+}
+
+interface FindEndOptions extends AskOptions {
+  lost: LostCommit;
 }
 
 /** How long the source is asked, one question, and the pause between two. */
@@ -39,23 +42,37 @@ const pauseMs = 200;
 const runningMsMax = 1_000;
 
 /** Resolves if the transaction has committed. Rejects with SOURCE_UNREACHABLE if it was rolled back, else with `lost`. */
-export async function findEnd(name: TransactionName, options: FindEndOptions): Promise<void> {
-  const { lost, now } = options;
-  const startedAt = now();
-  while (now() - startedAt < findMsMax) {
-    const end = await ask(name, options, now() - startedAt > runningMsMax).catch((err) => {
-      if (err instanceof HubError) return 'unreached' as const;
-      throw err;
-    });
-    if (end === 'committed') return;
-    if (end === 'aborted') throw rolledBack(lost);
-    if (end === 'unknown') break;
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
-  }
-  throw lost;
+export async function findEnd(name: TransactionName, { lost, ...options }: FindEndOptions): Promise<void> {
+  const end = await askUntilOver(name, options).catch((err) => {
+    if (err instanceof HubError) return 'unknown' as const;
+    throw err;
+  });
+  if (end === 'aborted') throw rolledBack(lost);
+  if (end !== 'committed') throw lost;
 }
 
-async function ask(name: TransactionName, { pool, key, now, deadlines }: FindEndOptions, stops: boolean) {
+/** Rejects if the source could not be asked the last time. */
+export async function askUntilOver(name: TransactionName, options: AskOptions) {
+  const { now } = options;
+  const startedAt = now();
+  for (;;) {
+    const askedFor = now() - startedAt;
+    const isLast = askedFor > findMsMax;
+    try {
+      const end = await askHowEnded(name, { ...options, stops: askedFor > runningMsMax });
+      if (end !== 'running' || isLast) return end;
+    } catch (err) {
+      if (!(err instanceof HubError) || isLast) throw err;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+/** `stops`: first ends a session that has the transaction open. */
+export async function askHowEnded(
+  name: TransactionName,
+  { pool, key, now, deadlines, stops }: AskOptions & { stops: boolean },
+) {
   // The caller may have left, and the source is asked nevertheless.
   const signal = new CallStop();
   const deadlineAt = now() + askMsMax;
@@ -79,27 +96,3 @@ const rolledBack = (cause: unknown) =>
     'The connection to the source was lost while the transaction was committed, and the source rolled it back: nothing was changed. Try again.',
     { cause, retryable: true, stage: 'execute' },
   );
-
-/** A single statement whose COMMIT is found out. */
-export class FoundCommit {
-  #name: TransactionName | undefined;
-  #outcome: Outcome | undefined;
-
-  /** The options of the statement with what this needs. */
-  note(options: RunOptions): RunOptions {
-    return {
-      ...options,
-      beforeCommit: (name, outcome) => {
-        this.#name = name;
-        this.#outcome = outcome;
-      },
-    };
-  }
-
-  /** After an error of the statement. Resolves to its outcome if it has committed, and to undefined if `err` is true. */
-  async find(err: unknown, options: Omit<FindEndOptions, 'lost'>): Promise<Outcome | undefined> {
-    if (this.#name === undefined || !isLost(err)) return undefined;
-    await findEnd(this.#name, { ...options, lost: new LostCommit(err) });
-    return this.#outcome;
-  }
-}

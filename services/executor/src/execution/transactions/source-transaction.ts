@@ -15,6 +15,12 @@ export interface SourceTransactionOptions {
   deadlines: Deadlines;
 }
 
+interface CommitOptions {
+  readOnly: boolean;
+  /** Called before COMMIT if the source can name transactions. If it rejects, the transaction must be rolled back. */
+  note?: (name: TransactionName | undefined) => Promise<void>;
+}
+
 /** For the end of a transaction whose caller has left, or whose time is up. */
 const rollBackMsMax = 5_000;
 
@@ -42,11 +48,13 @@ export class SourceTransaction {
   }
 
   /** Rejects with LostCommit if the answer was lost. Any other error says that nothing was changed. */
-  async commit({ readOnly }: { readOnly: boolean }, deadlineAt: number): Promise<void> {
+  async commit({ readOnly, note }: CommitOptions, deadlineAt: number): Promise<void> {
     const { transactions } = this;
     this.requireTime(deadlineAt);
-    if (!readOnly && transactions.name !== undefined)
+    if (!readOnly && transactions.name !== undefined) {
       this.name = await this.within(transactions.name(), deadlineAt);
+      await note?.(this.name);
+    }
     this.requireTime(deadlineAt);
     this.stage = 'commit';
     try {

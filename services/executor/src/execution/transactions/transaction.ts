@@ -9,10 +9,16 @@ import { CallForm, type ExecuteRequest, Format } from '@datahub/proto/executor/v
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { SourceDefinition } from '../../definitions/definition.ts';
+import type { Catalog, SourceDefinition } from '../../definitions/definition.ts';
 import type { PoolRegistry } from '../../pool/pool-registry.ts';
 import type { Lease } from '../../pool/pool-types.ts';
-import { NothingRan, type Outcome, type RunOptions, unreported } from '../../ports/engine.ts';
+import {
+  NothingRan,
+  type Outcome,
+  type RunOptions,
+  type TransactionName,
+  unreported,
+} from '../../ports/engine.ts';
 import type { RowFigures } from '../../result/response.ts';
 import { sendBytes } from '../cached/send-bytes.ts';
 import { identity, toFailure } from '../execution-error.ts';
@@ -20,6 +26,7 @@ import { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
 import { leastOf, runOptionsOf } from '../prepare.ts';
 import type { RunDeps } from '../run-statement.ts';
+import { CommitNotes } from './commit-notes.ts';
 import { findEnd, LostCommit } from './lost-commit.ts';
 import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
 import { StepAnswer, withReferences } from './references.ts';
@@ -28,6 +35,7 @@ import { ofStep } from './step-error.ts';
 import { StepSessions } from './step-sessions.ts';
 
 export interface TransactionDeps extends RunDeps, PlanDeps {
+  catalog: Pick<Catalog, 'noteCommit'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   events: {
     executed(execution: Execution): void;
@@ -47,15 +55,20 @@ export function createTransactions(deps: TransactionDeps): Executor['execute'] {
     const principal = requirePrincipal(ctx);
     const plan = await planTransaction(request, { ctx, principal }, deps);
     const retry = request.transaction?.retry === true;
+    const { sourceId } = plan.source;
+    const { operation } = request;
+    const notes = operation && new CommitNotes(operation, { ...deps, ctx, sourceId });
+    let unrun = 0;
     for (let attempt = 1; ; attempt++) {
-      const run = new TransactionRun(plan, { request, ctx }, deps);
+      const run = new TransactionRun(plan, { request, ctx, notes, attempt }, deps);
       try {
-        const answers = await run.run();
-        await send(answers, { attempts: attempt, recovered: run.isRecovered || undefined }, { reply, ctx });
+        const body = await run.run();
+        await send(body, { reply, ctx });
         return;
       } catch (err) {
-        const again = retry && attempt <= transactionBounds.repeats && run.mayRepeat(err);
-        if (!again && !(attempt === 1 && run.foundDeadConnection(err))) throw err;
+        const again = retry && attempt - unrun <= transactionBounds.repeats && run.mayRepeat(err);
+        // Each of its statements can have a plan that is out of date.
+        if (!again && !(run.foundNothingRan(err) && unrun++ < plan.steps.length)) throw err;
         const pauseMs = deps.random() * pauseMsMax * attempt;
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
@@ -64,14 +77,9 @@ export function createTransactions(deps: TransactionDeps): Executor['execute'] {
 }
 
 /** The source has committed, so what fails here is no failure of the transaction. */
-async function send(
-  answers: readonly string[],
-  meta: { attempts: number; recovered: boolean | undefined },
-  to: { reply: ExecutionReply; ctx: CallContext },
-): Promise<void> {
-  const body = `{"steps":[${answers.join(',')}],"meta":${JSON.stringify(meta)}}`;
+async function send(body: Buffer, to: { reply: ExecutionReply; ctx: CallContext }): Promise<void> {
   try {
-    await sendBytes(to, Buffer.from(body));
+    await sendBytes(to, body);
   } catch (err) {
     throw unreported(err);
   }
@@ -80,6 +88,10 @@ async function send(
 interface Call {
   request: ExecuteRequest;
   ctx: CallContext;
+  /** Set for a call with an Idempotency-Key. */
+  notes: CommitNotes | undefined;
+  /** From 1. */
+  attempt: number;
 }
 
 /** One attempt. */
@@ -93,10 +105,10 @@ class TransactionRun {
   #bytes = 0;
   #deadlineAt = 0;
   #isReused = false;
+  /** True if the server did not run the statement of the step that failed. */
+  #isUnrun = false;
   /** Undefined while the call waits for a connection. */
   #transaction: SourceTransaction | undefined;
-  /** True if the answer to COMMIT was lost, and the source said later that it has committed. */
-  isRecovered = false;
 
   constructor(plan: Plan, call: Call, deps: TransactionDeps) {
     this.#plan = plan;
@@ -104,10 +116,11 @@ class TransactionRun {
     this.#deps = deps;
   }
 
-  /** Returns the answer of each step as JSON. */
-  async run(): Promise<string[]> {
+  /** Returns the answer. */
+  async run(): Promise<Buffer> {
     try {
       await this.#attempt();
+      return this.#answer();
     } catch (err) {
       const { name } = this.#transaction ?? {};
       if (!(err instanceof LostCommit) || name === undefined) throw err;
@@ -115,9 +128,14 @@ class TransactionRun {
       const pool = this.#deps.pools.pool(this.#plan.source);
       const { keyId } = requirePrincipal(this.#call.ctx);
       await findEnd(name, { ...this.#deps, pool, key: keyId, lost: err });
-      this.isRecovered = true;
+      return this.#answer({ recovered: true });
     }
-    return this.#bodies;
+  }
+
+  /** `recovered`: the answer to COMMIT was lost, and the source said later that it has committed. */
+  #answer(found: { recovered?: true } = {}): Buffer {
+    const meta = { attempts: this.#call.attempt, ...found };
+    return Buffer.from(`{"steps":[${this.#bodies.join(',')}],"meta":${JSON.stringify(meta)}}`);
   }
 
   async #attempt(): Promise<void> {
@@ -151,13 +169,15 @@ class TransactionRun {
     );
   }
 
-  /** True for a pooled connection that was dead before anything ran, or for a plan that was out of date. */
-  foundDeadConnection(err: unknown): boolean {
+  /**
+   * True for a pooled connection that was dead before anything ran, or for a statement that the server did not run,
+   * because its plan was out of date.
+   */
+  foundNothingRan(err: unknown): boolean {
     if (this.#call.ctx.signal.aborted || !this.#isReused) return false;
-    const { cause } = err instanceof HubError ? err : {};
-    return err instanceof HubError && (this.#transaction?.stage === 'begin' || cause instanceof NothingRan)
-      ? err.code === 'SOURCE_UNREACHABLE'
-      : false;
+    const { stage, isRolledBack } = this.#transaction ?? {};
+    const isNothing = stage === 'begin' || (isRolledBack === true && this.#isUnrun);
+    return isNothing && err instanceof HubError && err.code === 'SOURCE_UNREACHABLE';
   }
 
   async #runOn(lease: Lease, transaction: SourceTransaction): Promise<void> {
@@ -173,7 +193,11 @@ class TransactionRun {
         });
       }
       if (this.#call.request.options?.dryRun) await transaction.rollBack();
-      else await transaction.commit({ readOnly }, this.#deadlineAt);
+      else {
+        const note = async (name: TransactionName | undefined) =>
+          this.#call.notes?.note(name, this.#answer({ recovered: true }));
+        await transaction.commit({ readOnly, note }, this.#deadlineAt);
+      }
     } catch (err) {
       throw await transaction.fail(err);
     }
@@ -217,6 +241,7 @@ class TransactionRun {
         requireRows(planned, outcome, writer);
       } catch (err) {
         writer.abandon();
+        this.#isUnrun = err instanceof NothingRan;
         throw err;
       }
       this.#keep(step.as, Buffer.concat(chunks).toString());

@@ -5,6 +5,7 @@ import { transactionBounds as bounds, isolations, stepNamePattern } from '@datah
 import { type ExecuteRequest, Format, type Step } from '@datahub/proto/executor/v1/executor';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { operationToNote } from '../../http/idempotency.ts';
 import { exactMember } from '../../http/json-body.ts';
 import { count, type FromSchema, id, list, object, queryPath, record, text } from '../../http/json-schema.ts';
 import type { QueryTarget } from '../../http/query-targets.ts';
@@ -65,11 +66,13 @@ export const transacted = record({
   meta: record({ attempts: count, recovered: { const: true } }, ['recovered']),
 });
 
+const jsonFormat = chooseFormat(undefined);
+
 function createTransactionHandler({ upstreams: { executor }, settings }: ResourceDeps): Handler {
   return async (request, reply) => {
     const body = request.body as TransactionBody;
     await takeRates(body.steps.length, { request, reply, settings });
-    const response = new StreamedResponse(request, reply, { settings, format: chooseFormat(undefined) });
+    const response = new StreamedResponse(request, reply, { settings, format: jsonFormat });
     const run = async (fresh: boolean) => {
       const targets = await resolveSteps(body.steps, { request, settings, fresh });
       request.steps = targets.map(({ queryId }) => queryId);
@@ -135,6 +138,7 @@ function toCall(
     contextJson: '',
     options: toOptions(options),
     format: Format.FORMAT_JSON,
+    operation: operationToNote(request, jsonFormat),
     transaction: {
       isolation,
       retry,
