@@ -20,6 +20,11 @@ export interface McpOptions {
   publicOrigin: string | undefined;
 }
 
+/** The most messages of a batch. Each counts as a request against the rates of the key. */
+const batchMax = 20;
+/** The only revision with batches, which clients of it do not name in a header. */
+const batchRevision = '2025-03-26';
+
 export function createMcpRoute(options: McpOptions): Route {
   const message = { type: 'object' };
   return {
@@ -28,19 +33,26 @@ export function createMcpRoute(options: McpOptions): Route {
     scope: undefined,
     summary: 'Model Context Protocol',
     audit: 'not audited',
-    body: message,
+    body: { anyOf: [message, { type: 'array', minItems: 1, maxItems: batchMax, items: message }] },
     reads: true,
     bearer: true,
-    response: message,
+    response: { anyOf: [message, { type: 'array', items: message }] },
     handler: createMcpHandler(options),
   };
+}
+
+interface Answer {
+  status: number;
+  text: string;
+  contentType: string | null;
 }
 
 function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Handler {
   let loading: Promise<Sdk> | undefined;
   return async (request, reply) => {
     const accepted = acceptedOf(request.headers.accept);
-    const refused = refusalOf(request.body);
+    const { body } = request;
+    const refused = Array.isArray(body) ? refusalOfBatch(request, body) : refusalOf(body);
     if (refused !== undefined) return reply.code(400).send(refused);
     loading ??= import('@modelcontextprotocol/server');
     const sdk = await loading;
@@ -51,11 +63,17 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       // Lists of tools do not announce their changes.
       { maxSubscriptions: 0, keepAliveMs: 0 },
     );
+    const answer = async (message: unknown): Promise<Answer> => {
+      const response = await handler.fetch(toWebRequest(request), { parsedBody: message });
+      const contentType = response.headers.get('content-type');
+      return { status: response.status, text: await response.text(), contentType };
+    };
     try {
-      const response = await handler.fetch(toWebRequest(request), { parsedBody: request.body });
-      const answer = { text: await response.text(), contentType: response.headers.get('content-type') };
-      const { text, contentType } = toAccepted(answer, accepted);
-      reply.code(response.status);
+      const { status, ...found } = Array.isArray(body)
+        ? await answerBatch(body, { answer, admit: () => settings.admit(request, reply) })
+        : await answer(body);
+      const { text, contentType } = toAccepted(found, accepted);
+      reply.code(status);
       if (contentType !== null) reply.header('content-type', contentType);
       const bytes = new ResponseBytes(request, settings.responseBudget);
       for (const part of splices.splice(text)) await bytes.add(part);
@@ -66,13 +84,51 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
   };
 }
 
-/** JSON-RPC 2.0: `params` is an object or a list if it is there. The SDK calls other messages no JSON. */
-function refusalOf(body: unknown): object | undefined {
-  const { id, params } = body as { id?: unknown; params?: unknown };
-  if (params === undefined || (typeof params === 'object' && params !== null)) return undefined;
+/** The messages are answered in their order, and notifications not at all. */
+async function answerBatch(
+  messages: readonly unknown[],
+  { answer, admit }: { answer(message: unknown): Promise<Answer>; admit(): void | Promise<void> },
+): Promise<Answer> {
+  const texts: string[] = [];
+  for (const [i, message] of messages.entries()) {
+    if (i > 0) await admit();
+    const refused = refusalOf(message) ?? refusalInBatch(message);
+    const { text } =
+      refused === undefined
+        ? toAccepted(await answer(message), 'application/json')
+        : { text: JSON.stringify(refused) };
+    if (text !== '') texts.push(text);
+  }
+  if (texts.length === 0) return { status: 202, text: '', contentType: null };
+  return { status: 200, text: `[${texts.join(',')}]`, contentType: 'application/json' };
+}
+
+function refusalOfBatch({ headers }: FastifyRequest, messages: readonly unknown[]): object | undefined {
+  const revision = headers['mcp-protocol-version'] ?? batchRevision;
+  if (revision !== batchRevision)
+    return invalidRequest(null, `the revision ${revision} has no batches; send one message a request`);
+  const isRequest = (message: unknown) => typeof (message as { method?: unknown }).method === 'string';
+  return messages.every(isRequest)
+    ? undefined
+    : invalidRequest(null, 'a batch has requests and notifications');
+}
+
+/** The revision says so of `initialize`. */
+function refusalInBatch(message: unknown): object | undefined {
+  const { id, method } = message as { id?: unknown; method?: unknown };
+  return method === 'initialize' ? invalidRequest(id, 'initialize must not be part of a batch') : undefined;
+}
+
+function invalidRequest(id: unknown, detail: string): object {
   const known = typeof id === 'string' || typeof id === 'number' ? id : null;
-  const message = 'Invalid Request: params must be an object, or left out';
-  return { jsonrpc: '2.0', id: known, error: { code: -32_600, message } };
+  return { jsonrpc: '2.0', id: known, error: { code: -32_600, message: `Invalid Request: ${detail}` } };
+}
+
+/** JSON-RPC 2.0: `params` is an object or a list if it is there. The SDK calls other messages no JSON. */
+function refusalOf(message: unknown): object | undefined {
+  const { id, params } = message as { id?: unknown; params?: unknown };
+  if (params === undefined || (typeof params === 'object' && params !== null)) return undefined;
+  return invalidRequest(id, 'params must be an object, or left out');
 }
 
 /** The request without its key. The body is passed as parsed. */
