@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
 import { bothEngines, closeDialog, drawn, ended, hostile, useConsole } from '../support/browser/console.ts';
-import { viewsOf } from '../support/browser/views.ts';
+import { prepareWatch, viewsOf } from '../support/browser/views.ts';
 import { api, execute, sourceBody } from '../support/hub.ts';
 
 /** A text in which markup is left out as a browser does would be shorter. */
@@ -44,7 +44,8 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
     await api.ok(
       api.post('/v1/keys', { name: hostile, scopes: ['queries:execute'], limits: { queryIds: [queryId] } }),
     );
-    return { hubId, sourceId, queryId, classifierId, quoted };
+    const watch = await prepareWatch({ hubId, sourceId, name: hostile, query: `SELECT 1 AS ${quoted}` });
+    return { hubId, sourceId, queryId, classifierId, ...watch, quoted };
   };
 
   it.each(bothEngines)(

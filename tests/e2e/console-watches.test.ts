@@ -42,16 +42,82 @@ describe.skipIf(executablePath === undefined)('watches in the console (needs Chr
         { timeout: 30_000, interval: 300 },
       )
       .toMatch(/ok, /);
-    await row.getByRole('button', { name: '1 run of New sales, 0 not ok' }).click();
-    expect(await page.getByRole('region', { name: 'Runs' }).innerText()).toContain('asked for');
-    await page.keyboard.press('Escape');
+    await row.getByRole('img', { name: '1 run of New sales, 0 not ok' }).click();
+    await page.getByRole('heading', { name: 'New sales' }).waitFor();
+    expect(await page.getByRole('region', { name: 'Runs', exact: true }).innerText()).toContain('asked for');
     await act('Actions for New sales', 'Pause');
-    await row.getByText('paused').first().waitFor();
+    await page.locator('.tag', { hasText: 'paused' }).waitFor();
     await act('Actions for New sales', 'Resume');
-    await row.getByText('paused').first().waitFor({ state: 'detached' });
+    await page.locator('.tag', { hasText: 'paused' }).waitFor({ state: 'detached' });
     await act('Actions for New sales', 'Delete …');
     await button('Delete the watch').click();
     await page.getByText('No watches yet.').waitFor();
+  });
+
+  it('changes a watch to a condition at times of a calendar, shows what a run told, and rings the bell', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = { hubId, sourceId, label: 'Stock', query: 'SELECT 7 AS id, 12.50 AS amount' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    const kept = { path: 'stock', context: {}, schedule: { everyS: 600, spreadS: 30, missed: 'once' } };
+    const { watchId } = await api.ok(
+      api.post('/v1/watches', { hubId, label: 'Stock', queryId, when: 'new', include: ['id'], ...kept }),
+    );
+    await goTo('watches', watchId);
+    await act('Actions for Stock', 'Edit …');
+    const field = (name: string) => page.getByRole('dialog').getByLabel(name, { exact: true });
+    await field('What it tells').selectOption('condition');
+    await field('Column').fill('amount');
+    await field('Is').selectOption('>=');
+    await field('Value').fill('12.50');
+    await field('Runs').selectOption('cron');
+    await field('Cron pattern').fill('0 6 *');
+    await page.getByText('Write five fields').waitFor();
+    expect(await button('Save').isDisabled()).toBe(true);
+    await field('Cron pattern').fill('30 6 * * 1-5');
+    await field('Time zone').fill('Pacific/Auckland');
+    await button('Save').click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    expect(await api.ok(api.get(`/v1/watches/${watchId}`))).toMatchObject({
+      path: 'stock',
+      when: { column: 'amount', is: '>=', value: 12.5, forRuns: 1 },
+      schedule: { cron: '30 6 * * 1-5', timeZone: 'Pacific/Auckland', spreadS: 30, missed: 'once' },
+    });
+    expect(await page.locator('.fact-list').innerText()).toMatch(/06:30 Pacific\/Auckland/);
+
+    await act('Actions for Stock', 'Run now');
+    const runs = page.getByRole('region', { name: 'Runs', exact: true });
+    await expect
+      .poll(
+        async () => {
+          await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+          return runs.isVisible();
+        },
+        { timeout: 30_000, interval: 300 },
+      )
+      .toBe(true);
+    await runs.getByRole('link').click();
+    const told = page.getByRole('region', { name: 'Rows', exact: true });
+    await told.waitFor();
+    expect((await told.innerText()).split(/\s+/)).toEqual(['id', '7']);
+
+    // An event is shown two seconds after it happened.
+    const bell = page.locator('button.bell');
+    await expect
+      .poll(
+        async () => {
+          await bell.click();
+          const found = await page.getByRole('link', { name: 'Stock is firing' }).count();
+          if (found === 0) await page.keyboard.press('Escape');
+          return found;
+        },
+        { timeout: 30_000, interval: 500 },
+      )
+      .toBe(1);
+    await page.getByRole('link', { name: 'Stock is firing' }).click();
+    await page.getByRole('heading', { name: 'Run of Stock' }).waitFor();
+    await expect.poll(() => bell.getAttribute('aria-label')).toBe('Events: 0 new');
+    await api.ok(api.delete(`/v1/watches/${watchId}`));
   });
 
   it('makes a destination, shows its secret once, and sends again what failed', async () => {
@@ -78,6 +144,22 @@ describe.skipIf(executablePath === undefined)('watches in the console (needs Chr
     status = 204;
     await button('Send again').click();
     await shows('delivered');
+    await page.keyboard.press('Escape');
+    await act('Actions for Ops', 'Edit …');
+    await page.getByLabel('Events that it is told').selectOption('query.broken');
+    await button('Save').click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    const [ops] = await api.ok(api.get('/v1/destinations'));
+    expect(ops).toMatchObject({ label: 'Ops', events: ['query.broken'], disabled: false });
+    const { label, url, hubIds, events } = ops;
+    const disabled = { label, url, hubIds, events, disabled: true };
+    await api.ok(api.put(`/v1/destinations/${ops.destinationId}`, disabled));
+    await page.reload();
+    await act('Actions for Ops', 'Enable');
+    await page.getByText('The destination is told again.').waitFor();
+    await act('Actions for Ops', 'New secret …');
+    await button('Make a new secret').click();
+    await page.getByText(/^whsec_/).waitFor();
     await page.keyboard.press('Escape');
     await act('Actions for Ops', 'Delete …');
     await button('Delete the destination').click();

@@ -145,6 +145,10 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect(told.map(({ type }) => type)).toEqual(['watch.failed', 'watch.rows']);
     expect(told[0].data).toMatchObject({ code: 'KEY_NOT_UNIQUE' });
     expect(told[0].data.detail).toBeUndefined();
+    const { events, after } = await api.ok(api.get(`/v1/events?hubId=${hubId}&newest=1&limit=2`));
+    expect(events.map(({ eventId }: any) => eventId)).toEqual([told[1].eventId, told[0].eventId]);
+    expect(after).toBe(told[1].eventId);
+    expect((await api.get(`/v1/events?newest=1&after=${after}`)).status).toBe(400);
   });
 
   it('runs by its schedule, with one record for each tick', async () => {

@@ -2933,10 +2933,11 @@ export interface Routes {
       data: (Record<string, Json>)[];
     };
   };
-  /** List events, oldest first, after the one that the caller has */
+  /** List events, oldest first, after the one that the caller has; or the last ones, newest first */
   'GET /v1/events': {
     query?: {
       after?: string | undefined;
+      newest?: "0" | "1" | "false" | "true" | undefined;
       limit?: number | undefined;
       hubId?: string | undefined;
       type?: "watch.ran" | "watch.rows" | "watch.firing" | "watch.resolved" | "watch.failed" | "watch.paused" | "destination.disabled" | "query.broken" | "query.mended" | "query.drifted" | "query.published" | "source.unreachable" | "source.reachable" | "key.expiring" | "job.ended" | undefined;

@@ -38,7 +38,7 @@ it('makes no markup of texts, runs no text as code, and names no other host', ()
   expect(found.filter(([, match]) => match !== undefined)).toEqual([]);
 });
 
-it('keeps the key in one place, and nothing else but drafts, the theme, open folders and sizes of panes', () => {
+it('keeps the key in one place, and nothing else but drafts, the theme, open folders, sizes of panes and the last event seen', () => {
   const keeping = sources.filter((path) => /indexedDB/.test(readFileSync(path, 'utf8')));
   expect(keeping.map((path) => relative(root, path))).toEqual(['state/drafts/draft-store.ts']);
   // The cookie that says that there is a session, and no more.
@@ -49,6 +49,7 @@ it('keeps the key in one place, and nothing else but drafts, the theme, open fol
     'api/session.ts',
     'state/open-folders.ts',
     'state/panes.ts',
+    'state/seen-event.ts',
     'state/theme.ts',
   ]);
 });

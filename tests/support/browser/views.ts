@@ -1,11 +1,14 @@
 /** All views of the console, with something in each. */
 
+import { expect } from 'vitest';
 import { api, createSource } from '../hub.ts';
 
 export interface ViewIds {
   sourceId: string;
   queryId: string;
   classifierId: string;
+  watchId: string;
+  runId: string;
 }
 
 export async function prepareViews(hubId: string): Promise<ViewIds> {
@@ -24,11 +27,49 @@ export async function prepareViews(hubId: string): Promise<ViewIds> {
   const many = Array.from({ length: 10 }, () => words).flat();
   const examples = many.map(([label, context]) => ({ label, context }));
   await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
-  return { sourceId, queryId: config.query.queryId, classifierId: id };
+  const { queryId } = config.query;
+  return {
+    sourceId,
+    queryId,
+    classifierId: id,
+    ...(await prepareWatch({ hubId, sourceId, name: 'one', query: 'SELECT 1 AS one' })),
+  };
+}
+
+interface NamedPlace {
+  hubId: string;
+  sourceId: string;
+  /** Of the watch, its query and the column that it tells. */
+  name: string;
+  /** Its only column is 1. */
+  query: string;
+}
+
+/** A watch that has told a row, and the run that did. */
+export async function prepareWatch({ hubId, sourceId, name, query }: NamedPlace) {
+  const stored = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: name, query }));
+  const { queryId } = stored.config.query;
+  const when = { column: name, is: '=', value: 1 };
+  const { watchId } = await api.ok(
+    api.post('/v1/watches', {
+      ...{ hubId, queryId, label: name, when, include: [name] },
+      schedule: { cron: '30 6 * * 1-5', timeZone: 'Pacific/Auckland' },
+    }),
+  );
+  const { runId } = await api.ok(api.post(`/v1/watches/${watchId}/run`));
+  const isOver = async () => (await api.get(`/v1/watches/${watchId}/runs/${runId}`)).status;
+  await expect.poll(isOver).toBe(200);
+  return { watchId, runId };
 }
 
 /** The path of each view below its hub. */
-export const viewsOf = ({ sourceId, queryId, classifierId }: ViewIds): Record<string, string[]> => ({
+export const viewsOf = ({
+  sourceId,
+  queryId,
+  classifierId,
+  watchId,
+  runId,
+}: ViewIds): Record<string, string[]> => ({
   hub: [],
   query: ['query', queryId],
   contract: ['query', queryId, 'contract'],
@@ -52,6 +93,8 @@ export const viewsOf = ({ sourceId, queryId, classifierId }: ViewIds): Record<st
   'summary of a column': ['summary', 'column'],
   audit: ['audit'],
   watches: ['watches'],
+  'a watch': ['watches', watchId],
+  'a run': ['watches', watchId, runId],
   'new watch': ['watches', 'new', queryId],
   'a missing query': ['query', `${queryId}0`],
   'a missing page': ['nowhere'],

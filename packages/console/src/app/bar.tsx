@@ -3,7 +3,7 @@
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { bySession, key, signOut } from '../api/session.ts';
-import { Later } from '../pages/lazy.tsx';
+import { Later, Soon } from '../pages/lazy.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
 import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
@@ -30,6 +30,7 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
       </a>
       <Crumbs />
       <Find />
+      <Soon>{({ Bell }) => <Bell />}</Soon>
       <Menu
         label="Theme"
         icon={theme.value === 'dark' ? 'moon' : 'sun'}

@@ -34,4 +34,5 @@ export { SourcePage } from './source/source-page.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';
 export { StatisticsView } from './statistics/statistics-view.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';
+export { Bell } from './watches/bell.tsx';
 export { WatchesPage } from './watches/watches-page.tsx';

@@ -40,6 +40,10 @@ export function Later({ children }: { children(views: LaterViews): ComponentChil
   return loaded.value === undefined ? <LoadLater /> : children(loaded.value);
 }
 
+/** Shows nothing until they are loaded. */
+export const Soon = ({ children }: { children(views: LaterViews): ComponentChild }) =>
+  loaded.value === undefined ? null : children(loaded.value);
+
 function LoadLater() {
   const { problem } = useLoad(loadLater, []);
   if (problem === undefined) return <Loading what="the page" />;

@@ -1,5 +1,6 @@
 /** The body of a delivery: the form of Standard Webhooks, that of a chat product's incoming webhooks, or a mail. */
 
+import { type EventFacts, eventParts } from '@datahub/contract/event-words';
 import { membersOf } from '@datahub/contract/json-text';
 
 interface Told {
@@ -10,61 +11,20 @@ interface Told {
 
 export function bodyOf(template: 'slack' | 'mail' | undefined, { type, at, dataJson }: Told): string {
   if (template === 'slack')
-    return JSON.stringify({ text: plain(partsOf(type, JSON.parse(dataJson)).join(': ')) });
+    return JSON.stringify({ text: plain(eventParts(type, JSON.parse(dataJson)).join(': ')) });
   if (template === 'mail') return mailOf({ type, at, dataJson });
   // The data stays as it is written, so that no digit of a number is lost.
   const head = JSON.stringify({ type, timestamp: new Date(at).toISOString() });
   return `${head.slice(0, -1)},"data":${dataJson}}`;
 }
 
-interface Data {
-  label?: string;
-  /** Of a key. */
-  name?: string;
-  /** Of a job. */
-  state?: string;
-  code?: string;
-  detail?: string;
-  new?: number;
-  changed?: number;
-  gone?: number;
-}
-
-const words: Record<string, string> = {
-  'watch.rows': 'found rows',
-  'watch.firing': 'is firing',
-  'watch.resolved': 'is resolved',
-  'watch.failed': 'failed',
-  'watch.paused': 'was paused',
-  'destination.disabled': 'was disabled',
-  'query.broken': 'is broken',
-  'query.mended': 'works again',
-  'query.drifted': 'returns other columns',
-  'query.published': 'was published',
-  'source.unreachable': 'cannot be reached',
-  'source.reachable': 'can be reached again',
-  'key.expiring': 'expires soon',
-};
-
 /** Chat products read `&`, `<` and `>` as markup. */
 const plain = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-function partsOf(type: string, { name, label = name, state, code, detail, ...counts }: Data): string[] {
-  const changes = (['new', 'changed', 'gone'] as const).flatMap((name) =>
-    counts[name] ? [`${counts[name]} ${name}`] : [],
-  );
-  const why = detail ?? code;
-  const parts = [label === undefined ? type : `${label} ${words[type] ?? type}`];
-  if (changes.length > 0) parts.push(changes.join(', '));
-  if (state !== undefined) parts.push(state);
-  if (why !== undefined) parts.push(why);
-  return parts;
-}
-
 /** A header has no values of rows, and no reason in words, which can contain some. */
 function mailOf({ type, at, dataJson }: Told): string {
-  const { detail: _, ...data } = JSON.parse(dataJson) as Data;
-  const subject = `Data Hub: ${partsOf(type, data).join(': ')}`.replaceAll(/\p{Cc}/gu, ' ');
+  const { detail: _, ...data } = JSON.parse(dataJson) as EventFacts;
+  const subject = `Data Hub: ${eventParts(type, data).join(': ')}`.replaceAll(/\p{Cc}/gu, ' ');
   const members = membersOf(dataJson);
   // A broken line is a fault of the hub; then the mail has its subject.
   const lines =

@@ -86,7 +86,7 @@ async function loadRun(
 }
 
 function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>['listEvents'] {
-  return async ({ after, hubId, type, limit }, ctx) => {
+  return async ({ after, newest, hubId, type, limit }, ctx) => {
     const principal = requirePrincipal(ctx);
     const { accountId, limits } = principal;
     // Events say what any query of a hub did.
@@ -101,11 +101,12 @@ function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>
     const where = { ...(hubId === undefined ? {} : { hubId }), ...(type === undefined ? {} : { type }) };
     const until = catalog.nowMs() - settlingMs;
     const found: EventDoc[] = [];
-    const filter = { accountId, where, ...(after === '' ? {} : { afterId: after }) };
+    const order = newest ? { descending: true } : after === '' ? {} : { afterId: after };
+    const filter = { accountId, where, ...order };
     for await (const batch of findBatches(catalog.store.events, filter, { offset: 0, limit })) {
       const settled = batch.filter(({ at }) => at <= until);
       found.push(...settled);
-      if (settled.length < batch.length) break;
+      if (!newest && settled.length < batch.length) break;
     }
     return { events: found.map(toEvent) };
   };

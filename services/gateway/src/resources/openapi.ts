@@ -134,6 +134,7 @@ const schemas = new Map<string, object>([
   ['offset', count],
   ['limit', count],
   ['archived', flag],
+  ['newest', flag],
   ['recursive', flag],
   ['signature', flag],
   ['sort', { type: 'string', enum: statisticsSorts }],

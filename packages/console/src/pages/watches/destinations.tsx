@@ -3,17 +3,17 @@
 import { useRef, useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
 import { may } from '../../state/permissions.ts';
-import { CopyBlock } from '../../ui/copy-block.tsx';
-import { Dialog, FormDialog } from '../../ui/dialog.tsx';
-import { Choice, Field } from '../../ui/field.tsx';
-import { count, moment } from '../../ui/format.ts';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { moment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
-import type { Delivery, Destination } from './words.ts';
+import { Deliveries } from './deliveries.tsx';
+import { DestinationForm, SecretDialog, settingsOf } from './destination-form.tsx';
+import type { Destination } from './words.ts';
 
 export const readDestinations = (signal: AbortSignal) =>
   callList<Destination>('v1/destinations', { signal, pageSize: 200 });
@@ -38,7 +38,7 @@ export function Destinations({ hubId }: { hubId: string }) {
       {all?.length === 0 && <p class="empty">Nobody is told yet. Events are at /v1/events all the same.</p>}
       {all !== undefined && all.length > 0 && (
         <Scrolling label="List of destinations">
-          <table class="facts">
+          <table class="facts stacked">
             <TableHead names={['Name', 'Address', 'State']}>
               <th scope="col">
                 <span class="sr-only">Actions</span>
@@ -46,13 +46,13 @@ export function Destinations({ hubId }: { hubId: string }) {
             </TableHead>
             <tbody>
               {all.map((one) => (
-                <DestinationRow key={one.destinationId} of={one} onChange={loaded.refresh} />
+                <DestinationRow key={one.destinationId} of={one} hubId={hubId} onChange={loaded.refresh} />
               ))}
             </tbody>
           </table>
         </Scrolling>
       )}
-      {making && <NewDestination hubId={hubId} onMade={loaded.refresh} onClose={() => setMaking(false)} />}
+      {making && <DestinationForm hubId={hubId} onDone={loaded.refresh} onClose={() => setMaking(false)} />}
     </section>
   );
 }
@@ -63,15 +63,38 @@ function stateOf({ disabled, disabledBecause, failingSince, kind, confirmedAt }:
   return failingSince == null ? 'ok' : `failing since ${moment(failingSince)}`;
 }
 
-function DestinationRow({ of: one, onChange }: { of: Destination; onChange(): void }) {
-  const [open, setOpen] = useState<'deliveries' | 'delete'>();
-  const { destinationId, label, kind, url, mailTo } = one;
+interface RowProps {
+  of: Destination;
+  hubId: string;
+  onChange(): void;
+}
+
+type What = 'deliveries' | 'edit' | 'rotate' | 'delete';
+
+function DestinationRow({ of: one, hubId, onChange }: RowProps) {
+  const [open, setOpen] = useState<What>();
+  const { destinationId, label, kind, url, mailTo, disabled } = one;
   const address = `v1/destinations/${part(destinationId)}`;
-  const test = () =>
-    call(`${address}/test`, { method: 'POST' }).then(
-      () => notify('A test is on its way. Look at the deliveries.'),
+  const say = (work: Promise<unknown>, said: string) =>
+    work.then(
+      () => notify(said),
       (err) => notify(err.message),
     );
+  const enable = () => call(address, { method: 'PUT', body: { ...settingsOf(one), disabled: false } });
+  const items = [
+    { label: 'Deliveries', run: () => setOpen('deliveries') },
+    {
+      label: 'Send a test',
+      run: () =>
+        say(call(`${address}/test`, { method: 'POST' }), 'A test is on its way. Look at the deliveries.'),
+    },
+    { label: 'Edit …', run: () => setOpen('edit') },
+    ...(disabled
+      ? [{ label: 'Enable', run: () => say(enable(), 'The destination is told again.').then(onChange) }]
+      : []),
+    ...(kind === 'webhook' ? [{ label: 'New secret …', run: () => setOpen('rotate') }] : []),
+    { label: 'Delete …', danger: true, run: () => setOpen('delete') },
+  ];
   return (
     <tr>
       <td>
@@ -81,151 +104,65 @@ function DestinationRow({ of: one, onChange }: { of: Destination; onChange(): vo
       <td class="watch-address">{mailTo ?? url ?? ''}</td>
       <td>
         {stateOf(one)}
-        {open === 'deliveries' && <Deliveries of={one} onClose={() => setOpen(undefined)} />}
-        {open === 'delete' && (
-          <FormDialog
-            title={`Delete “${label}”?`}
-            action="Delete the destination"
-            danger
+        {open !== undefined && (
+          <OpenedDialog
+            what={open}
+            of={one}
+            hubId={hubId}
+            onChange={onChange}
             onClose={() => setOpen(undefined)}
-            onSubmit={() => call(address, { method: 'DELETE' }).then(onChange)}
-          >
-            <p>Watches that name it tell it no more.</p>
-          </FormDialog>
+          />
         )}
       </td>
       <td class="right">
-        {may('destinations:write') && (
-          <Menu
-            label={`Actions for ${label}`}
-            items={[
-              { label: 'Deliveries', run: () => setOpen('deliveries') },
-              { label: 'Send a test', run: test },
-              { label: 'Delete …', danger: true, run: () => setOpen('delete') },
-            ]}
-          />
-        )}
+        {may('destinations:write') && <Menu label={`Actions for ${label}`} items={items} />}
       </td>
     </tr>
   );
 }
 
-function Deliveries({ of: { destinationId, label }, onClose }: { of: Destination; onClose(): void }) {
-  const loaded = useLoad(
-    (signal) =>
-      callJson<Delivery[]>(`v1/deliveries?destinationId=${part(destinationId)}&limit=100`, { signal }),
-    [destinationId],
-  );
-  const again = (path: string) =>
-    call(`v1/${path}/redeliver`, { method: 'POST' }).then(
-      () => loaded.refresh(),
-      (err) => notify(err.message),
-    );
-  const hasFailed = loaded.value?.some(({ state }) => state === 'failed') === true;
+function OpenedDialog({
+  what,
+  of: one,
+  hubId,
+  onChange,
+  onClose,
+}: RowProps & { what: What; onClose(): void }) {
+  const address = `v1/destinations/${part(one.destinationId)}`;
+  if (what === 'deliveries') return <Deliveries of={one} onClose={onClose} />;
+  if (what === 'rotate') return <NewSecret of={one} onClose={onClose} />;
+  if (what === 'edit') return <DestinationForm of={one} hubId={hubId} onDone={onChange} onClose={onClose} />;
   return (
-    <Dialog title={`Deliveries to “${label}”`} wide onClose={onClose}>
-      <div class="actions">
-        <button type="button" onClick={loaded.refresh}>
-          Refresh
-        </button>
-        {hasFailed && (
-          <button type="button" onClick={() => again(`destinations/${part(destinationId)}`)}>
-            Send all that failed again
-          </button>
-        )}
-      </div>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.value === undefined && loaded.loading && <Loading what="deliveries" />}
-      {loaded.value?.length === 0 && <p class="empty">Nothing was sent yet.</p>}
-      {loaded.value !== undefined && loaded.value.length > 0 && (
-        <Scrolling label="Deliveries">
-          <table class="facts">
-            <TableHead names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']} />
-            <tbody>
-              {loaded.value.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
-                <tr key={deliveryId}>
-                  <td>
-                    {type}
-                    <div class="note">{moment(createdAt)}</div>
-                  </td>
-                  <td>{state}</td>
-                  <td>{count(attempts)}</td>
-                  <td>{status ?? error ?? ''}</td>
-                  <td>{nextAt === null ? '' : moment(nextAt)}</td>
-                  <td>
-                    {state === 'failed' && (
-                      <button
-                        type="button"
-                        class="quiet"
-                        onClick={() => again(`deliveries/${part(deliveryId)}`)}
-                      >
-                        Send again
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
-      )}
-    </Dialog>
+    <FormDialog
+      title={`Delete “${one.label}”?`}
+      action="Delete the destination"
+      danger
+      onClose={onClose}
+      onSubmit={() => call(address, { method: 'DELETE' }).then(onChange)}
+    >
+      <p>Watches that name it tell it no more.</p>
+    </FormDialog>
   );
 }
 
-const kinds = [
-  ['webhook', 'Webhook, signed'],
-  ['slack', 'Webhook of a chat product'],
-  ['mail', 'Mail'],
-] as const;
-
-interface NewDestinationProps {
-  hubId: string;
-  onMade(): void;
-  onClose(): void;
-}
-
-function NewDestination({ hubId, onMade, onClose }: NewDestinationProps) {
-  const [kind, setKind] = useState('webhook');
-  const [label, setLabel] = useState('');
-  const [address, setAddress] = useState('');
+function NewSecret({ of: { destinationId, label }, onClose }: { of: Destination; onClose(): void }) {
   const [secret, setSecret] = useState<string>();
-  const showsSecret = useRef(false);
-  if (secret !== undefined)
-    return (
-      <Dialog title="The secret of the destination" onClose={onClose}>
-        <p>Its receiver verifies signatures with this secret. It is shown only now.</p>
-        <CopyBlock label="Secret" text={secret} />
-      </Dialog>
-    );
-  const isMail = kind === 'mail';
-  const create = async () => {
-    const place = isMail ? { mailTo: address } : { url: address };
-    const template = kind === 'slack' ? { template: 'slack' } : {};
-    const body = { label, hubIds: [hubId], ...place, ...template };
-    const made = await callJson<{ secret?: string }>('v1/destinations', { body });
-    onMade();
-    // The secret is shown instead of the form.
-    showsSecret.current = kind === 'webhook';
-    if (showsSecret.current) setSecret(made.secret);
+  const isMade = useRef(false);
+  if (secret !== undefined) return <SecretDialog secret={secret} onClose={onClose} />;
+  const make = async () => {
+    const path = `v1/destinations/${part(destinationId)}/rotate`;
+    const made = await callJson<{ secret: string }>(path, { method: 'POST' });
+    isMade.current = true;
+    setSecret(made.secret);
   };
   return (
     <FormDialog
-      title="New destination"
-      action="Create"
-      disabled={label === '' || address === ''}
-      onClose={() => showsSecret.current || onClose()}
-      onSubmit={create}
+      title={`A new secret for “${label}”?`}
+      action="Make a new secret"
+      onClose={() => isMade.current || onClose()}
+      onSubmit={make}
     >
-      <Choice label="Kind" value={kind} options={kinds} onChange={setKind} />
-      <Field label="Name" value={label} onInput={setLabel} required autofocus />
-      <Field
-        label={isMail ? 'Mail address' : 'Address'}
-        value={address}
-        onInput={setAddress}
-        required
-        hint={isMail ? 'The recipient must agree before anything is sent.' : undefined}
-      />
+      <p>For a day, deliveries are signed with both, so that the receiver can change over.</p>
     </FormDialog>
   );
 }

@@ -1,11 +1,14 @@
 /** What watches are, in words. */
 
 import type { Answer } from '../../api/types.ts';
+import { counted } from '../../ui/format.ts';
 
 export type Watch = Answer<'GET /v1/watches'>[number];
 export type Run = Answer<'GET /v1/watches/{watchId}/runs'>[number];
 export type Destination = Answer<'GET /v1/destinations'>[number];
 export type Delivery = Answer<'GET /v1/deliveries'>[number];
+
+export const addressOf = (watchId: string): string => `v1/watches/${encodeURIComponent(watchId)}`;
 
 export const stateWords: Record<Watch['state'], string> = {
   ok: 'ok',
@@ -18,14 +21,27 @@ export const ruleWords = {
   new: 'new rows',
   changed: 'changed rows',
   gone: 'rows that are gone',
+  condition: 'rows that meet a condition',
   failed: 'failures',
   always: 'each run',
 } as const;
+export type Rule = keyof typeof ruleWords;
 
-export function ruleOf({ when }: Watch): string {
-  if (typeof when === 'string') return ruleWords[when as keyof typeof ruleWords];
-  const { column, is, value } = when as { column: string; is: string; value: unknown };
-  return `${column} ${is} ${value}`;
+export interface Condition {
+  column: string;
+  is: string;
+  value: unknown;
+  forRuns?: number;
+}
+
+export const conditionOf = ({ when }: Watch): Condition | undefined =>
+  typeof when === 'string' ? undefined : (when as unknown as Condition);
+
+export function ruleOf(watch: Watch): string {
+  const condition = conditionOf(watch);
+  if (condition === undefined) return ruleWords[watch.when as Rule];
+  const { column, is, value, forRuns = 1 } = condition;
+  return `${column} ${is} ${value}${forRuns > 1 ? ` in ${counted(forRuns, 'run')} in a row` : ''}`;
 }
 
 export function scheduleOf({ schedule: { everyS = 0, cron, timeZone } }: Watch): string {
@@ -33,8 +49,18 @@ export function scheduleOf({ schedule: { everyS = 0, cron, timeZone } }: Watch):
   return everyS % 60 === 0 ? `every ${everyS / 60} min` : `every ${everyS} s`;
 }
 
-export const inZone = (iso: string, timeZone: string): string =>
-  `${new Intl.DateTimeFormat(undefined, { timeZone, dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso))} ${timeZone}`;
+const precise = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+/** With seconds, because a watch can run every ten. */
+export const exactMoment = (iso: string): string => precise.format(new Date(iso));
+
+export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const inZone = (iso: string, timeZone: string): string =>
+  `${new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(new Date(iso))} ${timeZone}`;
+
+/** The next run in the zone of the watch, if that is not the zone of the reader. */
+export const nextInZone = ({ nextAt, schedule: { timeZone } }: Watch): string | undefined =>
+  nextAt === null || timeZone === undefined || timeZone === ownZone() ? undefined : inZone(nextAt, timeZone);
 
 export const changesOf = ({ changes }: Run): string =>
   changes === null ? '' : `${changes.new} new, ${changes.changed} changed, ${changes.gone} gone`;

@@ -242,6 +242,8 @@ export interface ListEventsRequest {
   hubId?: string | undefined;
   type?: string | undefined;
   limit: number;
+  /** The last events, newest first, instead of those after one. */
+  newest: boolean;
 }
 
 export interface ListEventsResponse {
@@ -2481,7 +2483,7 @@ export const GetWatchRunRowsResponse: MessageFns<GetWatchRunRowsResponse> = {
 };
 
 function createBaseListEventsRequest(): ListEventsRequest {
-  return { after: "", hubId: undefined, type: undefined, limit: 0 };
+  return { after: "", hubId: undefined, type: undefined, limit: 0, newest: false };
 }
 
 export const ListEventsRequest: MessageFns<ListEventsRequest> = {
@@ -2497,6 +2499,9 @@ export const ListEventsRequest: MessageFns<ListEventsRequest> = {
     }
     if (message.limit !== 0) {
       writer.uint32(32).uint32(message.limit);
+    }
+    if (message.newest !== false) {
+      writer.uint32(40).bool(message.newest);
     }
     return writer;
   },
@@ -2544,6 +2549,14 @@ export const ListEventsRequest: MessageFns<ListEventsRequest> = {
             }
 
             message.limit = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.newest = reader.bool();
             continue;
           }
         }

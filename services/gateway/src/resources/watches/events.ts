@@ -4,7 +4,8 @@ import { eventTypes } from '@datahub/contract/watches';
 import type { Event } from '@datahub/proto/catalog/v1/watches';
 import { list, record, text, textOrNull, time, toTimestamp } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
-import { readChoice, readText } from '../../http/query-params.ts';
+import { readChoice, readFlag, readText } from '../../http/query-params.ts';
+import { validationError } from '../../http/request-error.ts';
 import type { Handler, Route } from '../../http/route.ts';
 import { JsonText, writeJson } from '../../response/json-splices.ts';
 import { ResponseBytes } from '../../response/response-bytes.ts';
@@ -13,7 +14,7 @@ import type { ResourceDeps } from '../resource-deps.ts';
 export function eventRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/events', scope: 'watches:read', summary: 'List events, oldest first, after the one that the caller has', query: ['after', 'limit', 'hubId', 'type'], response: events, handler: createEventsHandler(deps) },
+    { method: 'GET', path: '/v1/events', scope: 'watches:read', summary: 'List events, oldest first, after the one that the caller has; or the last ones, newest first', query: ['after', 'newest', 'limit', 'hubId', 'type'], response: events, handler: createEventsHandler(deps) },
   ];
 }
 
@@ -32,15 +33,18 @@ function createEventsHandler({ upstreams: { catalog }, settings }: ResourceDeps)
   return async (request, reply) => {
     const { limit = paging.limitDefault } = readPage(request, paging);
     const after = readText(request, 'after') ?? '';
+    const newest = readFlag(request, 'newest');
+    if (newest && after !== '')
+      throw validationError([{ pointer: 'query/after', detail: 'cannot be sent with newest' }]);
     const filter = { hubId: readText(request, 'hubId'), type: readChoice(request, 'type', eventTypes) };
-    const found = await catalog.listEvents({ after, limit, ...filter }, request.context);
+    const found = await catalog.listEvents({ after, newest, limit, ...filter }, request.context);
     const bytes = new ResponseBytes(request, settings.responseBudget);
     let before = '{"events":[';
     for (const one of found.events) {
       await bytes.add(before + writeJson(toEventJson(one)));
       before = ',';
     }
-    const last = found.events.at(-1)?.eventId ?? (after === '' ? null : after);
+    const last = found.events.at(newest ? 0 : -1)?.eventId ?? (after === '' ? null : after);
     await bytes.add(`${found.events.length === 0 ? before : ''}],"after":${JSON.stringify(last)}}`);
     return reply.header('content-type', 'application/json; charset=utf-8').send(bytes.end());
   };

@@ -1,0 +1,148 @@
+/** The bell in the bar: the last events of the hub, and how many the person has not seen. */
+
+import { type EventFacts, eventParts } from '@datahub/contract/event-words';
+import { useEffect, useState } from 'preact/hooks';
+import { callJson, part } from '../../api/client.ts';
+import type { Answer } from '../../api/types.ts';
+import { currentKey, may } from '../../state/permissions.ts';
+import { linkTo } from '../../state/route.ts';
+import { markSeen, seenEvent } from '../../state/seen-event.ts';
+import { hubId } from '../../state/workspace.ts';
+import { Dialog } from '../../ui/dialog.tsx';
+import { count, counted, moment } from '../../ui/format.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+
+type HubEvent = Answer<'GET /v1/events'>['events'][number];
+
+const pollMs = 60_000;
+const shownMax = 50;
+
+export function Bell() {
+  const id = hubId.value;
+  const isAllowed = currentKey.value !== undefined && may('watches:read');
+  return id === undefined || !isAllowed ? null : <HubBell key={id} of={id} />;
+}
+
+function HubBell({ of: id }: { of: string }) {
+  const loaded = useLoad(
+    (signal) =>
+      callJson<{ events: HubEvent[] }>(`v1/events?newest=1&limit=${shownMax}&hubId=${part(id)}`, { signal }),
+    [id],
+  );
+  const [open, setOpen] = useState(false);
+  useEffect(() => {
+    const look = () => document.visibilityState === 'visible' && loaded.refresh();
+    const timer = setInterval(look, pollMs);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, [loaded.refresh]);
+  const events = loaded.value?.events ?? [];
+  const unseen = events.filter(({ eventId }) => eventId > seenEvent.value).length;
+  // A key that is limited to queries may not read events.
+  if (loaded.problem?.status === 403) return null;
+  const label = `Events: ${unseen === shownMax ? `${shownMax} or more` : count(unseen)} new`;
+  const close = () => {
+    setOpen(false);
+    const [newest] = events;
+    if (newest !== undefined) markSeen(newest.eventId);
+  };
+  const show = () => {
+    loaded.refresh();
+    setOpen(true);
+  };
+  return (
+    <>
+      <button type="button" class="quiet icon-only bell" aria-label={label} title={label} onClick={show}>
+        <Icon name="bell" />
+        {unseen > 0 && <span class="bell-count">{unseen === shownMax ? `${shownMax}+` : unseen}</span>}
+      </button>
+      {open && (
+        <Dialog title="Events of the hub" onClose={close}>
+          {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+          {events.length === 0 && loaded.problem === undefined && (
+            <p class="empty">Nothing has happened yet.</p>
+          )}
+          <ul class="events" aria-label="Events">
+            {groupsOf(events).map(([event, ...before]) => (
+              <EventLine
+                key={event.eventId}
+                event={event}
+                times={before.length + 1}
+                hub={id}
+                onLeave={close}
+              />
+            ))}
+          </ul>
+          {events.length === shownMax && (
+            <p class="hint">These are the last {counted(shownMax, 'event')}. All are at /v1/events.</p>
+          )}
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** Events that say the same of the same thing are one line, at the place of the newest. */
+function groupsOf(events: HubEvent[]): [HubEvent, ...HubEvent[]][] {
+  const groups = new Map<string, [HubEvent, ...HubEvent[]]>();
+  for (const event of events) {
+    const name = `${event.type} ${placeOf(event.data as EventData)[1]}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [event]);
+    else group.push(event);
+  }
+  return [...groups.values()];
+}
+
+/** Events that somebody should look into. */
+const isBad = (type: string): boolean =>
+  ['watch.firing', 'watch.failed', 'watch.paused', 'destination.disabled', 'query.broken'].includes(type) ||
+  type === 'source.unreachable';
+
+interface EventData extends EventFacts {
+  watchId?: string;
+  runId?: string;
+  queryId?: string;
+  sourceId?: string;
+  classifierId?: string;
+}
+
+interface EventLineProps {
+  event: HubEvent;
+  /** How often it happened lately. */
+  times: number;
+  hub: string;
+  onLeave(): void;
+}
+
+function EventLine({ event: { eventId, type, at, data }, times, hub, onLeave }: EventLineProps) {
+  const [what, ...more] = eventParts(type, data as EventFacts);
+  const isNew = eventId > seenEvent.value;
+  return (
+    <li data-bad={isBad(type)} data-new={isNew}>
+      <a href={linkTo('hub', hub, ...placeOf(data as EventData))} onClick={onLeave}>
+        {what}
+      </a>
+      {isNew && <span class="sr-only">, new</span>}
+      <span class="note">
+        {moment(at)}
+        {times > 1 && `, ${count(times)} times`}
+      </span>
+      {more.length > 0 && <p>{more.join(': ')}</p>}
+    </li>
+  );
+}
+
+/** The page of what an event is about. */
+function placeOf({ watchId, runId, queryId, sourceId, classifierId }: EventData): string[] {
+  if (watchId !== undefined) return ['watches', watchId, ...(runId === undefined ? [] : [runId])];
+  if (classifierId !== undefined) return ['classifier', classifierId, 'train'];
+  if (queryId !== undefined) return ['query', queryId];
+  if (sourceId !== undefined) return ['source', sourceId];
+  return ['watches'];
+}

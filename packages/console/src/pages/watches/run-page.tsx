@@ -1,0 +1,110 @@
+/** A run of a watch: how it ended, and the rows that it told. */
+
+import { callJson, part } from '../../api/client.ts';
+import { toText } from '../../api/exact.ts';
+import { linkTo } from '../../state/route.ts';
+import { hubId } from '../../state/workspace.ts';
+import { count, counted, duration } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { FactList } from './fact-list.tsx';
+import { addressOf, changesOf, exactMoment, type Run, type Watch } from './words.ts';
+
+interface RunPageProps {
+  watchId: string;
+  runId: string;
+}
+
+export function RunPage({ watchId, runId }: RunPageProps) {
+  const address = `${addressOf(watchId)}/runs/${part(runId)}`;
+  const loaded = useLoad(
+    async (signal) => {
+      const [watch, run] = await Promise.all([
+        callJson<Watch>(addressOf(watchId), { signal }),
+        callJson<Run>(address, { signal }),
+      ]);
+      return { watch, run };
+    },
+    [watchId, runId],
+  );
+  if (loaded.value === undefined)
+    return (
+      <div class="page">
+        {loaded.problem === undefined ? <Loading what="the run" /> : <ProblemBox problem={loaded.problem} />}
+      </div>
+    );
+  const { watch, run } = loaded.value;
+  return (
+    <div class="page">
+      <PageHead title={`Run of ${watch.label}`} tags={[run.outcome]}>
+        <a class="button" href={linkTo('hub', hubId.value ?? '', 'watches', watchId)}>
+          All runs
+        </a>
+      </PageHead>
+      <Facts of={run} />
+      {run.hasRows && <ToldRows address={`${address}/rows`} />}
+    </div>
+  );
+}
+
+function Facts({ of: run }: { of: Run }) {
+  const { dueAt, untilAt, ticks, manual, startedAt, endedAt, durationMs, rows } = run;
+  return (
+    <FactList
+      facts={[
+        [manual ? 'Asked for' : 'Due', exactMoment(dueAt)],
+        [
+          'Stands for',
+          ticks > 1 ? `${counted(ticks, 'tick')}, the last at ${exactMoment(untilAt)}` : undefined,
+        ],
+        ['Started', startedAt && exactMoment(startedAt)],
+        ['Ended', exactMoment(endedAt)],
+        ['Took', durationMs === null ? undefined : duration(durationMs)],
+        ['Code', run.code],
+        ['Why', run.detail],
+        ['Rows', rows === null ? undefined : count(rows)],
+        ['Changes', changesOf(run)],
+        ['Version of the query', run.queryVersion === null ? undefined : count(run.queryVersion)],
+        ['Event', run.eventId === null ? 'none' : <code key="event">{run.eventId}</code>],
+      ]}
+    />
+  );
+}
+
+const rowsMax = 200;
+
+function ToldRows({ address }: { address: string }) {
+  const told = useLoad(
+    (signal) => callJson<{ data: Record<string, unknown>[] }>(address, { signal }),
+    [address],
+  );
+  const rows = told.value?.data ?? [];
+  const columns = Object.keys(rows[0] ?? {});
+  return (
+    <section aria-label="Rows that it told" class="told">
+      <h2>Rows that it told</h2>
+      {told.problem !== undefined && <ProblemBox problem={told.problem} />}
+      {told.value === undefined && told.loading && <Loading what="rows" />}
+      {rows.length > 0 && (
+        <Scrolling label="Rows">
+          <table class="facts">
+            <TableHead names={columns} />
+            <tbody>
+              {rows.slice(0, rowsMax).map((row, at) => (
+                // Rows have no name, and their order stays.
+                <tr key={at}>
+                  {columns.map((name) => (
+                    <td key={name}>{row[name] === null ? <i class="note">null</i> : toText(row[name])}</td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scrolling>
+      )}
+      {rows.length > rowsMax && <p class="hint">And {counted(rows.length - rowsMax, 'row')} more.</p>}
+    </section>
+  );
+}

@@ -1,0 +1,63 @@
+/** What a person can do with a watch, in a list and on its page. */
+
+import { useState } from 'preact/hooks';
+import { call } from '../../api/client.ts';
+import { FormDialog } from '../../ui/dialog.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { WatchForm } from './watch-form.tsx';
+import { addressOf, type Watch } from './words.ts';
+
+interface WatchMenuProps {
+  of: Watch;
+  onChange(): void;
+  onDeleted(): void;
+}
+
+export function WatchMenu({ of: watch, onChange, onDeleted }: WatchMenuProps) {
+  const [open, setOpen] = useState<'edit' | 'delete'>();
+  const { label, paused } = watch;
+  const address = addressOf(watch.watchId);
+  const change = (work: Promise<unknown>, said: string) =>
+    work
+      .then(
+        () => notify(said),
+        (err) => notify(err.message),
+      )
+      .then(onChange);
+  const setPaused = () => call(address, { method: 'PUT', body: { ...watch, paused: !paused } });
+  const close = () => setOpen(undefined);
+  return (
+    <>
+      <Menu
+        label={`Actions for ${label}`}
+        items={[
+          {
+            label: 'Run now',
+            needs: 'watches:write',
+            run: () => change(call(`${address}/run`, { method: 'POST' }), 'The watch runs.'),
+          },
+          { label: 'Edit …', needs: 'watches:write', run: () => setOpen('edit') },
+          {
+            label: paused ? 'Resume' : 'Pause',
+            needs: 'watches:write',
+            run: () => change(setPaused(), paused ? 'The watch runs again.' : 'The watch is paused.'),
+          },
+          { label: 'Delete …', danger: true, needs: 'watches:write', run: () => setOpen('delete') },
+        ]}
+      />
+      {open === 'edit' && <WatchForm watch={watch} onDone={onChange} onClose={close} />}
+      {open === 'delete' && (
+        <FormDialog
+          title={`Delete “${label}”?`}
+          action="Delete the watch"
+          danger
+          onClose={close}
+          onSubmit={() => call(address, { method: 'DELETE' }).then(onDeleted)}
+        >
+          <p>Its runs stay in the list of runs until they expire.</p>
+        </FormDialog>
+      )}
+    </>
+  );
+}
