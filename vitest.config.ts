@@ -50,9 +50,10 @@ const dependOnForm = [
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
 /** Faults under load over minutes, in hubs of many processes. `npm test` leaves them out. */
-const underLoad = ['observability', 'replicas', 'training-jobs', 'waiting', 'watches'].map(
-  (name) => `tests/chaos/${name}.test.ts`,
-);
+const underLoad = [
+  ...['observability', 'receivers', 'replicas', 'training-jobs', 'waiting', 'watches'],
+  'writing-watches',
+].map((name) => `tests/chaos/${name}.test.ts`);
 
 /**
  * The console's jobs, what programs of clients do, and the statements that databases get are the same over every form:
