@@ -47,9 +47,9 @@ it('keeps the key in one place, and nothing else but drafts, the theme, open fol
   const storing = sources.filter((path) => /(local|session)Storage/.test(readFileSync(path, 'utf8')));
   expect(storing.map((path) => relative(root, path)).sort()).toEqual([
     'api/session.ts',
+    'pages/watches/seen-event.ts',
     'state/open-folders.ts',
     'state/panes.ts',
-    'state/seen-event.ts',
     'state/theme.ts',
   ]);
 });

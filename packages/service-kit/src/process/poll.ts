@@ -6,8 +6,8 @@ export interface PollOptions {
   everyMs: number;
   /** Whether more work can be taken now. */
   hasPlace(): boolean;
-  /** Asks once, and begins what it gets. */
-  take(): Promise<void>;
+  /** Asks once, and begins what it gets. Resolves to true if there can be more, which is taken soon. */
+  take(): Promise<boolean>;
   onFailure(err: unknown): void;
 }
 
@@ -16,20 +16,34 @@ export interface Poll {
   stop(): Promise<void>;
 }
 
+/** The pause while there is more work is shorter by this factor. */
+const soonerBy = 10;
+
 export function startPolling({ everyMs, hasPlace, take, onFailure }: PollOptions): Poll {
   let taking: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    if (taking !== undefined || !hasPlace()) return;
-    taking = take()
-      .catch(onFailure)
-      .finally(() => {
-        taking = undefined;
-      });
-  }, everyMs);
-  timer.unref();
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (ms: number): void => {
+    if (!isStopped) timer = setTimeout(ask, ms).unref();
+  };
+  const ask = (): void => {
+    if (!hasPlace()) {
+      wait(everyMs / soonerBy);
+      return;
+    }
+    taking = take().then(
+      (hasMore) => wait(hasMore ? everyMs / soonerBy : everyMs),
+      (err) => {
+        onFailure(err);
+        wait(everyMs);
+      },
+    );
+  };
+  wait(everyMs);
   return {
     stop: async () => {
-      clearInterval(timer);
+      isStopped = true;
+      clearTimeout(timer);
       await taking;
     },
   };

@@ -1,7 +1,7 @@
 /** The body of a delivery: the form of Standard Webhooks, that of a chat product's incoming webhooks, or a mail. */
 
-import { type EventFacts, eventParts } from '@datahub/contract/event-words';
 import { membersOf } from '@datahub/contract/json-text';
+import { type EventFacts, eventParts } from '@datahub/contract/watches';
 
 interface Told {
   type: string;

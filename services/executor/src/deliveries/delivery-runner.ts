@@ -42,7 +42,7 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
     if (state !== undefined) attempts[state as keyof typeof attempts] += 1;
   };
   const onFailure = unlessUnavailable(options.onFailure);
-  const take = async (): Promise<void> => {
+  const take = async (): Promise<boolean> => {
     const limit = runningMax - running.size;
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
     const { deliveries, lagMs } = await catalog.takeDeliveries({ limit }, ctx);
@@ -52,6 +52,7 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
       running.add(sent);
       void sent.then(() => running.delete(sent));
     }
+    return deliveries.length === limit;
   };
   const hasPlace = () => running.size < runningMax;
   const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });

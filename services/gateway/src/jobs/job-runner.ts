@@ -62,7 +62,7 @@ export function createJobRunner({
     return overdue.sort((one, other) => one.startedAt - other.startedAt)[0];
   };
 
-  const take = async (): Promise<void> => {
+  const take = async (): Promise<boolean> => {
     const ctx = () => createCallContext({ timeoutMs: takeTimeoutMs });
     const { job, ended } = await upstreams.ml.takeJob({ told }, ctx());
     told = [];
@@ -73,6 +73,7 @@ export function createJobRunner({
       await upstreams.catalog.tellJobEnded({ ...rest, code }, ctx());
       told.push(one);
     }
+    return false;
   };
 
   const begin = (job: TakenJob): void => {

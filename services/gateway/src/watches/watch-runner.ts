@@ -22,6 +22,8 @@ export interface WatchRunnerDeps {
 
 /** Each run can have 100,000 rows in memory, but most have few. */
 const runsMax = 32;
+/** Few at a time, so that watches that are due together do not hold up what clients ask for. */
+const takenMax = 8;
 const takeTimeoutMs = 5_000;
 const closeMsDefault = 3_000;
 
@@ -38,8 +40,8 @@ export function createWatchRunner({
     logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
   });
 
-  const take = async (): Promise<void> => {
-    const limit = runsMax - running.size;
+  const take = async (): Promise<boolean> => {
+    const limit = Math.min(takenMax, runsMax - running.size);
     const { ticks, lagMs: lag } = await upstreams.catalog.takeTicks(
       { limit },
       createCallContext({ timeoutMs: takeTimeoutMs }),
@@ -50,6 +52,7 @@ export function createWatchRunner({
       running.add(run);
       void run.then(() => running.delete(run));
     }
+    return ticks.length === limit;
   };
 
   const hasPlace = () => running.size < runsMax;

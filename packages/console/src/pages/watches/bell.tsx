@@ -1,18 +1,18 @@
 /** The bell in the bar: the last events of the hub, and how many the person has not seen. */
 
-import { type EventFacts, eventParts } from '@datahub/contract/event-words';
+import { type EventFacts, eventParts } from '@datahub/contract/watches';
 import { useEffect, useState } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import { currentKey, may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
-import { markSeen, seenEvent } from '../../state/seen-event.ts';
 import { hubId } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted, moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { markSeen, seenEvent } from './seen-event.ts';
 
 type HubEvent = Answer<'GET /v1/events'>['events'][number];
 
