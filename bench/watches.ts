@@ -93,6 +93,15 @@ async function countRuns({ hub: { api }, hubId }: Prepared, outcome = 'ok'): Pro
   return Number(headers.get('x-total-count'));
 }
 
+/** While nothing else is asked of the hub, in milliseconds. */
+async function cpuOfRun(prepared: Prepared): Promise<number> {
+  const { pid } = prepared.hub;
+  const [runs, cpu] = [await countRuns(prepared), threadsCpuOf(pid)];
+  await sleep(1_000 * seconds);
+  const spent = threadsCpuOf(pid) - cpu;
+  return spent / 1_000 / ((await countRuns(prepared)) - runs);
+}
+
 async function compare(databaseUrl: string): Promise<void> {
   const [with_, without] = [await prepare(databaseUrl), await prepare(databaseUrl)];
   const { api } = with_.hub;
@@ -125,6 +134,7 @@ async function compare(databaseUrl: string): Promise<void> {
   });
   const perSecond = ((await countRuns(with_)) - runsBefore) / ((performance.now() - startedAt) / 1_000);
   const missed = await countRuns(with_, 'missed');
+  const cpuMs = await cpuOfRun(with_);
   await Promise.all([with_.hub.close(), without.hub.close()]);
   const pairs = rounds.map(({ alone, beside }) => ({
     ours: quantile(beside.times, 0.99),
@@ -135,7 +145,9 @@ async function compare(databaseUrl: string): Promise<void> {
   const all = (of: 'alone' | 'beside') => rounds.flatMap((round) => round[of].times);
   printTogether({ ours: all('beside'), baseline: all('alone') }, disturbed);
   const busy = (of: 'alone' | 'beside') => percent(median(rounds.map((round) => round[of].busy)));
-  say(`${perSecond.toFixed(1)} runs a second, ${missed} missed`);
+  say(
+    `${perSecond.toFixed(1)} runs a second, ${missed} missed, each ${cpuMs.toFixed(2)} ms of CPU in the hub`,
+  );
   say(`the machine was busy for ${busy('beside')}, alone ${busy('alone')}`);
 }
 

@@ -37,7 +37,7 @@ export interface DistributedHub {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const readyTimeoutMs = 30_000;
+const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
 
 const services = ['catalog', 'executor', 'ml'] as const;
