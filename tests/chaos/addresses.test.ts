@@ -105,6 +105,38 @@ describe('addresses that sources may not be at', () => {
     }
   });
 
+  it('are dialled in none of their forms for a destination, and all end alike', async () => {
+    await open({ DATAHUB_SOURCES_LOOPBACK: '0', DATAHUB_SOURCES_PRIVATE: '0' });
+    const dials = [port, hub.port].map(watchDials);
+    try {
+      const urls = [
+        ...['169.254.169.254', '[::ffff:169.254.169.254]', '0xa9fea9fe', '2852039166', '0251.0376.0251.0376'],
+        ...['100.100.100.200', '[fd00:ec2::254]', '10.0.0.1', '192.168.0.1', '[::ffff:127.0.0.1]', '127.1'],
+        ...['0.0.0.0', '[::]', 'localhost', 'localhost.', '[fe80::1]'],
+      ].flatMap((host) => [`http://${host}:${port}/latest/meta-data/`, `http://${host}:${hub.port}/metrics`]);
+      const ends = await Promise.all(
+        urls.map(async (url) => {
+          const body = { label: 'd', url, hubIds: [hubId] };
+          const { destinationId } = await api.ok(api.post('/v1/destinations', body));
+          await api.ok(api.post(`/v1/destinations/${destinationId}/test`));
+          const find = async () =>
+            (await api.ok(api.get(`/v1/deliveries?destinationId=${destinationId}`)))[0];
+          await expect.poll(async () => (await find()).attempts, { timeout: 60_000 }).toBe(1);
+          const { state, status, error } = await find();
+          return JSON.stringify([state, status, error]);
+        }),
+      );
+      expect(new Set(ends)).toEqual(new Set(['["failed",null,"The destination cannot be reached."]']));
+      for (const url of ['http://user:word@example.com/', 'http://user@example.com/', 'file:///etc/passwd'])
+        expect((await api.post('/v1/destinations', { label: 'd', url })).status).toBe(400);
+      const mine = dials[1]?.attempts.filter((address) => address !== '127.0.0.1');
+      expect([dials[0]?.attempts, mine, accepted]).toEqual([[], [], 0]);
+    } finally {
+      for (const { stop } of dials) stop();
+      await close();
+    }
+  });
+
   it.each(['postgres', 'mongodb'])(
     'look from outside like a closed port, in every word and in time, to %s',
     async (engine) => {

@@ -5,6 +5,12 @@ import { api, createSource, database, engines, idShape } from '../support/hub.ts
 
 const engine = engines.find((one) => one === 'postgres');
 
+const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' };
+const user = {
+  ...{ issuer: 'https://id.example/', audience: 'a', claims: { customer: 'sub' } },
+  jwks: { keys: [jwk] },
+};
+
 describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
   const table = `tickets_${randomBytes(4).toString('hex')}`;
   let client: pg.Client;
@@ -227,6 +233,51 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     await api.ok(api.put(`/v1/keys/${next.keyId}`, { limits: { hubIds: [other.hubId] } }));
     expect(await api.ok(api.get(`/v1/watches/${watchId}`))).toMatchObject({ paused: true });
     await api.ok(api.delete(`/v1/keys/${next.keyId}`));
+  });
+
+  it('pauses within five seconds when its key may do less, and cancels what runs', async () => {
+    const slow = await store('SELECT pg_sleep(60)');
+    const scopes = ['watches:write', 'queries:execute'];
+    const other = await api.ok(api.post('/v1/hubs', { label: 'other' }));
+    const losses = [{ queryIds: [slow] }, { context: { a: 1 } }, { hubIds: [other.hubId] }];
+    await Promise.all(
+      losses.map(async (limits) => {
+        const maker = await api.ok(api.post('/v1/keys', { name: 'maker', scopes }));
+        const watchId = await create({ when: 'always', queryId: slow }, maker.key);
+        const { runId } = await api.ok(api.post(`/v1/watches/${watchId}/run`));
+        const isRunning = async () => (await api.ok(api.get(`/v1/watches/${watchId}`))).running;
+        await expect.poll(isRunning, { interval: 100 }).toBe(true);
+        await api.ok(api.put(`/v1/keys/${maker.keyId}`, { limits }));
+        expect(await api.ok(api.get(`/v1/watches/${watchId}`))).toMatchObject({ paused: true, nextAt: null });
+        // The statement would take a minute.
+        const { outcome, durationMs } = await ended(watchId, runId);
+        expect([limits, outcome, durationMs < 50_000]).toEqual([limits, 'failed', true]);
+        const [event] = await eventsOf(watchId, 1);
+        expect(event).toMatchObject({ type: 'watch.paused', data: { code: 'SCOPE_DENIED' } });
+        await api.ok(api.delete(`/v1/keys/${maker.keyId}`));
+      }),
+    );
+  });
+
+  it('is not made, run or tried by a key with limits that it could not keep', async () => {
+    const watchId = await create({ when: 'always' });
+    for (const limits of [{ queryIds: [queryId] }, { context: { a: 1 } }]) {
+      const { key, keyId } = await api.ok(api.post('/v1/keys', { name: 'k', scopes: ['*'], limits }));
+      const asked = [
+        api.post('/v1/watches', bodyOf({ when: 'always' }), { key }),
+        api.post('/v1/watches/try', bodyOf({ when: 'always' }), { key }),
+        api.post(`/v1/watches/${watchId}/run`, {}, { key }),
+        api.put(`/v1/watches/${watchId}`, { ...bodyOf({ when: 'always' }), hubId: undefined }, { key }),
+        api.delete(`/v1/watches/${watchId}`, { key }),
+      ];
+      const statuses = (await Promise.all(asked)).map(({ status }) => status);
+      expect([limits, statuses]).toEqual([limits, [403, 403, 403, 403, 403]]);
+      await api.ok(api.delete(`/v1/keys/${keyId}`));
+    }
+    // A key for signed-in users cannot have the scope.
+    const forUsers = { scopes: ['watches:write', 'queries:execute'], limits: { user, queryIds: [queryId] } };
+    const refused = await api.post('/v1/keys', { name: 'k', ...forUsers });
+    expect([refused.status, refused.body.errors?.[0]?.pointer]).toEqual([400, '/limits/user']);
   });
 
   it('names each fault', async () => {

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { sendWebhook } from '../../src/deliveries/send-webhook.ts';
-import type { Dial } from '../../src/network/dialer.ts';
+import { createAddressPolicy } from '../../src/network/address-policy.ts';
+import { createDial, type Dial } from '../../src/network/dialer.ts';
 
 it('is sent only over the connection that the rules for addresses allowed', async () => {
   let received = '';
@@ -31,4 +32,28 @@ it('is sent only over the connection that the rules for addresses allowed', asyn
   const status = await sendWebhook(webhook, { dial, signal: AbortSignal.timeout(30_000), nowMs: Date.now });
   expect([status, asked]).toEqual([204, ['receiver.invalid:9']]);
   expect(received).toMatch(/^POST \/told\?by=hub HTTP\/1\.1\r\nhost: receiver\.invalid:9\r\n/);
+});
+
+it('is sent to the address that was checked, and to none if the name has another one by then', async () => {
+  const server = createServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  const answers = [['8.8.8.8'], ['127.0.0.1'], ['8.8.8.8', '10.0.0.1'], ['::ffff:169.254.169.254']];
+  let asked = 0;
+  const settings = { loopbackAllowed: false, privateAllowed: false, allow: [], deny: [], ownNames: [] };
+  const policy = createAddressPolicy(settings, async () => answers[asked++] ?? []);
+  const dialled: string[] = [];
+  const send = () => {
+    const connectTo = ({ address }: { address: string }): Socket => {
+      dialled.push(address);
+      return connect((server.address() as AddressInfo).port, '127.0.0.1');
+    };
+    const dial = createDial({ policy, accountId: 'a', connectTimeoutMs: 10_000, connect: connectTo });
+    const webhook = { id: 'one', url: 'http://receiver.example/', body: '{}', secrets: ['whsec_QUJD'] };
+    return sendWebhook(webhook, { dial, signal: AbortSignal.timeout(30_000), nowMs: Date.now });
+  };
+  expect(await send()).toBe(204);
+  for (let i = 1; i < answers.length; i++)
+    await expect(send()).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
+  expect([asked, dialled]).toEqual([answers.length, ['8.8.8.8']]);
 });
