@@ -37,9 +37,10 @@ export function createRefreshRunner(
     await catalog.endRefresh({ refresh, ended: said === undefined, said }, context());
   };
 
-  const take = async (): Promise<void> => {
+  const take = async (): Promise<boolean> => {
     const { refreshes } = await catalog.takeRefreshes({ limit }, context());
     await Promise.all(refreshes.map((refresh) => refreshOne(refresh).catch(onFailure)));
+    return false;
   };
 
   const poll = startPolling({
