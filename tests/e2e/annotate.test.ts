@@ -134,6 +134,23 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     ]);
   });
 
+  it('accepts the name of a classifier, unless several have it', async () => {
+    const name = `topics ${engine} ${randomBytes(4).toString('hex')}`;
+    await api.ok(api.put(`/v1/classifiers/${classifier}`, { name }));
+    const { body } = await execute(queryId, annotate({ classifier: name }));
+    expect(body.data.map((row: { topic: string | null }) => row.topic)).toEqual(
+      expected.map(({ label }) => label),
+    );
+    expect((await execute(queryId, annotate({ classifier: `${name}?` }))).body).toMatchObject({
+      status: 404,
+    });
+    await api.ok(api.post('/v1/classifiers', { name }));
+    expect((await execute(queryId, annotate({ classifier: name }))).body).toMatchObject({
+      status: 400,
+      errors: [{ pointer: '/options/annotate/0/classifier', detail: expect.stringContaining('several') }],
+    });
+  });
+
   it('streams thousands of rows in their order', async () => {
     const { body } = await execute(await store(many[engine] as string), annotate());
     expect(body.data).toHaveLength(5_000);

@@ -1,9 +1,11 @@
 /** Executes a query and classifies its rows as they stream. */
 
-import { classifierLimits } from '@datahub/contract/limits';
+import { classifierLimits, pageItemsMax } from '@datahub/contract/limits';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoCsv } from '@datahub/executor-session/formats';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
+import type { Classifier } from '@datahub/proto/ml/v1/ml';
+import type { CallContext } from '@datahub/service-kit/call/call';
 import type { FastifyRequest } from 'fastify';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
 import { validationError } from '../http/request-error.ts';
@@ -39,6 +41,7 @@ export async function executeAnnotated(
   requireGranted(request, 'classifiers:predict');
   requireDistinct(annotate);
   const { ctx, stop } = stoppable(request.context);
+  await nameByIds(annotate, () => allClassifiers(ml, ctx));
   const predict = async (index: number, contexts: string[]): Promise<Label[]> => {
     const classifierId = annotate[index]?.classifier ?? '';
     const call = () => ml.predict({ classifierId, contexts, top: 1 }, ctx);
@@ -55,6 +58,39 @@ export async function executeAnnotated(
   const reply = new AnnotatedResponse(response, { format, delimiter, members: annotate, predict, stop });
   const members = annotate.map(({ text, as }) => ({ text, as }));
   await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
+}
+
+type Named = Pick<Classifier, 'classifierId' | 'name'>;
+
+const idPattern = /^[a-z][a-z0-9-]*\.clfr\.[\w-]+$/;
+
+/**
+ * Replaces the names of classifiers, which serve a program in several environments, by their ids, which are counted. A
+ * text that is neither is left to the ML service, which does not find it.
+ */
+async function nameByIds(annotate: Annotate, read: () => Promise<Named[]>): Promise<void> {
+  if (annotate.every(({ classifier }) => idPattern.test(classifier))) return;
+  const all = await read();
+  const faults = annotate.flatMap((one, i) => {
+    const [found, other] = all.filter(({ name }) => name === one.classifier);
+    if (idPattern.test(one.classifier) || found === undefined) return [];
+    if (other === undefined) {
+      one.classifier = found.classifierId;
+      return [];
+    }
+    const detail = 'is the name of several classifiers; send an id';
+    return [{ pointer: `/options/annotate/${i}/classifier`, detail }];
+  });
+  if (faults.length > 0) throw validationError(faults);
+}
+
+async function allClassifiers(ml: Upstreams['ml'], ctx: CallContext): Promise<Named[]> {
+  const all: Named[] = [];
+  for (;;) {
+    const { classifiers, total } = await ml.listClassifiers({ offset: all.length, limit: pageItemsMax }, ctx);
+    all.push(...classifiers);
+    if (classifiers.length === 0 || all.length >= total) return all;
+  }
 }
 
 function requireDistinct(annotate: Annotate): void {
