@@ -114,7 +114,7 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
       const ends = new Map<string, string>();
       let isOver = false;
       const faults = (async () => {
-        for (let i = 0; !isOver; i++) {
+        for (let i = 0; !isOver && Date.now() < endAt; i++) {
           await sleep(100 + random() * 300);
           if (i % 6 === 5) await hub.restart('executor', 0, 'SIGKILL');
           else if (i % 3 === 0) network.resetAll();

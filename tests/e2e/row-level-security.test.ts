@@ -1,8 +1,9 @@
 /** Policies of row-level security, as a project of Supabase has them, called by signed-in users. */
 
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, database, engines, execute, sourceBody } from '../support/hub.ts';
+import { scaled } from '../support/scale.ts';
 import { createTestIssuer } from '../support/user-tokens.ts';
 
 const issuer = await createTestIssuer();
@@ -28,7 +29,7 @@ describe.runIf(engines.includes('postgres')).each(Object.entries(ways))('a sessi
   let hubId: string;
   let operatorId: string;
   let sourceId: string;
-  let queryIds: Record<'notes' | 'cached' | 'failing' | 'add' | 'left', string>;
+  let queryIds: Record<'notes' | 'cached' | 'failing' | 'extra' | 'slow' | 'add' | 'left', string>;
   let key: string;
   let tokens: string[];
 
@@ -92,7 +93,17 @@ describe.runIf(engines.includes('postgres')).each(Object.entries(ways))('a sessi
       await api.ok(api.post('/v1/sources', { hubId, label: 'rls', engine: 'postgres', connectionSettings }))
     ).sourceId;
     queryIds = {
-      notes: await store({ query: 'SELECT DISTINCT owner FROM notes' }),
+      // The table's other name shows which sessions are to be ended.
+      notes: await store({
+        query: `SELECT DISTINCT owner, nullif(current_setting('app.extra', true), '') AS extra FROM notes ${mark}`,
+      }),
+      // Its setting must not be there in calls of others.
+      extra: await store({
+        query: `SELECT DISTINCT owner, current_setting('app.extra') AS extra FROM notes ${mark}`,
+        context: [{ key: 'extra', type: 'string' }],
+        session: { settings: { 'app.extra': { variable: 'extra' } } },
+      }),
+      slow: await store({ query: `SELECT pg_sleep(5), owner FROM notes ${mark}` }),
       cached: await store({ query: 'SELECT DISTINCT owner FROM notes', cache: { maxAgeS: 600 } }),
       failing: await store({ query: 'SELECT 1 / (count(*) - 3) FROM notes' }),
       add: await store({
@@ -117,15 +128,46 @@ describe.runIf(engines.includes('postgres')).each(Object.entries(ways))('a sessi
     await ddl(`DROP ROLE ${mark}`);
   });
 
-  it('shows 50 users who call at the same time only their rows, also from the cache and after errors', async () => {
+  /** Repeats a read whose session was ended. */
+  const read = async (...call: Parameters<typeof run>) => {
+    for (;;) {
+      const { status, body } = await run(...call);
+      if (status === 200) return body.data;
+      expect(body.retryable, JSON.stringify(body)).toBe(true);
+    }
+  };
+  /** Calls a slow query, and leaves. */
+  const leave = (of: number) =>
+    fetch(`${inject('hub').url}/v1/queries/execute`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-service-api-key': key,
+        ...bearer(tokens[of] as string),
+      },
+      body: JSON.stringify({ queryId: queryIds.slow }),
+      signal: AbortSignal.timeout(30),
+    }).catch(() => {});
+
+  it('shows 50 users who call at the same time only their rows, also from the cache, and after errors, cancels and ended sessions', {
+    timeout: 120_000,
+  }, async () => {
     let i = 0;
     const worker = async () => {
-      for (let n = i++; n < 250; n = i++) {
+      for (let n = i++; n < scaled(250, 1_000); n = i++) {
         const of = (n * 7) % usersMax;
-        const names = n % 3 === 0 ? (['cached'] as const) : (['notes'] as const);
-        const { body } = await run(names[0], of);
-        expect(body.data).toEqual([{ owner: idOf(of) }]);
-        if (n % 10 === 0) expect((await run('failing', of)).body.code).toBe('SQL_REJECTED');
+        const owner = idOf(of);
+        if (n % 3 === 0) expect(await read('cached', of)).toEqual([{ owner }]);
+        else if (n % 3 === 1) expect(await read('notes', of)).toEqual([{ owner, extra: null }]);
+        else
+          expect(await read('extra', of, { context: { extra: owner } })).toEqual([{ owner, extra: owner }]);
+        if (n % 10 === 0) expect((await run('failing', of)).body.retryable).not.toBeUndefined();
+        if (n % 50 === 20) await leave(of);
+        if (n % 100 === 60)
+          await ddl(
+            `SELECT count(pg_terminate_backend(pid)) AS n FROM pg_stat_activity WHERE query LIKE '%notes ${mark}%' AND query NOT LIKE '%pg_stat_activity%'`,
+            'CALL',
+          );
       }
     };
     await Promise.all(Array.from({ length: 8 }, worker));
