@@ -138,6 +138,8 @@ describe('compression', () => {
     again.resume();
     expect(again.statusCode).toBe(304);
     expect((await receive(`/v1/queries/${middle}`, 'gzip')).coding).toBe('');
+    const listed = await receive(`/v1/queries?hubId=${hubId}`, 'br');
+    expect([listed.coding, listed.text.includes(middle)]).toEqual(['br', true]);
     expect((await receive('/v1/keys', 'gzip')).coding).toBe('');
   });
 

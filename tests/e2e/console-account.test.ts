@@ -295,4 +295,30 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByRole('link', { name: 'Audit', exact: true }).click();
     await page.locator('td', { hasText: 'Created a query' }).first().waitFor();
   });
+
+  it('filters the audit log by action, by what was changed, and by who did it', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const name = `auditor ${unique()}`;
+    const { key, keyId } = await api.ok(api.post('/v1/keys', { name, scopes: ['*'] }));
+    const query = { hubId, sourceId, label: `audited ${unique()}`, query: 'SELECT 1 AS a' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', query, { key }))).config.query;
+    await api.ok(api.put(`/v1/queries/${queryId}`, { meta: { label: query.label.toUpperCase() } }));
+    const rows = page.locator('tbody tr');
+    const texts = () => rows.evaluateAll((all) => all.map((row) => row.children[1]?.textContent));
+    await goTo();
+    await page.reload();
+    await page.getByRole('treeitem', { name: query.label.toUpperCase() }).waitFor();
+    await goTo('audit', 'what', queryId);
+    await expect.poll(texts).toEqual(['Changed a query', 'Created a query']);
+    await page.getByText(`Only entries of ${query.label.toUpperCase()}`).waitFor();
+    await page.getByLabel('Action', { exact: true }).selectOption({ label: 'Created a query' });
+    await expect.poll(texts).toEqual(['Created a query']);
+    await rows.getByRole('link', { name, exact: true }).click();
+    await page.getByText(`Only what the key ${name} did`).waitFor();
+    expect(page.url()).toContain(`/audit/key/${keyId}`);
+    await expect.poll(texts).toEqual(['Created a query']);
+    await page.getByRole('link', { name: 'Show all', exact: true }).click();
+    await expect.poll(async () => (await texts()).length).toBeGreaterThan(2);
+  });
 });

@@ -45,7 +45,10 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       api.post('/v1/keys', { name: hostile, scopes: ['queries:execute'], limits: { queryIds: [queryId] } }),
     );
     const watch = await prepareWatch({ hubId, sourceId, name: hostile, query: `SELECT 1 AS ${quoted}` });
-    return { hubId, sourceId, queryId, classifierId, ...watch, quoted };
+    const cards = [{ text: `# ${hostile}\n${hostile}` }, { queryId, label: hostile, size: 'wide' }];
+    const board = { hubId, label: hostile, cards, values: { v: hostile } };
+    const { boardId } = await api.ok(api.post('/v1/boards', board));
+    return { hubId, sourceId, queryId, classifierId, boardId, ...watch, quoted };
   };
 
   it.each(bothEngines)(

@@ -104,9 +104,18 @@ async function createContent(post: Call, port: number): Promise<DemoContent> {
     'SELECT product, sum(quantity) AS quantity, sum(amount)::numeric(12, 2) AS amount\nFROM orders WHERE region = :region\nGROUP BY product ORDER BY product',
     [{ key: 'region', type: 'string', value: 'north', enum: ['north', 'south', 'east', 'west'] }],
   );
-  await create('Newest orders', 'SELECT * FROM orders ORDER BY ordered_at DESC LIMIT :count', [
-    { key: 'count', type: 'integer', value: 10 },
-  ]);
+  const newestId = await create(
+    'Newest orders',
+    'SELECT * FROM orders ORDER BY ordered_at DESC LIMIT :count',
+    [{ key: 'count', type: 'integer', value: 10 }],
+  );
+  const cards = [
+    { text: '# Orders\nWhat was sold in a region, in the south, and what came in last.', size: 'full' },
+    { queryId, size: 'wide' },
+    { queryId, size: 'wide', label: 'The same in the south', values: { region: 'south' } },
+    { queryId: newestId, size: 'full', values: { count: 12 } },
+  ];
+  await post('/v1/boards', { hubId, label: 'Orders at a glance', path: 'orders', cards, refreshMinutes: 5 });
   return { port, queryId, classifierId: await trainClassifier(post) };
 }
 

@@ -4,6 +4,7 @@ import { expect } from 'vitest';
 import { api, createSource } from '../hub.ts';
 
 export interface ViewIds {
+  boardId: string;
   sourceId: string;
   queryId: string;
   classifierId: string;
@@ -28,10 +29,18 @@ export async function prepareViews(hubId: string): Promise<ViewIds> {
   const examples = many.map(([label, context]) => ({ label, context }));
   await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
   const { queryId } = config.query;
+  const cards = [
+    { text: '# Sales\nBy region.' },
+    { queryId, size: 'wide', values: { ids: [1, 2] } },
+    { path: 'none' },
+  ];
+  const board = { hubId, label: 'regions', cards, values: { region: 'north' } };
+  const { boardId } = await api.ok(api.post('/v1/boards', board));
   return {
     sourceId,
     queryId,
     classifierId: id,
+    boardId,
     ...(await prepareWatch({ hubId, sourceId, name: 'one', query: 'SELECT 1 AS one' })),
   };
 }
@@ -67,6 +76,7 @@ export const viewsOf = ({
   sourceId,
   queryId,
   classifierId,
+  boardId,
   watchId,
   runId,
 }: ViewIds): Record<string, string[]> => ({
@@ -92,6 +102,9 @@ export const viewsOf = ({
   summary: ['summary'],
   'summary of a column': ['summary', 'column'],
   audit: ['audit'],
+  boards: ['boards'],
+  board: ['boards', boardId],
+  'a board that is edited': ['boards', boardId, 'edit'],
   watches: ['watches'],
   'a watch': ['watches', watchId],
   'a run': ['watches', watchId, runId],

@@ -157,6 +157,7 @@ function View() {
   if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
   if (page === 'source' && id !== undefined)
     return <Later>{({ SourcePage }) => <SourcePage key={id} sourceId={id} />}</Later>;
+  if (page === 'boards') return <Later>{({ BoardsPage }) => <BoardsPage />}</Later>;
   if (page === 'new-query') return <NewQuery key={hub} />;
   if (page === 'new-source') return <Later>{({ NewSource }) => <NewSource key={hub} />}</Later>;
   if (page === 'classifier' && id !== undefined)

@@ -120,6 +120,7 @@ const pages: Record<string, string> = {
   keys: 'Keys',
   people: 'People',
   audit: 'Audit',
+  boards: 'Boards',
   watches: 'Watches',
 };
 

@@ -52,11 +52,10 @@ export function Side() {
 function OtherLinks({ hub }: { hub: string }) {
   return (
     <>
-      {may('watches:read') && (
-        <ul class="links">
-          <SideLink to={['watches']} icon="refresh" label="Watches" />
-        </ul>
-      )}
+      <ul class="links">
+        {may('queries:read') && <SideLink to={['boards']} icon="table" label="Boards" />}
+        {may('watches:read') && <SideLink to={['watches']} icon="refresh" label="Watches" />}
+      </ul>
       <div class="section">
         <span>Text</span>
         <Menu

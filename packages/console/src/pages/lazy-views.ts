@@ -1,6 +1,7 @@
 /** The views that the console loads after its first page. */
 
 export { TreeDialog } from '../ui/tree/tree-dialogs.tsx';
+export { BoardsPage } from './board/boards-page.tsx';
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { CorrectDialog } from './classifier/correct-label.tsx';

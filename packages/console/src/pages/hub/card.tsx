@@ -13,20 +13,23 @@ import { drawnName } from '../../ui/chart/words.ts';
 import { count, counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { BigNumber } from '../query/big-number.tsx';
-import { readCard } from './cards.ts';
+import { type CardValues, readCard } from './cards.ts';
 import { ignoredBy } from './pinned.ts';
 
 const rowsShown = 6;
 const columnsShown = 4;
+const largeShown = { rows: 14, columns: 8 };
 
 interface CardProps {
   query: Query;
-  values: Record<string, string>;
+  values: CardValues;
   /** The card is read again when it changes. */
   turn: number;
+  /** True if there is room for axes and more rows. */
+  isLarge?: boolean;
 }
 
-export function Card({ query, values, turn }: CardProps) {
+export function Card({ query, values, turn, isLarge = false }: CardProps) {
   const { label, hubId } = query.meta;
   const { queryId } = query.config.query;
   const { value, problem, loading } = useLoad(
@@ -40,7 +43,7 @@ export function Card({ query, values, turn }: CardProps) {
     ignored.length === 0 ? '' : `ignores ${ignored.join(', ')}`,
   ].filter((note) => note !== '');
   return (
-    <li class="card pinned-card" aria-busy={loading}>
+    <div class="card pinned-card" aria-busy={loading}>
       <div class="card-head">
         <a href={linkTo('hub', hubId, 'query', queryId)}>{label}</a>
         <span class="note">{notes.join(' · ')}</span>
@@ -53,9 +56,14 @@ export function Card({ query, values, turn }: CardProps) {
       {value === undefined && problem === undefined && <p class="note">Running …</p>}
       {value !== undefined && value.store.length === 0 && <p class="note">No rows.</p>}
       {value !== undefined && value.store.length > 0 && (
-        <Drawn store={value.store} label={label} stored={query.config.presentation?.chart} />
+        <Drawn
+          store={value.store}
+          label={label}
+          stored={query.config.presentation?.chart}
+          isLarge={isLarge}
+        />
       )}
-    </li>
+    </div>
   );
 }
 
@@ -63,25 +71,27 @@ interface DrawnProps {
   store: RowStore;
   label: string;
   stored: unknown;
+  isLarge: boolean;
 }
 
-function Drawn({ store, label, stored }: DrawnProps) {
+function Drawn({ store, label, stored, isLarge }: DrawnProps) {
   const saved = storedChart(stored, store);
   // Another chart in place of the saved one would be taken for it.
   if (saved !== undefined && 'missing' in saved) return <p class="note">{missingText(saved.missing)}</p>;
   const settings = saved?.settings ?? defaultChart(store);
-  if (settings === undefined) return <FirstRows store={store} />;
+  if (settings === undefined) return <FirstRows store={store} isLarge={isLarge} />;
   if (settings.kind === 'number') return <BigNumber store={store} turn={0} settings={settings} />;
-  return <SmallChart store={store} label={label} settings={settings} />;
+  return <SmallChart store={store} label={label} settings={settings} isLarge={isLarge} />;
 }
 
 interface SmallChartProps {
   store: RowStore;
   label: string;
   settings: ChartSettings;
+  isLarge: boolean;
 }
 
-function SmallChart({ store, label, settings }: SmallChartProps) {
+function SmallChart({ store, label, settings, isLarge }: SmallChartProps) {
   const shaped = useShaped(store, 0, settings);
   const name = `${drawnName(settings, shaped?.repeats === true)} by ${settings.x}`;
   return (
@@ -92,16 +102,17 @@ function SmallChart({ store, label, settings }: SmallChartProps) {
       <Chart
         label={`${label}: ${name}`}
         data={shaped}
-        small
+        small={!isLarge}
         legend={shaped === undefined ? 'none' : 'below'}
       />
     </>
   );
 }
 
-function FirstRows({ store }: { store: RowStore }) {
-  const columns = store.columns.slice(0, columnsShown);
-  const rows = Array.from({ length: Math.min(rowsShown, store.length) }, (_, row) => [...store.cells(row)]);
+function FirstRows({ store, isLarge }: { store: RowStore; isLarge: boolean }) {
+  const columns = store.columns.slice(0, isLarge ? largeShown.columns : columnsShown);
+  const shown = isLarge ? largeShown.rows : rowsShown;
+  const rows = Array.from({ length: Math.min(shown, store.length) }, (_, row) => [...store.cells(row)]);
   return (
     <table class="facts card-rows">
       <thead>

@@ -9,6 +9,17 @@ import { limitIn, readLines, takeCut } from '../../state/rows/stream.ts';
 export const cardsMax = 12;
 const rowsMax = 5_000;
 
+/** Texts as an address has them; several for a list. */
+export type CardValues = Record<string, string | string[]>;
+
+/** The values that a query has variables for. Values of secret ones never reach an address. */
+export const searchOf = ({ config }: Query, values: CardValues): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(values)
+      .filter(([name]) => config.context.some(({ key, secret }) => key === name && secret !== true))
+      .flatMap(([name, value]) => [value].flat().map((one) => [name, one])),
+  );
+
 export interface CardRows {
   store: RowStore;
   /** Whose limit cut the rows; undefined if all came. */
@@ -18,21 +29,12 @@ export interface CardRows {
 }
 
 /** Reads a card by GET, so that the caches of the hub and of the browser answer if they can. */
-export async function readCard(
-  query: Query,
-  values: Record<string, string>,
-  signal: AbortSignal,
-): Promise<CardRows> {
+export async function readCard(query: Query, values: CardValues, signal: AbortSignal): Promise<CardRows> {
   const { queryId } = query.config.query;
   const path = `v1/queries/${part(queryId)}`;
-  const used = Object.entries(values).filter(([name]) =>
-    query.config.context.some(({ key }) => key === name),
-  );
-  const options = [
-    ['options.maxRows', String(rowsMax)],
-    ['options.ending', '1'],
-  ];
-  const search = new URLSearchParams([...used, ...options]);
+  const search = searchOf(query, values);
+  search.append('options.maxRows', String(rowsMax));
+  search.append('options.ending', '1');
   // The list has no signature of a query that its source has not described since its last change.
   const described = query.signature
     ? query

@@ -10,6 +10,7 @@ import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
+import { BoardLinks } from './board-links.tsx';
 import { Card } from './card.tsx';
 import { cardsMax } from './cards.ts';
 import { Drafts } from './drafts.tsx';
@@ -19,7 +20,7 @@ import { QueryList } from './query-list.tsx';
 /** A page of so many queries with long texts is below the size that the hub sends. */
 const pageSize = 2_500;
 
-const readHome = (hubId: string, signal: AbortSignal): Promise<ListedQuery[]> =>
+export const readHome = (hubId: string, signal: AbortSignal): Promise<ListedQuery[]> =>
   callList(`v1/queries?hubId=${part(hubId)}&latest=1&stats=1&signature=1`, { signal, pageSize });
 
 interface HomeProps {
@@ -40,6 +41,7 @@ export function Home({ hubId, children }: HomeProps) {
   const sent = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
   return (
     <>
+      <BoardLinks hubId={hubId} />
       <Drafts hubId={hubId} />
       {pinned.length === 0 && children}
       {pinned.length > 0 && (
@@ -60,7 +62,9 @@ export function Home({ hubId, children }: HomeProps) {
           </div>
           <ul class="cards" aria-label="Pinned queries">
             {pinned.slice(0, cardsMax).map((query) => (
-              <Card key={query.config.query.queryId} query={query} values={sent} turn={turn} />
+              <li key={query.config.query.queryId}>
+                <Card query={query} values={sent} turn={turn} />
+              </li>
             ))}
           </ul>
           {pinned.length > cardsMax && (
@@ -81,7 +85,7 @@ interface CommonVariableProps {
   onChange(value: string): void;
 }
 
-function CommonVariable({ variable, value, onChange }: CommonVariableProps) {
+export function CommonVariable({ variable, value, onChange }: CommonVariableProps) {
   const { key, type = '' } = variable;
   const usual = defaultOf(variable);
   const change = ({ currentTarget }: { currentTarget: { value: string } }) => onChange(currentTarget.value);

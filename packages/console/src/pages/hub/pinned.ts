@@ -26,7 +26,7 @@ const usesOf = (pinned: Query[], key: string): number =>
   pinned.filter(({ config }) => config.context.some((variable) => variable.key === key)).length;
 
 /** The names of common variables with a value that a card does not use. */
-export const ignoredBy = ({ config }: Query, values: Record<string, string>): string[] =>
+export const ignoredBy = ({ config }: Query, values: object): string[] =>
   Object.keys(values).filter((name) => !config.context.some(({ key }) => key === name));
 
 export const defaultOf = ({ value }: Variable): string => (value === undefined ? '' : toText(value));

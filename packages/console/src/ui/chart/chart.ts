@@ -117,6 +117,9 @@ function axesOf(options: ChartOptions, color: Color): UPlot.Axis[] {
       const longest = texts.reduce((most, _, i) => Math.max(most, drawn(i).length), 1);
       below.rotate = turn.degrees;
       below.size = Math.ceil(longest * pixels.character * turn.share) + 18;
+    } else {
+      const lines = twoLines(texts).some((label) => label.includes('\n')) ? 2 : 1;
+      below.size = 14 + lines * pixels.line;
     }
     below.splits = (...[, , from, to]: [UPlot, number, number, number]) =>
       evenly(
@@ -145,7 +148,7 @@ function axesOf(options: ChartOptions, color: Color): UPlot.Axis[] {
 
 const style = (host: HTMLElement) => getComputedStyle(host).fontFamily;
 /** What a character of an axis takes, and what a turned label takes beside the next one. */
-const pixels = { character: 6.6, blank: 14, turned: 17, time: 44 };
+const pixels = { character: 6.6, blank: 14, turned: 17, time: 44, line: 13 };
 const yAxis = { least: 34 };
 const charactersMax = { level: 18, turned: 16, small: 12 };
 const turn = { degrees: 45, share: 0.72 };

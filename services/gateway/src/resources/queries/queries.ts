@@ -44,7 +44,7 @@ export function queryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
     { method: 'POST', path: '/v1/queries', reference: true, scope: 'queries:write', summary: 'Create a query', audit: 'by catalog', query: ['signature'], body: createQueryBody, settledBy: 'audit', response: createdQuery, handler: handlers.create },
-    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state', 'signature', 'latest', 'stats'], response: queries, handler: handlers.list },
+    { method: 'GET', path: '/v1/queries', scope: 'queries:read', summary: 'List the queries of a hub', query: ['hubId', ...paged, 'state', 'signature', 'latest', 'stats'], compressed: true, response: queries, handler: handlers.list },
     { method: 'GET', path: '/v1/queries/:queryId', reference: true, scope: 'queries:read', summary: 'Get a query', query: ['signature', 'latest'], response: query, handler: handlers.get },
     { method: 'PUT', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Update a query', audit: 'by catalog', query: ['signature'], body: updateQueryBody, pointers: updateQueryPointers, versioned: true, response: savedQuery, handler: handlers.update },
     { method: 'DELETE', path: '/v1/queries/:queryId', reference: true, scope: 'queries:write', summary: 'Delete a query', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },

@@ -1,7 +1,7 @@
 /** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Checked, type ContractChange, check } from '../../../state/check.ts';
+import type { Checked, ContractChange } from '../../../state/check.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { Draft } from '../../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
@@ -13,6 +13,7 @@ import { useLoad } from '../../../ui/load.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
 import { Callers } from './callers.tsx';
+import { checkInTime } from './check-in-time.ts';
 import { ContractChanges } from './contract-changes.tsx';
 import { RowChanges } from './row-changes.tsx';
 import { TextChanges } from './text-changes.tsx';
@@ -46,7 +47,14 @@ interface PanelProps {
 
 function Panel({ editor, draft, published, onClose }: PanelProps) {
   const settled = useSettled(draft);
-  const checked = useLoad((signal) => check(editor.checkedText(settled), signal), [settled, published]);
+  const checked = useLoad(
+    (signal) => checkInTime(editor.checkedText(settled), signal),
+    [
+      settled,
+      // Each reading of the query is another object.
+      JSON.stringify(published),
+    ],
+  );
   const version = editor.version.value;
   const isReady = settled === draft && !checked.loading;
   const panel = usePanelKeys(onClose);

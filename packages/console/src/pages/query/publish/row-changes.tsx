@@ -1,7 +1,7 @@
 /** The rows of a draft against the rows that callers get now, both read in one snapshot. */
 
 import { toText } from '../../../api/exact.ts';
-import { type Checked, check, type RowDifference } from '../../../state/check.ts';
+import type { Checked, RowDifference } from '../../../state/check.ts';
 import { reads } from '../../../state/commands.ts';
 import { may } from '../../../state/permissions.ts';
 import type { Draft } from '../../../state/query-editor.ts';
@@ -9,6 +9,7 @@ import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { count } from '../../../ui/format.ts';
 import { useLoad } from '../../../ui/load.tsx';
 import { Scrolling, TableHead } from '../../../ui/table.tsx';
+import { checkInTime } from './check-in-time.ts';
 import { Fact } from './fact.tsx';
 
 interface RowChangesProps {
@@ -41,9 +42,9 @@ function ComparedRows({ editor, draft }: RowChangesProps) {
     async (signal) => {
       const text = JSON.stringify(editor.checkedText(draft));
       const body = `${text.slice(0, -1)},"diff":true,"values":${context}}`;
-      return (await check(body, signal)).diff;
+      return (await checkInTime(body, signal)).diff;
     },
-    [draft, context, editor.published.value],
+    [draft, context, JSON.stringify(editor.published.value)],
   );
   if (loaded.problem !== undefined) {
     return (

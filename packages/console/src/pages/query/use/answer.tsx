@@ -1,6 +1,7 @@
 /** What the hub answered to a call that was tried. */
 
 import { call, Failure, problemOf } from '../../../api/client.ts';
+import { splitEnding } from '../../../state/rows/stream.ts';
 import { counted, duration } from '../../../ui/format.ts';
 import { OtherResult } from '../../../ui/table.tsx';
 import type { TryRequest } from './forms.ts';
@@ -13,8 +14,8 @@ export interface Answer {
   text: string;
   /** Undefined if the answer has no rows. */
   rows: number | undefined;
-  /** True if the hub or its database failed after the first bytes. */
-  brokeOff: boolean;
+  /** Why the rows broke off; undefined if they did not. */
+  brokeOff: string | undefined;
   /** True if it was sent with the key that was created here. */
   isNewKey: boolean;
 }
@@ -26,15 +27,18 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
   const { method, path, accept, body } = request;
   const begun = performance.now();
   const frame = { request, isNewKey: withKey !== undefined };
-  const options = { method, accept, body, ...(withKey === undefined ? {} : { withKey }) };
+  const asked = withEnding({ path, body });
+  const options = { method, accept, body: asked.body, ...(withKey === undefined ? {} : { withKey }) };
   try {
-    const response = await call(path, options);
+    const response = await call(asked.path, options);
     const { text, brokeOff } = await readText(response);
     const headers = shownHeaders.flatMap((name): [string, string][] => {
       const value = response.headers.get(name);
       return value === null ? [] : [[name, value]];
     });
-    const said = { ...readable(text), brokeOff, status: response.status, headers };
+    // A failure cuts the list of rows.
+    const rows = rowsIn(brokeOff === undefined ? text : `${text}]}`);
+    const said = { text: readable(text), rows, brokeOff, status: response.status, headers };
     return { ...frame, ...said, ms: performance.now() - begun };
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
@@ -47,33 +51,49 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
       headers: [],
       text,
       rows: undefined,
-      brokeOff: false,
+      brokeOff: undefined,
     };
   }
 }
 
-/** What came of an answer. The hub closes the connection if the rows fail after the first of them was sent. */
-async function readText(response: Response): Promise<{ text: string; brokeOff: boolean }> {
+/** Asks for the reason of a failure after the first rows, which a program gets as a connection that breaks off. */
+function withEnding({ path, body }: Pick<TryRequest, 'path' | 'body'>) {
+  if (path === 'mcp') return { path, body };
+  if (body === undefined) return { path: `${path}${path.includes('?') ? '&' : '?'}options.ending=1`, body };
+  const options = /^(.*),"options":\{(.*)\}\}$/s.exec(body);
+  return {
+    path,
+    body:
+      options === null
+        ? `${body.slice(0, -1)},"options":{"ending":true}}`
+        : `${options[1]},"options":{${options[2]},"ending":true}}`,
+  };
+}
+
+const lost = 'The connection to the hub, or of the hub to the database, was lost.';
+
+/** What came of an answer, and why it broke off. */
+async function readText(response: Response): Promise<{ text: string; brokeOff: string | undefined }> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   try {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
       text += part.value;
-    return { text, brokeOff: false };
   } catch {
-    return { text, brokeOff: true };
+    return { text, brokeOff: lost };
   }
+  const { before, ending } = splitEnding(text);
+  return { text: before, brokeOff: ending.problem && (ending.problem.detail ?? lost) };
 }
 
 /** One row in a line. The text of the hub stays, so that no digit is lost. */
-function readable(text: string): { text: string; rows: number | undefined } {
-  const rows = rowsIn(text);
+function readable(text: string): string {
   const shown = text
     .replace(/^\{"data":\[\{/, '{"data":[\n{')
     .replaceAll('},{', '},\n{')
     .replace(/\}\](,"truncated":true)?\}\s*$/, '}\n]$1}');
   const isCut = shown.length > shownLettersMax;
-  return { text: isCut ? `${shown.slice(0, shownLettersMax)}\n… and more` : shown, rows };
+  return isCut ? `${shown.slice(0, shownLettersMax)}\n… and more` : shown;
 }
 
 function rowsIn(text: string): number | undefined {
@@ -110,9 +130,10 @@ export function AnswerView({ answer, shown }: AnswerViewProps) {
         </span>
       </p>
       {!isSame(request, shown) && <OtherResult>This is the answer to an earlier call.</OtherResult>}
-      {brokeOff && (
+      {brokeOff !== undefined && (
         <p class="banner" role="alert">
-          The answer broke off: the rows failed after these. Run the query to see the reason.
+          The answer broke off after {rows === undefined ? 'this part' : counted(rows, 'row')}: {brokeOff} A
+          program gets no reason; its connection ends.
         </p>
       )}
       <div class="answer-head">

@@ -1,0 +1,231 @@
+/** A board: cards of queries and texts, with shared values; and how it is changed. */
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { call, part } from '../../api/client.ts';
+import { parseExact } from '../../api/exact.ts';
+import type { ListedQuery } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
+import { addressQuery, go, linkTo, setAddressQuery } from '../../state/route.ts';
+import { useAction } from '../../ui/action.ts';
+import { copyText } from '../../ui/copy.ts';
+import { Icon } from '../../ui/icons.tsx';
+import { useLoad } from '../../ui/load.tsx';
+import { Menu } from '../../ui/menu.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import type { CardValues } from '../hub/cards.ts';
+import { CommonVariable, readHome } from '../hub/home.tsx';
+import { commonVariables } from '../hub/pinned.ts';
+import { asksOf, type Board, fromQuery, toBody, toCardValues, toDraft, toQuery } from './board.ts';
+import { BoardCards } from './board-cards.tsx';
+import { BoardSettings } from './board-settings.tsx';
+import { saveBoard } from './save-board.ts';
+
+interface Read {
+  board: Board;
+  etag: string;
+  queries: ListedQuery[];
+}
+
+async function readBoard(boardId: string, hubId: string, signal: AbortSignal): Promise<Read> {
+  const reading = call(`v1/boards/${part(boardId)}`, { signal });
+  const [response, queries] = await Promise.all([reading, readHome(hubId, signal)]);
+  const board = parseExact<Board>(await response.text());
+  return { board, etag: response.headers.get('etag') ?? '', queries };
+}
+
+interface BoardPageProps {
+  hubId: string;
+  boardId: string;
+  isEdited: boolean;
+}
+
+export function BoardPage({ hubId, boardId, isEdited }: BoardPageProps) {
+  const loaded = useLoad((signal) => readBoard(boardId, hubId, signal), [boardId, hubId]);
+  if (loaded.problem !== undefined) return <PageProblem problem={loaded.problem} />;
+  if (loaded.value === undefined) return <Loading what="the board" />;
+  const { board, etag } = loaded.value;
+  return (
+    <Opened
+      key={etag}
+      read={loaded.value}
+      isEdited={isEdited && board.hubId === hubId}
+      onSaved={loaded.refresh}
+    />
+  );
+}
+
+interface OpenedProps {
+  read: Read;
+  isEdited: boolean;
+  onSaved(): void;
+}
+
+function Opened({ read: { board, etag, queries }, isEdited, onSaved }: OpenedProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const [draft, setDraft] = useState(() => toDraft(board));
+  const [values, setValues] = useState<CardValues>(() => ({
+    ...toCardValues(board.values),
+    ...fromQuery(addressQuery.value),
+  }));
+  const [turn, setTurn] = useState(0);
+  const saving = useAction();
+  const cards = isEdited ? draft.cards : board.cards;
+  useRefresh(isEdited ? null : board.refreshMinutes, () => setTurn((n) => n + 1));
+  const found = useMemo(() => cards.flatMap((card) => asksOf(card, queries) ?? []), [cards, queries]);
+  const change = (name: string, value: string | string[]) => {
+    const { [name]: _, ...others } = values;
+    const next = value.length === 0 ? others : { ...others, [name]: value };
+    setValues(next);
+    setAddressQuery(toQuery(next));
+  };
+  const { boardId, hubId } = board;
+  const leave = () => go('hub', hubId, 'boards', boardId);
+  const save = () =>
+    saving.run(async () => {
+      const body = toBody(draft, values);
+      await call(`v1/boards/${part(boardId)}`, { method: 'PUT', body, headers: { 'if-match': etag } });
+      leave();
+      onSaved();
+      notify('The board is saved.');
+    });
+  return (
+    <div class="page board" ref={place}>
+      <PageHead title={isEdited ? draft.label || board.label : board.label}>
+        {isEdited ? (
+          <>
+            <button
+              type="button"
+              onClick={() => {
+                setDraft(toDraft(board));
+                leave();
+              }}
+            >
+              Cancel
+            </button>
+            <button type="button" class="primary" disabled={saving.busy} onClick={save}>
+              Save the board
+            </button>
+          </>
+        ) : (
+          <Actions
+            board={board}
+            found={queries}
+            values={values}
+            place={() => place.current}
+            onRefresh={() => setTurn(turn + 1)}
+          />
+        )}
+      </PageHead>
+      {saving.problem !== undefined && <ProblemBox problem={saving.problem} />}
+      {isEdited && <BoardSettings draft={draft} onChange={(to) => setDraft({ ...draft, ...to })} />}
+      <Values queries={found} values={values} onChange={change} isEdited={isEdited} />
+      <BoardCards
+        cards={cards}
+        queries={queries}
+        values={values}
+        turn={turn}
+        onChange={isEdited ? (changed) => setDraft({ ...draft, cards: changed }) : undefined}
+      />
+    </div>
+  );
+}
+
+/** Runs the cards again while the page is seen. */
+function useRefresh(minutes: number | null, refresh: () => void): void {
+  useEffect(() => {
+    if (minutes === null) return;
+    let isDue = false;
+    const run = () => {
+      isDue = document.visibilityState !== 'visible';
+      if (!isDue) refresh();
+    };
+    const show = () => isDue && run();
+    const timer = setInterval(run, minutes * 60_000);
+    document.addEventListener('visibilitychange', show);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', show);
+    };
+  }, [minutes]);
+}
+
+interface ValuesProps {
+  queries: ListedQuery[];
+  values: CardValues;
+  isEdited: boolean;
+  onChange(name: string, value: string | string[]): void;
+}
+
+function Values({ queries, values, isEdited, onChange }: ValuesProps) {
+  const variables = commonVariables(queries);
+  if (variables.length === 0) return null;
+  return (
+    <div class="home-bar" role="group" aria-label="Values of the board">
+      {variables.map((variable) => {
+        const value = values[variable.key] ?? '';
+        return (
+          <CommonVariable
+            key={variable.key}
+            variable={variable}
+            value={Array.isArray(value) ? value.join(', ') : value}
+            onChange={(text) => onChange(variable.key, Array.isArray(value) ? text.split(/, */) : text)}
+          />
+        );
+      })}
+      {isEdited && <span class="note">These values are saved with the board.</span>}
+    </div>
+  );
+}
+
+interface ActionsProps {
+  board: Board;
+  found: ListedQuery[];
+  values: CardValues;
+  place(): HTMLElement | null;
+  onRefresh(): void;
+}
+
+function Actions({ board, found, values, place, onRefresh }: ActionsProps) {
+  const { boardId, hubId, refreshMinutes } = board;
+  const link = new URL(linkTo('hub', hubId, 'boards', boardId), document.baseURI).href;
+  const query = toQuery(values);
+  const copy = (text: string) =>
+    copyText(text).then((isCopied) => notify(isCopied ? 'The link is copied.' : text));
+  const download = useAction();
+  return (
+    <>
+      {download.problem !== undefined && (
+        <span class="failed-text" role="alert">
+          {download.problem.detail}
+        </span>
+      )}
+      {refreshMinutes !== null && <span class="note">runs again every {refreshMinutes} min</span>}
+      <button type="button" onClick={onRefresh}>
+        <Icon name="refresh" /> Refresh
+      </button>
+      <button type="button" onClick={() => place()?.requestFullscreen()}>
+        Full screen
+      </button>
+      {may('queries:write') && (
+        <a class="button" href={linkTo('hub', hubId, 'boards', boardId, 'edit')}>
+          Edit
+        </a>
+      )}
+      <Menu
+        label="More actions of the board"
+        items={[
+          { label: 'Copy link', run: () => copy(link) },
+          ...(query === '' ? [] : [{ label: 'Copy link with values', run: () => copy(`${link}?${query}`) }]),
+          {
+            label: download.busy ? 'XLSX is being read …' : 'Download as XLSX',
+            needs: 'queries:execute',
+            run: () => download.busy || download.run(() => saveBoard(board, found, values)),
+          },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,125 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { canReadXlsx, readXlsx } from '../../tools/xlsx-reader.ts';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
+import { openTab, signIn, useConsole } from '../support/browser/console.ts';
+import { api, createSource } from '../support/hub.ts';
+
+describe.skipIf(executablePath === undefined)('boards in the console (needs Chromium)', () => {
+  const { shared, goTo, button } = useConsole();
+
+  const prepare = async () => {
+    const { hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const store = async (label: string, query: string, more: object = {}): Promise<string> => {
+      const body = { hubId, sourceId, label, query, ...more };
+      return (await api.ok(api.post('/v1/queries?signature=1', body))).config.query.queryId;
+    };
+    const region = { key: 'region', type: 'string', value: 'north' };
+    const byRegion = "SELECT CAST(:region AS varchar(20)) AS region, '7' AS n";
+    const one = await store('By region', byRegion, { context: [region] });
+    const other = await store('Fixed', "SELECT 'x' AS a, 12345678901234567 AS digits");
+    return { hubId, one, other };
+  };
+
+  it('is made of cards and texts, keeps values, and opens with those of a link', async () => {
+    const { page } = shared;
+    const { hubId, one } = await prepare();
+    await goTo('boards');
+    await button('New board').click();
+    await page.getByLabel('Name', { exact: true }).fill('Sales');
+    await button('Create').click();
+    await page.getByLabel('Add a query').selectOption({ label: 'By region' });
+    await button('Text').click();
+    await page.getByLabel('Text', { exact: true }).fill('# Today\nWhat is sold.');
+    await button('Apply').click();
+    await page
+      .getByRole('toolbar', { name: 'The card' })
+      .nth(1)
+      .getByRole('button', { name: 'Earlier' })
+      .click();
+    await page.getByLabel('Size').nth(1).selectOption({ label: 'Large' });
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await page.getByLabel('Runs again every minutes').fill('5');
+    await button('Save the board').click();
+    await page.getByText('The board is saved.').waitFor();
+    const [board] = await api.ok(api.get(`/v1/boards?hubId=${hubId}`));
+    expect(board).toMatchObject({ label: 'Sales', refreshMinutes: 5, values: { region: 'south' } });
+    expect(board.cards).toEqual([
+      { text: '# Today\nWhat is sold.', size: 'wide' },
+      { queryId: one, size: 'large' },
+    ]);
+    const cards = page.getByRole('list', { name: 'Cards' });
+    await cards.getByRole('heading', { name: 'Today' }).waitFor();
+    await cards.getByText('south').waitFor();
+    await page.getByText('runs again every 5 min').waitFor();
+
+    // A change of a value is no change of the board, and the address has it only if a person asks.
+    await page.getByLabel('region', { exact: true }).fill('west');
+    await page.getByLabel('region', { exact: true }).press('Tab');
+    await cards.getByText('west').waitFor();
+    expect(page.url()).not.toContain('west');
+    await page.evaluate(`location.hash = '#/hub/${hubId}/boards/${board.boardId}?region=east'`);
+    await page.reload();
+    await cards.getByText('east').waitFor();
+    expect((await api.ok(api.get(`/v1/boards/${board.boardId}`))).values).toEqual({ region: 'south' });
+    await goTo();
+    await page.getByRole('link', { name: 'Sales', exact: true }).click();
+    await cards.getByText('south').waitFor();
+  });
+
+  it('says of a card that its reader may not run it, and which change came first', async () => {
+    const { page } = shared;
+    const { hubId, one } = await prepare();
+    const cards = [{ queryId: one }, { path: 'not/here', size: 'wide' }];
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Parts', cards }));
+    await goTo('boards', boardId);
+    await page.getByText('This hub has no query not/here, or your key may not read it.').waitFor();
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Mine');
+    await api.ok(api.put(`/v1/boards/${boardId}`, { label: 'Theirs', cards }));
+    await button('Save the board').click();
+    await page.getByText('VERSION_MISMATCH').waitFor();
+    expect((await api.ok(api.get(`/v1/boards/${boardId}`))).label).toBe('Theirs');
+    const { key } = await api.ok(api.post('/v1/keys', { name: 'r', scopes: ['queries:read', 'hubs:read'] }));
+    const tab = await openTab(await sharedBrowser());
+    await signIn(tab.page, key);
+    await tab.page.evaluate(`location.hash = '#/hub/${hubId}/boards/${boardId}'`);
+    await tab.page.getByText('By region: your key may not execute it.').waitFor();
+    await tab.page.context().close();
+  });
+
+  it.runIf(canReadXlsx())('is downloaded as one workbook with a sheet for each card', async () => {
+    const { page } = shared;
+    const { hubId, one, other } = await prepare();
+    const cards = [
+      { text: 'no sheet' },
+      {
+        queryId: one,
+        values: { region: 'north & east' },
+        label: 'A/B: "quoted" name of more than 31 characters',
+      },
+      { queryId: other },
+      { queryId: other },
+    ];
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Whole', cards }));
+    await goTo('boards', boardId);
+    await button('More actions of the board').click();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'Download as XLSX' }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe('Whole.xlsx');
+    const sheets = readXlsx(await readFile(await file.path()));
+    expect(sheets.map(([name]) => name)).toEqual(['A B  "quoted" name of more than', 'Fixed', 'Fixed (2)']);
+    const values = sheets.map(([, rows]) => rows.map((row) => row.map(([, value]) => value)));
+    expect(values[0]).toEqual([
+      ['region', 'n'],
+      ['north & east', '7'],
+    ]);
+    expect(values[2]).toEqual([
+      ['a', 'digits'],
+      ['x', '12345678901234567'],
+    ]);
+  });
+});
