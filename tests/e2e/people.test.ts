@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { type OutgoingHttpHeaders, request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
@@ -130,6 +133,28 @@ describe('signing in', () => {
     const late = { iat: Math.floor(Date.now() / 1_000) + 55 };
     expect((await logout(await provider.logoutToken({ sub: 'ada' }, late))).status).toBe(200);
     await expect.poll(async () => (await call(three, '/v1/hubs')).status).toBe(401);
+  });
+
+  it('gives roles and hands keys over from the command line and the API', async () => {
+    const program = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url));
+    const env = { ...process.env, DATAHUB_URL: hub.url, DATAHUB_API_KEY: hub.key };
+    const run = async (...args: string[]) =>
+      (await promisify(execFile)(process.execPath, [program, ...args], { env })).stdout;
+    provider.people.set('mary', { name: 'Mary', email: 'mary@example.com', email_verified: true });
+    const granted = await run('people', 'grant', '--email', 'mary@example.com', '--role', 'admin');
+    expect(granted).toContain('mary@example.com is admin in all hubs');
+    const mary = await signIn('mary');
+    expect(await run('people', 'list')).toContain('admin in all hubs');
+    const body = JSON.stringify({ name: 'nightly', scopes: ['hubs:read'] });
+    const [kept, lost] = await Promise.all(
+      [1, 2].map(() => call(mary, '/v1/keys', { method: 'POST', body })),
+    );
+    const { personId } = (await call(mary, '/v1/people/current')).body;
+    await hub.api.ok(hub.api.put(`/v1/keys/${kept?.body.keyId}`, { personId: null }));
+    await hub.api.ok(hub.api.delete(`/v1/people/${personId}`));
+    const statusOf = async (key: string) => (await hub.api.get('/v1/hubs', { key })).status;
+    expect([await statusOf(kept?.body.key), await statusOf(lost?.body.key)]).toEqual([200, 401]);
+    await expect.poll(async () => (await call(mary, '/v1/hubs')).status).toBe(401);
   });
 
   it('takes the groups of the last sign-in', async () => {

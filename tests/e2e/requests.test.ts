@@ -295,7 +295,7 @@ describe('an unknown parameter of the query string', () => {
       'GET',
       '/v1/audit?keyid=a',
       'keyid',
-      'is unknown; the parameters are offset, limit, resourceId, keyId, action',
+      'is unknown; the parameters are offset, limit, resourceId, keyId, personId, action',
     ],
     [
       'GET',

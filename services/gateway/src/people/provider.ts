@@ -38,7 +38,7 @@ export interface Provider {
   readLogout(token: string): Promise<{ subject: string | undefined; providerSession: string | undefined }>;
 }
 
-const timeoutS = 5;
+const timeoutS = 15;
 const clockToleranceS = 60;
 /** How long the provider's own description is used. */
 const describedMs = 3_600_000;
