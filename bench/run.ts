@@ -31,6 +31,7 @@ const all = [
   'public',
   'scale/catalog',
   'scale/held-sources',
+  'scale/usage',
   'ml/classify',
   'ml/service',
   'ml/summaries',

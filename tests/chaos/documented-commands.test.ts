@@ -62,6 +62,12 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npm run --silent datahub -- types HUB --python /, 'tests/e2e/types.test.ts', "'--python'"],
   [/^npm run datahub -- backup \S+before-upgrade$/, 'tests/chaos/upgrade.test.ts', 'before-upgrade'],
   [/^git pull && npm ci && npm start &$/, 'tests/chaos/upgrade.test.ts', '^git pull'],
+  [
+    /^npm run datahub -- store forget-credentials( --yes)?$/,
+    'tests/chaos/lost-files.test.ts',
+    "forget('--yes')",
+  ],
+  [/^npm run datahub -- store compact$/, 'tests/chaos/operator.test.ts', "'compact'"],
   [/^kill %1; wait$/, 'tests/chaos/documented-commands.test.ts', '\\nwait`'],
   [/^npm start -- --workers auto$/, 'tests/chaos/npm-start.test.ts', 'start -- --workers'],
   [/^npm run start:distributed &$/, 'tests/chaos/npm-start.test.ts', "'start:distributed'"],

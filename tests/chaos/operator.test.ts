@@ -105,6 +105,21 @@ describe('the operator’s commands', () => {
     await hub.close();
   });
 
+  it('compact the files of a hub that is stopped, and refuse those of one that runs', async () => {
+    const hub = await openHub(env());
+    const refused = { message: expect.stringContaining('Another process has the store file open') };
+    await expect(run(['store', 'compact', '--json'], hub)).rejects.toMatchObject(refused);
+    await hub.close();
+    const compacted = await run(['store', 'compact', '--json']);
+    expect(compacted.map(({ file }: { file: string }) => file)).toEqual(
+      ['catalog.db', 'ml.db'].map((name) => join(dir, name)),
+    );
+    const again = await openHub(env());
+    const api = createApi({ url: `http://127.0.0.1:${again.port}`, key });
+    expect((await api.get('/v1/hubs')).status).toBe(200);
+    await again.close();
+  });
+
   it('survive connections that send nothing, too much, or nonsense', async () => {
     const hub = await openHub(env());
     const path = join(dir, 'operator', 'socket');

@@ -16,7 +16,7 @@ import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
 import { mcp } from './commands/mcp.ts';
-import { backup, forgetCredentials, sealingKeys } from './commands/operators.ts';
+import { backup, compact, forgetCredentials, sealingKeys } from './commands/operators.ts';
 import { grantRole, listPeople } from './commands/people.ts';
 import { plan } from './commands/plan.ts';
 import { predict } from './commands/predict.ts';
@@ -61,5 +61,6 @@ export const commands: readonly Command[] = [
   completion,
   backup,
   sealingKeys,
+  compact,
   forgetCredentials,
 ];

@@ -18,9 +18,20 @@ export interface Shape {
   summaryFields: readonly string[];
   expires: string | undefined;
   due?: string;
+  expiresBy?: string;
+  fresh?: readonly string[];
   outbox?: true;
   /** Fields with a copy outside of the body: indexed, unique, summary, due and expiry fields, without duplicates. */
   fields: readonly string[];
+}
+
+/** True if documents that were written with the known specification lack copies of fields. */
+export function isStale(knownSpec: string, shape: Shape): boolean {
+  const known = JSON.parse(knownSpec) as Shape;
+  const isCopied = (field: string) => known.fields.includes(field) || shape.fresh?.includes(field);
+  return (
+    !shape.fields.every(isCopied) || JSON.stringify(known.uniqueWithin) !== JSON.stringify(shape.uniqueWithin)
+  );
 }
 
 const namePattern = /^[a-z][A-Za-z0-9]{0,62}$/;
@@ -35,9 +46,19 @@ export function toShapes(specs: readonly CollectionSpec[]): Shape[] {
 }
 
 function toShape(spec: CollectionSpec): Shape {
-  const { name, indexes = [], unique = [], counters = [], bytes = [], summary, expires, due } = spec;
+  const {
+    name,
+    indexes = [],
+    unique = [],
+    counters = [],
+    bytes = [],
+    summary,
+    expires,
+    due,
+    expiresBy,
+  } = spec;
   const summaryFields = summary?.fields ?? [];
-  const times = [expires, due].filter((name) => name !== undefined);
+  const times = [expires, due, expiresBy].filter((name) => name !== undefined);
   const fields = [...new Set([...indexes, ...unique, ...summaryFields, ...times])];
   checkNames(name, [...fields, ...counters, ...bytes]);
   if (summary?.by !== undefined && !indexes.includes(summary.by)) {
@@ -60,6 +81,8 @@ function toShape(spec: CollectionSpec): Shape {
     summaryFields,
     expires,
     ...(due === undefined ? {} : { due }),
+    ...(expiresBy === undefined ? {} : { expiresBy }),
+    ...(spec.fresh === undefined ? {} : { fresh: spec.fresh }),
     ...(spec.outbox ? { outbox: true as const } : {}),
     fields,
   };

@@ -60,6 +60,10 @@ export interface CollectionSpec {
   due?: string;
   /** The field with the time (ms since 1970) from which `sweepExpired` removes the document; null for never. */
   expires?: string;
+  /** With `expires`: documents with different values of this field are swept apart. */
+  expiresBy?: string;
+  /** Fields that no older document has, so that a new release need not look for them in a large collection. */
+  fresh?: string[];
 }
 
 /** `afterId` and `beforeId` are exclusive. */
@@ -141,8 +145,11 @@ export interface Collection<T extends Doc> {
   scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
   /** Across all accounts: those whose `due` has come, the earliest first. */
   findDue(nowMs: number, limit: number): Promise<T[]>;
-  /** Across all accounts. Removes at most `limit` expired documents and returns how many. */
-  sweepExpired(nowMs: number, limit: number): Promise<number>;
+  /**
+   * Across all accounts. Removes at most `limit` expired documents and returns how many. `by`: those with this value of
+   * `expiresBy`; null, the default, for those without a value.
+   */
+  sweepExpired(nowMs: number, limit: number, by?: Scalar): Promise<number>;
 }
 
 export interface BackupOptions {
@@ -167,6 +174,11 @@ export interface DocumentStore {
    * leaves no file. The messages contain paths: they are for operators.
    */
   backup(path: string, options?: BackupOptions): Promise<void>;
+  /**
+   * Returns free space of an embedded store to its file system, at most so many pages of 4 KiB, and resolves with how many.
+   * It keeps some for new documents. MongoDB's servers reuse their space themselves.
+   */
+  shrink(pagesMax: number): Promise<number>;
   /** Completes accepted writes. Later calls reject with `UNAVAILABLE`. Idempotent. */
   close(): Promise<void>;
 }

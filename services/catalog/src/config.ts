@@ -20,8 +20,11 @@ export interface CatalogConfig {
   keyFile?: string | undefined;
   /** Public sealing keys, `<id>:<base64url>` each; the first seals. */
   sealingPublicKeys: string[];
-  /** How long audit entries are kept. */
+  /** How long audit entries of changes are kept, and those that count uses. */
   auditKeptMs: number;
+  usageKeptMs: number;
+  /** How long an expired key is shown. */
+  expiredKeptMs: number;
   /** How long the runs of watches are kept, and events. */
   runsKeptMs: number;
   eventsKeptMs: number;
@@ -68,6 +71,8 @@ export function readCatalogConfig(reader: SettingsReader, { apart = false } = {}
     keyFile: `${dataDir}/api-key`,
     sealingPublicKeys: readPublicKeys(reader, apart),
     auditKeptMs: reader.integer('DATAHUB_AUDIT_DAYS') * 86_400_000,
+    usageKeptMs: reader.integer('DATAHUB_USAGE_DAYS') * 86_400_000,
+    expiredKeptMs: reader.integer('DATAHUB_EXPIRED_KEY_DAYS') * 86_400_000,
     runsKeptMs: reader.integer('DATAHUB_RUN_DAYS') * 86_400_000,
     queryRunsKeptMs: reader.integer('DATAHUB_QUERY_RUN_DAYS') * 86_400_000,
     queryRunsMax: reader.integer('DATAHUB_QUERY_RUNS_MAX'),

@@ -276,8 +276,8 @@ export interface SlotOwnerDoc extends Doc {
 }
 
 /**
- * An audit entry: which key did what to which document. Counted actions have one entry per hour, key, action and
- * document.
+ * An audit entry: which key did what to which document. Counted actions have one entry for each hour, key, action and
+ * document, and later one for each day, see use-counts.ts.
  */
 export interface AuditDoc extends Doc {
   at: number;
@@ -291,6 +291,12 @@ export interface AuditDoc extends Doc {
   failed: number;
   /** A sketch of the signed-in users in base64; absent if there were none. */
   users?: string;
+  /** 1 if it counts uses; absent for a change, and in entries of older releases. */
+  counted?: 1;
+  /** Of a counted hour: when it is added to the entry of its day. */
+  joinsAt?: number;
+  /** Of a counted day: the hours that it contains, one bit for each. */
+  hours?: number;
 }
 
 /** The number of a key's requests, or of failed log-ins at a server, in one minute. */

@@ -16,7 +16,7 @@ import type { CatalogConfig } from './config.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
-import { tellExpiringKeys } from './maintenance/key-sweep.ts';
+import { sweepKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
 import { removeOldRuns } from './maintenance/run-sweep.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
@@ -146,7 +146,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
 async function sweepSeldom(catalog: Catalog, config: CatalogConfig, closed: AbortSignal): Promise<void> {
   await removeOldRuns(catalog.store, config.accountRunsMax, closed);
   await sweepWatches(catalog, closed);
-  await tellExpiringKeys(catalog, closed);
+  await sweepKeys(catalog, config, closed);
 }
 
 function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['calls'] {

@@ -65,6 +65,7 @@ export interface CatalogStore {
   windows: Collection<WindowDoc>;
   settle: DocumentStore['settle'];
   health(): Promise<void>;
+  shrink: DocumentStore['shrink'];
   backup: DocumentStore['backup'];
   close(): Promise<void>;
 }
@@ -148,7 +149,12 @@ const specs: CollectionSpec[] = [
   { name: 'sourceLogins', indexes: ['hubId'] },
   { name: 'slotOwners' },
   // By its age: how long it is kept may change.
-  { name: 'audit', indexes: ['resourceId', 'keyId', 'action', 'personId'], expires: 'at' },
+  {
+    name: 'audit',
+    indexes: ['resourceId', 'keyId', 'action', 'personId'],
+    ...{ expires: 'at', expiresBy: 'counted', due: 'joinsAt' },
+    fresh: ['counted', 'joinsAt', 'personId'],
+  },
   { name: 'windows', indexes: [], counters: ['taken'], expires: 'expiresAt' },
   {
     name: 'operations',
@@ -192,6 +198,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     windows: store.collection('windows'),
     settle: () => store.settle(),
     health: () => store.health(),
+    shrink: (pagesMax) => store.shrink(pagesMax),
     backup: store.backup,
     close: () => store.close(),
   };

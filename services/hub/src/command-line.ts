@@ -37,6 +37,11 @@ const runForgetCredentials: Run = async (input, context) => {
   return run(input, context);
 };
 
+const runCompact: Run = async (input, context) => {
+  const { runCompact: run } = await import('./commands/compact.ts');
+  return run(input, context);
+};
+
 const { stdin, stdout, stderr, env } = process;
 // A reader such as `head` may end before the output does.
 stdout.on('error', () => process.exit(0));
@@ -48,6 +53,7 @@ process.exitCode = await runCommandLine(process.argv.slice(2), {
     whoami: runWhoami,
     backup: runBackup,
     'sealing-keys': runSealingKeys,
+    'store compact': runCompact,
     'store forget-credentials': runForgetCredentials,
   },
 });

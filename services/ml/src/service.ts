@@ -34,6 +34,8 @@ export interface MlService {
 }
 
 const sweepEveryMs = 30_000;
+/** Pages of 4 KiB that a sweep returns to the disk. */
+const freedMax = 500;
 
 export async function openMl(config: MlConfig, { logger }: { logger: Logger }): Promise<MlService> {
   const store = await openMlStore(config.storeUrl, randomUUID);
@@ -76,6 +78,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
     cache.sweep();
     jobs
       .sweep()
+      .then(() => store.shrink(freedMax))
       .catch((err) => logger.warn({ event: 'jobs.unswept', err }, 'expired jobs could not be deleted'));
   }, sweepEveryMs);
   sweeping.unref();

@@ -20,6 +20,7 @@ export interface MlStore {
   /** Jobs whose end is not yet an event of the hub. */
   endedJobs: Collection<EndedJobDoc>;
   health(): Promise<void>;
+  shrink: DocumentStore['shrink'];
   backup: DocumentStore['backup'];
   close(): Promise<void>;
 }
@@ -42,6 +43,7 @@ export async function openMlStore(url: string, createToken: () => string): Promi
     openJobs: store.collection('openJobs'),
     endedJobs: store.collection('endedJobs'),
     health: () => store.health(),
+    shrink: (pagesMax) => store.shrink(pagesMax),
     backup: store.backup,
     close: () => store.close(),
   };

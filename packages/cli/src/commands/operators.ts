@@ -17,6 +17,13 @@ export const sealingKeys: Command = {
   operators: 'it creates keys for the settings of a hub.',
 };
 
+export const compact: Command = {
+  name: 'store compact',
+  summary:
+    'Writes the files of a hub over SQLite anew, without the space of deleted documents. It needs as much free space as the files have.',
+  operators: 'it needs the data directory of the hub, which must not run.',
+};
+
 export const forgetCredentials: Command = {
   name: 'store forget-credentials',
   summary:

@@ -1,6 +1,6 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Collection, type Db, type Document, type IndexSpecification, MongoServerError } from 'mongodb';
-import type { Shape } from '../collection-spec.ts';
+import { isStale, type Shape } from '../collection-spec.ts';
 import { toScalar } from '../document.ts';
 import { isTombstone, type MongodbDocument, toTombstone, toUniqueValues, uniqueField } from './documents.ts';
 
@@ -22,7 +22,8 @@ export async function prepareMongodb(db: Db, shapes: readonly Shape[]): Promise<
     const kept = db.collection<MongodbDocument>(shape.name);
     const spec = JSON.stringify(shape);
     const known = await meta.findOne({ _id: { $eq: `collection ${shape.name}` } });
-    if (known !== null && known.spec !== spec) await refillFields(kept, shape);
+    if (known?.spec !== undefined && known.spec !== spec && isStale(known.spec, shape))
+      await refillFields(kept, shape);
     await createIndexes(kept, shape);
     if (known?.spec !== spec) {
       await meta.updateOne(
@@ -57,8 +58,10 @@ async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): P
     ]),
     ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
   ];
-  for (const field of [shape.expires, shape.due])
-    if (field !== undefined) specs.push([{ [field]: 1 }, false]);
+  const { expires, expiresBy, due } = shape;
+  if (due !== undefined) specs.push([{ [due]: 1 }, false]);
+  if (expires !== undefined)
+    specs.push([{ ...(expiresBy === undefined ? {} : { [expiresBy]: 1 }), [expires]: 1 }, false]);
   if (shape.outbox) specs.push([{ pending: 1 }, false]);
   for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
   for (const constraint of shape.uniqueWithin ?? []) await createPartialUnique(kept, uniqueField(constraint));

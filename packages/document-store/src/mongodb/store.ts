@@ -71,6 +71,7 @@ export async function openMongodbStore(
     async backup() {
       throw new TypeError('Copy a MongoDB store with its own tools, such as mongodump.');
     },
+    shrink: async () => 0,
     close: () => link.close(),
   };
 }

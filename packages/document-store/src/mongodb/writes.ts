@@ -74,12 +74,15 @@ function createBulkDeletes(target: Target) {
         limit: filter.limit,
       });
     },
-    async sweepExpired(nowMs, limit) {
+    async sweepExpired(nowMs, limit, by = null) {
       checkCount('limit', limit);
-      const { expires } = shape;
+      const { expires, expiresBy } = shape;
       if (expires === undefined) return 0;
       return deleteSelected(target, {
-        condition: { [expires]: { $lte: nowMs } },
+        condition: {
+          ...(expiresBy === undefined ? {} : { [expiresBy]: { $eq: by } }),
+          [expires]: { $lte: nowMs },
+        },
         sort: { [expires]: 1 },
         limit,
       });

@@ -7,6 +7,7 @@ import { backup, type DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { BackupOptions } from '../document-store.ts';
 import { unavailable } from './errors.ts';
+import { pragma } from './schema.ts';
 
 /** A step blocks the store: 1 MiB takes a few milliseconds. */
 const pagesPerStep = 256;
@@ -60,13 +61,12 @@ async function createFile(partial: string): Promise<FileHandle> {
   }
 }
 
-async function requireSpace(db: DatabaseSync, path: string): Promise<void> {
-  const pragma = (name: string) => Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
-  const needed = pragma('page_count') * pragma('page_size');
+export async function requireSpace(db: DatabaseSync, path: string): Promise<void> {
+  const needed = pragma(db, 'page_count') * pragma(db, 'page_size');
   const { bavail, bsize } = await statfs(dirname(path));
   if (bavail * bsize >= needed) return;
   throw unavailable(
-    `The backup needs ${inMebibytes(needed)}, but only ${inMebibytes(bavail * bsize)} are free in ${dirname(path)}.`,
+    `The copy needs ${inMebibytes(needed)}, but only ${inMebibytes(bavail * bsize)} are free in ${dirname(path)}.`,
   );
 }
 
@@ -112,7 +112,7 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
 }
 
 /** Syncs the directory, so that the new name is on disk. Windows cannot do this. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(dirname(path), 'r');
   await directory.sync().finally(() => directory.close());

@@ -163,11 +163,11 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
       if (!isAccountId(accountId) || !isId(id)) return null;
       return commits.run(() => writes.add(accountId, id, step));
     },
-    async sweepExpired(nowMs, limit) {
+    async sweepExpired(nowMs, limit, by) {
       checkCount('limit', limit);
       return commits.run(() => {
         counts.forget();
-        return writes.sweepExpired(nowMs, limit);
+        return writes.sweepExpired(nowMs, limit, by);
       });
     },
   } satisfies Partial<Collection<T>>;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Shape } from '../collection-spec.ts';
+import { isStale, type Shape } from '../collection-spec.ts';
 
 /** Incremented when older files cannot be read without conversion. */
 const formatVersion = 1;
@@ -80,7 +80,7 @@ function checkFormat(db: DatabaseSync): void {
   }
 }
 
-function pragma(db: DatabaseSync, name: string): number {
+export function pragma(db: DatabaseSync, name: string): number {
   return Number(Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0]);
 }
 
@@ -89,7 +89,7 @@ function prepareCollection(db: DatabaseSync, shape: Shape): void {
   const known = db.prepare('SELECT spec FROM collections WHERE name = ?').get(shape.name);
   if (known?.spec === spec) return;
   createTable(db, shape);
-  if (known !== undefined) refillFields(db, shape);
+  if (known !== undefined && isStale(String(known.spec), shape)) refillFields(db, shape);
   createIndexes(db, shape);
   db.prepare('INSERT OR REPLACE INTO collections (name, spec) VALUES (?, ?)').run(shape.name, spec);
 }
@@ -118,39 +118,47 @@ function refillFields(db: DatabaseSync, shape: Shape): void {
   db.exec(`UPDATE ${tableOf(shape)} SET ${sets.join(', ')}`);
 }
 
+/** Creates what is missing. An index that stays the same is not built again, which takes long for a large file. */
 function createIndexes(db: DatabaseSync, shape: Shape): void {
-  const table = tableOf(shape);
+  const wanted = new Set(indexesOf(shape));
   const old = db
-    .prepare('SELECT name FROM sqlite_schema WHERE type = ? AND tbl_name = ? AND sql IS NOT NULL')
+    .prepare('SELECT name, sql FROM sqlite_schema WHERE type = ? AND tbl_name = ? AND sql IS NOT NULL')
     .all('index', `c_${shape.name}`);
-  for (const { name } of old) db.exec(`DROP INDEX "${name}"`);
+  for (const { name, sql } of old) if (!wanted.delete(String(sql))) db.exec(`DROP INDEX "${name}"`);
+  for (const sql of wanted) db.exec(sql);
+}
+
+/** The statements that create the indexes, as SQLite stores them. */
+function indexesOf(shape: Shape): string[] {
+  const table = tableOf(shape);
   // Offsets and counts read this narrow index instead of the rows with their bodies.
   const summaryById = shape.summaryBy === undefined ? shape.summaryFields.map(fieldColumn) : [];
   const keys = ['account_id', 'id', ...summaryById].join(', ');
-  db.exec(`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`);
+  const statements = [`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`];
   for (const name of shape.indexes) {
     // The index covers the other indexed fields, so that a filter by several fields does not read the rows.
     const covered = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
     covered.delete(name);
     const columns = ['account_id', fieldColumn(name), 'id', ...[...covered].map(fieldColumn)].join(', ');
-    db.exec(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
+    statements.push(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
   }
-  for (const name of shape.unique) {
-    db.exec(`CREATE UNIQUE INDEX "u_${shape.name}_${name}" ON ${table} (${fieldColumn(name)})`);
-  }
+  for (const name of shape.unique)
+    statements.push(`CREATE UNIQUE INDEX "u_${shape.name}_${name}" ON ${table} (${fieldColumn(name)})`);
   for (const { field, within } of shape.uniqueWithin ?? []) {
     const column = fieldColumn(field);
     const columns = ['account_id', ...(within === undefined ? [] : [fieldColumn(within)]), column].join(', ');
-    db.exec(
+    statements.push(
       `CREATE UNIQUE INDEX "u_${shape.name}_${field}" ON ${table} (${columns}) WHERE ${column} IS NOT NULL`,
     );
   }
-  for (const [prefix, field] of [
-    ['x', shape.expires],
-    ['d', shape.due],
-  ]) {
-    if (field === undefined) continue;
-    const column = fieldColumn(field);
-    db.exec(`CREATE INDEX "${prefix}_${shape.name}" ON ${table} (${column}) WHERE ${column} IS NOT NULL`);
-  }
+  const { expires, expiresBy, due } = shape;
+  const ofTime = (prefix: string, field: string | undefined, by?: string) => {
+    if (field === undefined) return;
+    const columns = [...(by === undefined ? [] : [by]), field].map(fieldColumn).join(', ');
+    const name = `"${prefix}_${shape.name}"`;
+    statements.push(`CREATE INDEX ${name} ON ${table} (${columns}) WHERE ${fieldColumn(field)} IS NOT NULL`);
+  };
+  ofTime('x', expires, expiresBy);
+  ofTime('d', due);
+  return statements;
 }

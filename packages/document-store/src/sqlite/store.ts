@@ -11,7 +11,7 @@ import { createCommits } from './commits.ts';
 import { fromSqlite, isLocked, unavailable } from './errors.ts';
 import { createPrepare } from './reads.ts';
 import { noReserve, openReserve, type Reserve } from './reserve.ts';
-import { prepareSchema } from './schema.ts';
+import { pragma, prepareSchema } from './schema.ts';
 import { type Log, openLog, type Sync, syncFile } from './wal.ts';
 
 export interface SqliteOptions {
@@ -46,12 +46,15 @@ export function openSqliteStore(
   }
 }
 
-function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
+export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
   if (path !== ':memory:') createFile(path);
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
-    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    db.exec('PRAGMA locking_mode = EXCLUSIVE');
+    // An older file is converted by `compactSqliteFile`. In a file that has it, the pragma would write.
+    if (pragma(db, 'page_count') === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     db.exec('PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864');
     if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
     // Takes the lock now, so that a second process fails here and not at its first write.
@@ -133,6 +136,7 @@ function createStore(
       copies.add(copying);
       await copying.finally(() => copies.delete(copying));
     },
+    shrink: (pagesMax) => commits.run(() => freePages(db, pagesMax)),
     async close() {
       closing.abort();
       // The file must stay open until they have ended.
@@ -141,4 +145,20 @@ function createStore(
       if (db.isOpen) log.close(() => db.close());
     },
   };
+}
+
+/** The share of the file that stays free for new documents. */
+const spareShare = 0.1;
+const sparePagesMin = 256;
+/** The value of `PRAGMA auto_vacuum` of a file that can give pages back. */
+const incremental = 2;
+
+/** Truncates the file by free pages, and returns how many. */
+function freePages(db: DatabaseSync, pagesMax: number): number {
+  if (pragma(db, 'auto_vacuum') !== incremental) return 0;
+  const spare = Math.max(sparePagesMin, Math.floor(pragma(db, 'page_count') * spareShare));
+  const pages = Math.min(pagesMax, pragma(db, 'freelist_count') - spare);
+  if (pages <= 0) return 0;
+  db.exec(`PRAGMA incremental_vacuum(${pages})`);
+  return pages;
 }

@@ -20,7 +20,7 @@ export interface Writes {
   delete(accountId: string, id: string, guard: DeleteGuard): boolean;
   deleteMany(filter: CheckedFilter, limit: number): number;
   add(accountId: string, id: string, step: CounterStep): number | null;
-  sweepExpired(nowMs: number, limit: number): number;
+  sweepExpired(nowMs: number, limit: number, by?: Scalar): number;
 }
 
 /** The texts that do not depend on the call. */
@@ -92,11 +92,13 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       const row = prepare(text).get(by, accountId, id) as unknown as [number] | undefined;
       return row === undefined ? null : row[0];
     },
-    sweepExpired(nowMs, limit) {
+    sweepExpired(nowMs, limit, by = null) {
       if (shape.expires === undefined) return 0;
       const column = fieldColumn(shape.expires);
-      const selected = `SELECT account_id, id FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
-      return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${selected})`, [nowMs, limit]);
+      const group = shape.expiresBy === undefined ? '' : `${fieldColumn(shape.expiresBy)} IS ? AND`;
+      const selected = `SELECT account_id, id FROM ${table} WHERE ${group} ${column} <= ? ORDER BY ${column} LIMIT ?`;
+      const values = shape.expiresBy === undefined ? [nowMs, limit] : [by, nowMs, limit];
+      return run(`DELETE FROM ${table} WHERE (account_id, id) IN (${selected})`, values);
     },
   };
 }

@@ -13,6 +13,7 @@ export interface Item extends Doc {
   hits?: number;
   blob?: Uint8Array;
   goneAt?: number | null;
+  kind?: number;
   dueAt?: number | null;
   data?: unknown;
 }
@@ -33,6 +34,7 @@ export const conformanceSpecs: CollectionSpec[] = [
     bytes: ['blob'],
     summary: { by: 'group', fields: ['label', 'parent'] },
     expires: 'goneAt',
+    expiresBy: 'kind',
     due: 'dueAt',
     outbox: true,
   },

@@ -71,6 +71,19 @@ export function describeUpkeep({ store, items, account }: Context): void {
     expect(await items().count({ accountId })).toBe(3);
   });
 
+  it('sweeps documents of one kind apart from others', async () => {
+    const accountId = account();
+    const kinds = [undefined, 1, undefined, 1, 2];
+    await items().insertMany(
+      kinds.map((kind, i) => item(accountId, `e${i}`, { goneAt: 100 + i, ...(kind ? { kind } : {}) })),
+    );
+    expect(await items().sweepExpired(150, 9, 1)).toBe(2);
+    expect(await items().sweepExpired(101, 9)).toBe(1);
+    const left = await items().find({ accountId, limit: 9 });
+    expect(left.map((doc) => doc.id)).toEqual(['e2', 'e4']);
+    expect([await items().sweepExpired(150, 9), await items().sweepExpired(150, 9, 2)]).toEqual([1, 1]);
+  });
+
   it('finds what is due across accounts, the earliest first', async () => {
     const [one, other] = [account(), account()];
     await items().insertMany([

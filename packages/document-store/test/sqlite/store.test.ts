@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Doc, DocumentStore } from '../../src/index.ts';
 import { openDocumentStore } from '../../src/index.ts';
+import { compactSqliteFile } from '../../src/sqlite/compact.ts';
 import { openSqliteStore } from '../../src/sqlite/store.ts';
 import { describeDocumentStore } from '../conformance/index.ts';
 
@@ -179,6 +180,45 @@ describe('the embedded store', () => {
     await expect(collection.insert(note('late'))).rejects.toEqual(unavailable);
     await expect(collection.get('a', 'last')).rejects.toEqual(unavailable);
     await expect(store.health()).rejects.toEqual(unavailable);
+  });
+
+  it('returns the space of deleted documents to the disk, also of a file that was made without that', async () => {
+    const path = join(dir, 'shrinks.db');
+    const fill = async (store: DocumentStore) => {
+      const docs = Array.from({ length: 1_000 }, (_, i) => note(`n${i}`, 'x'.repeat(8_000)));
+      await store.collection<Note>('notes').insertMany(docs);
+      await store.collection<Note>('notes').deleteMany({ accountId: 'a', limit: 990 });
+    };
+    const shrink = async (store: DocumentStore) => {
+      while ((await store.shrink(100)) > 0);
+    };
+    await using(openSqliteStore(path, notes), async (store) => {
+      await fill(store);
+      await shrink(store);
+    });
+    expect(statSync(path).size).toBeLessThan(2_000_000);
+    const old = join(dir, 'grown.db');
+    new DatabaseSync(old).close();
+    const made = new DatabaseSync(old);
+    made.exec('PRAGMA auto_vacuum = NONE; CREATE TABLE x (y); DROP TABLE x');
+    made.close();
+    await using(openSqliteStore(old, notes), async (store) => {
+      await fill(store);
+      await shrink(store);
+      await expect(compactSqliteFile(old)).rejects.toThrow(/Another process has the store file open/);
+    });
+    const { bytesBefore, bytesAfter } = await compactSqliteFile(old);
+    expect([bytesBefore, bytesAfter]).toEqual([
+      expect.toSatisfy((bytes) => bytes > 8_000_000),
+      expect.toSatisfy((bytes) => bytes < 300_000),
+    ]);
+    await using(openSqliteStore(old, notes), async (store) => {
+      expect(await store.collection<Note>('notes').count({ accountId: 'a' })).toBe(10);
+      await fill(store).catch(() => {});
+      await shrink(store);
+    });
+    expect(statSync(old).size).toBeLessThan(2_000_000);
+    expect(readdirSync(dir).filter((name) => name.startsWith('grown'))).toEqual(['grown.db']);
   });
 
   it('refuses a URL of a kind it does not know', async () => {

@@ -181,7 +181,17 @@ const catalog = {
   DATAHUB_AUDIT_DAYS: integer(
     90,
     [1, 36_500],
-    'how long audit entries are kept; a change also applies to existing entries, and deleted entries stay deleted',
+    'how long audit entries of changes are kept; a change also applies to existing entries, and deleted entries stay deleted',
+  ),
+  DATAHUB_USAGE_DAYS: integer(
+    90,
+    [1, 36_500],
+    'how long counts of uses are kept, in the same way: by the hour for two days after their day, then by the day',
+  ),
+  DATAHUB_EXPIRED_KEY_DAYS: integer(
+    30,
+    [0, 36_500],
+    'how long an expired key is listed; what it did stays in the audit',
   ),
   DATAHUB_RUN_DAYS: integer(
     90,

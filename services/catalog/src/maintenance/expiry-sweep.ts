@@ -1,26 +1,35 @@
-/** Retries failed cleanup, and deletes expired documents: stored responses, rate windows, old audit entries. */
+/**
+ * Retries failed cleanup, joins the counts of days, deletes expired documents (stored responses, rate windows, old audit
+ * entries), and returns their space to the disk.
+ */
 
 import { setTimeout as sleep, setImmediate as turnEnd } from 'node:timers/promises';
 import type { Collection, Doc, Position } from '@datahub/document-store';
 import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { CatalogStore } from '../store.ts';
+import { dayKeyOf, dayMs, hourMs, joinDay } from '../usage/use-counts.ts';
 import type { Leftovers } from './leftovers.ts';
-
-/** Uses are counted in intervals of this length; an entry has the time at which its interval began. */
-export const countedMs = 3_600_000;
 
 const everyMs = 60_000;
 /** Reading all watches and keys costs more, so it is done with one of some sweeps. */
 const seldomEvery = 10;
-/** Documents deleted by one write, and the pause after it in which others use the store. */
-const removedMax = 1_000;
-const restMs = 500;
+/** Documents that one write removes. It holds other writes up for some milliseconds. */
+const removedMax = 100;
+/** Between two writes a sweep rests this many times as long as the last one took. */
+const restTimes = 4;
+const restMinMs = 20;
+/** Days of counts that are joined at a time, each of at most 24 hours. */
+const joinedMax = 10;
+/** Pages of 4 KiB that one write returns to the disk. */
+const freedMax = 100;
 
 interface SweepOptions {
   nowMs: () => number;
-  /** How long audit entries are kept. */
+  namespace: string;
+  /** How long audit entries of changes are kept, and those that count uses. */
   auditKeptMs: number;
+  usageKeptMs: number;
   /** How long the runs of watches are kept, those of queries, and events. */
   runsKeptMs: number;
   queryRunsKeptMs: number;
@@ -39,29 +48,57 @@ type SweptCollections = Pick<
   | 'events'
   | 'deliveries'
   | 'announcements'
+  | 'shrink'
 >;
 
 /** `closed`: when it fires, the rest is left for the next sweep. */
 export async function removeExpired(
   store: SweptCollections,
-  { nowMs, auditKeptMs, runsKeptMs, queryRunsKeptMs, eventsKeptMs }: SweepOptions,
+  { nowMs, auditKeptMs, usageKeptMs, runsKeptMs, queryRunsKeptMs, eventsKeptMs }: SweepOptions,
   closed: AbortSignal,
 ): Promise<void> {
   const now = nowMs();
-  await removeAll((max) => store.operations.sweepExpired(now, max), closed);
-  await removeAll((max) => store.windows.sweepExpired(now, max), closed);
-  await removeAll((max) => store.sessions.sweepExpired(now, max), closed);
-  await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - countedMs, max), closed);
-  await removeAll((max) => store.watchRunRows.sweepExpired(now, max), closed);
-  await removeAll((max) => store.deliveries.sweepExpired(now, max), closed);
-  await removeAll((max) => store.announcements.sweepExpired(now, max), closed);
-  await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max), closed);
-  await removeAll((max) => store.queryRuns.sweepExpired(now - queryRunsKeptMs, max), closed);
-  await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max), closed);
+  const removeAll = (remove: (max: number) => Promise<number>) => inSteps(remove, removedMax, closed);
+  await removeAll((max) => store.operations.sweepExpired(now, max));
+  await removeAll((max) => store.windows.sweepExpired(now, max));
+  await removeAll((max) => store.sessions.sweepExpired(now, max));
+  // Older releases counted uses of an hour in entries that look like changes.
+  await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - hourMs, max));
+  await removeAll((max) => store.audit.sweepExpired(now - usageKeptMs - dayMs, max, 1));
+  await removeAll((max) => store.watchRunRows.sweepExpired(now, max));
+  await removeAll((max) => store.deliveries.sweepExpired(now, max));
+  await removeAll((max) => store.announcements.sweepExpired(now, max));
+  await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max));
+  await removeAll((max) => store.queryRuns.sweepExpired(now - queryRunsKeptMs, max));
+  await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max));
+  await inSteps((max) => store.shrink(max), freedMax, closed);
 }
 
-async function removeAll(remove: (max: number) => Promise<number>, closed: AbortSignal): Promise<void> {
-  while (!closed.aborted && (await remove(removedMax)) === removedMax) {
+/** Adds up the hours of uses of days that are over long enough. */
+export async function joinUses(
+  store: CatalogStore,
+  { nowMs, namespace }: Pick<SweepOptions, 'nowMs' | 'namespace'>,
+  closed: AbortSignal,
+): Promise<void> {
+  const join = async (max: number) => {
+    const due = await store.audit.findDue(nowMs(), max);
+    const days = new Map(due.map((hour) => [dayKeyOf(hour), hour]));
+    await Promise.all([...days.values()].map((hour) => joinDay({ store, namespace }, hour)));
+    return due.length;
+  };
+  await inSteps(join, joinedMax, closed);
+}
+
+/** Repeats a step while it does as much as it may, and leaves the store to others most of the time. */
+async function inSteps(
+  step: (max: number) => Promise<number>,
+  max: number,
+  closed: AbortSignal,
+): Promise<void> {
+  while (!closed.aborted) {
+    const startedAt = performance.now();
+    if ((await step(max)) < max) return;
+    const restMs = Math.max(restMinMs, restTimes * (performance.now() - startedAt));
     await sleep(restMs, undefined, { ref: false });
   }
 }
@@ -85,6 +122,7 @@ export function startExpirySweep(
       await logLargestAccountsIfFull(store, options, closing.signal);
       await store.settle();
       await options.leftovers.retry();
+      await joinUses(store, options, closing.signal);
       await removeExpired(store, options, closing.signal);
       if (sweeps++ % seldomEvery === 0) await options.sweepSeldom(closing.signal);
     } catch (err) {

@@ -1,4 +1,4 @@
-/** Says which keys expire soon. */
+/** Says which keys expire soon, and deletes those that expired long ago. */
 
 import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Catalog } from '../catalog.ts';
@@ -10,10 +10,18 @@ import { scanAll } from './deletion-sweep.ts';
 const warnedDays = [2, 14];
 const dayMs = 86_400_000;
 
-export async function tellExpiringKeys(catalog: Catalog, closed: AbortSignal): Promise<void> {
+/** `expiredKeptMs`: how long an expired key is shown. */
+export async function sweepKeys(
+  catalog: Catalog,
+  { expiredKeptMs }: { expiredKeptMs: number },
+  closed: AbortSignal,
+): Promise<void> {
   for await (const key of scanAll<KeyDoc>(catalog.store.keys)) {
     if (closed.aborted) return;
-    await tellExpiring(catalog, key);
+    const { accountId, id, version, expiresAt } = key;
+    if (expiresAt !== null && expiresAt + expiredKeptMs <= catalog.nowMs())
+      await catalog.store.keys.delete(accountId, id, { version });
+    else await tellExpiring(catalog, key);
     await turnEnd();
   }
 }

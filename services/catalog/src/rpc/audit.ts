@@ -1,6 +1,5 @@
 /** The audit log: which key did what to which document, without values. A change and its entry are one write. */
 
-import { createHash } from 'node:crypto';
 import type { AuditAction } from '@datahub/contract/audit-actions';
 import { isConfined } from '@datahub/contract/withheld';
 import type { CompanionWrite } from '@datahub/document-store';
@@ -8,8 +7,7 @@ import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
-import { createFixedId, type IdKind, operationIdOf } from '@datahub/service-kit/id';
+import { type IdKind, operationIdOf } from '@datahub/service-kit/id';
 import {
   type Catalog,
   loadBoard,
@@ -20,15 +18,13 @@ import {
   loadWatch,
 } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
-import { countedMs } from '../maintenance/expiry-sweep.ts';
+import { addUse, hourlyUse } from '../usage/use-counts.ts';
 import { loadReadableKey } from './key-access.ts';
 import { listPage } from './pagination.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
 
 const usesMax = 10_000;
-const countMax = 4_294_967_295;
-const attemptsMax = 50;
 /** Concurrent writes. The store batches them, and this leaves connections for calls that clients wait for. */
 const sideBySide = 8;
 /** The time reserved at the end of a call for writes in progress and the answer. */
@@ -200,7 +196,7 @@ export function createAuditCalls(catalog: Catalog) {
       const { docs, total } = await listPage(audit, { accountId, where, descending: true }, page);
       const names = await namesOfPeople(catalog, docs);
       return {
-        entries: docs.map(({ id, at, users: _, ...entry }) => ({
+        entries: docs.map(({ id, at, users: _, counted, joinsAt, hours, ...entry }) => ({
           ...entry,
           entryId: id,
           at: new Date(at),
@@ -214,21 +210,16 @@ export function createAuditCalls(catalog: Catalog) {
       const { accountId, keyId, person } = requirePrincipal(ctx);
       if (uses.length > usesMax)
         throw new HubError('TOO_LARGE', `A call can record at most ${usesMax} uses.`);
-      const at = hourOf(catalog.nowMs());
       const stopAt = ctx.deadlineAt - reserveMs;
       const left: number[] = [];
       let failure: unknown;
       /** Resolves to false if the use was not recorded. */
       const isCounted = async ({ action, resourceId, count, failed, users }: RecordUseRequest_Use) => {
         if (ctx.signal.aborted || performance.now() >= stopAt) return false;
-        const seed = createHash('sha256')
-          .update(JSON.stringify([keyId, action, resourceId]))
-          .digest();
-        const id = createFixedId({ namespace: catalog.namespace, kind: 'evt', atMs: at }, seed);
         const by = { keyId, ...personMember(person) };
-        const first = { id, accountId, version: 1, at, ...by, action, resourceId, requestId: '' };
+        const use = { accountId, ...by, action, resourceId, requestId: '', count, failed, users };
         try {
-          await addUse(catalog, { ...first, count, failed, ...mergedUsers(users) });
+          await addUse(catalog, hourlyUse(catalog, use));
           return true;
         } catch (err) {
           failure = err;
@@ -277,42 +268,4 @@ async function requireReadableAudit(
       'A key that is limited to hubs or queries may read the audit only of a hub, folder, source, query, watch or key that it may use. Name it in resourceId.',
     );
   await load();
-}
-
-/** The time of the entry that counts the uses in an hour. */
-export const hourOf = (ms: number): number => ms - (ms % countedMs);
-
-/** Repeats the compare-and-set until it succeeds, because several gateways count at the same time. */
-export async function addUse({ store }: Catalog, use: AuditDoc): Promise<void> {
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const old = await store.audit.get(use.accountId, use.id);
-    if (old === null) {
-      const made = await store.audit.insert(use).then(
-        () => true,
-        (err) => {
-          if (err instanceof HubError && err.code === 'CONFLICT') return false;
-          throw err;
-        },
-      );
-      if (made) return;
-      continue;
-    }
-    const count = Math.min(old.count + use.count, countMax);
-    const failed = Math.min(old.failed + use.failed, countMax);
-    const users = mergedUsers(fromBase64(old.users), fromBase64(use.users));
-    if (await store.audit.replace({ ...old, count, failed, ...users, version: old.version + 1 })) return;
-  }
-  throw new HubError('UNAVAILABLE', 'Too many calls count the same use at once. Try again.', {
-    retryable: true,
-  });
-}
-
-const fromBase64 = (text: string | undefined): Uint8Array => Buffer.from(text ?? '', 'base64');
-
-/** Merges sketches, whose content callers may not rely on, into one of at most 1 KiB. */
-function mergedUsers(...sketches: Uint8Array[]): Pick<AuditDoc, 'users'> {
-  if (sketches.every(({ length }) => length === 0)) return {};
-  const merged = new DistinctSketch();
-  for (const bytes of sketches) merged.merge(bytes);
-  return { users: Buffer.from(merged.toBytes()).toString('base64') };
 }

@@ -17,7 +17,7 @@ import { type Catalog, loadSource } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { minuteMs, take } from '../rates/windows.ts';
-import { addUse, hourOf } from './audit.ts';
+import { addUse, hourOf } from '../usage/use-counts.ts';
 
 export type LoginCalls = Pick<Calls<typeof CatalogInternalServiceService>, 'takeLogin' | 'endLogin'>;
 

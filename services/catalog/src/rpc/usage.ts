@@ -16,9 +16,9 @@ import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { findKey } from '../people/acting.ts';
+import { dayMs, dayOf } from '../usage/use-counts.ts';
 import { loadReadableKey } from './key-access.ts';
 
-const dayMs = 86_400_000;
 /** Today and the days before it. */
 const days = 30;
 /**
@@ -28,8 +28,8 @@ const days = 30;
 const batchMin = 500;
 const batchMax = 4_000;
 /**
- * There is one entry per key, query and hour: these are 138 keys that execute a query, or 138 queries with a key, in
- * every hour of the 30 days.
+ * There is one entry per key, query and hour of the last three days, and one for each day before: these are at least
+ * 1,000 keys that execute a query, or 1,000 queries with a key, in every hour of the 30 days.
  */
 const entriesMaxDefault = 100_000;
 /** Of a key: these are 10,000 queries in every hour of the day. */
@@ -37,8 +37,8 @@ const todayEntriesMaxDefault = 240_000;
 const keysMax = 1_000;
 
 interface UsageOptions {
-  /** How long audit entries are kept. */
-  auditKeptMs: number;
+  /** How long counts are kept. */
+  usageKeptMs: number;
   /** The most entries that one call reads. Beyond it, the answer has fewer days. */
   entriesMax?: number;
   /** Beyond it, the usage of a key has only the last hours of today. */
@@ -101,10 +101,10 @@ interface ReadUsage {
 
 /** Reads days, newest first. */
 async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage> {
-  const { accountId, of, today, auditKeptMs } = range;
+  const { accountId, of, today, usageKeptMs } = range;
   const { entriesMax = entriesMaxDefault, todayEntriesMax = todayEntriesMaxDefault } = range;
   // The sweep may have deleted a part of the day on which the oldest entries were written.
-  const keptFrom = dayOf(catalog.nowMs() - auditKeptMs) + dayMs;
+  const keptFrom = dayOf(catalog.nowMs() - usageKeptMs) + dayMs;
   let fromMs = Math.max(today - (days - 1) * dayMs, Math.min(keptFrom, today));
   const where = { ...of, action: 'query.execute' };
   const afterId = createFixedId(
@@ -137,21 +137,44 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
   return { usage, fromMs, truncated: false };
 }
 
-/** The executions with a key and the signed-in users, by day. */
+interface Count {
+  count: number;
+  failed: number;
+}
+
+/** The executions with a key, and the signed-in users, by day. */
 interface OfKey {
-  days: Map<string, DayUsage>;
+  days: Map<string, OfDay>;
   users: Map<string, DistinctSketch>;
+}
+
+/** By resource. An entry of the whole day stands for its hours, which may be there until they are deleted. */
+class OfDay {
+  readonly #hours = new Map<string, Count>();
+  readonly #whole = new Map<string, Count>();
+
+  add({ resourceId, hours, ...entry }: AuditDoc): void {
+    const counts = hours === undefined ? this.#hours : this.#whole;
+    const { count, failed } = counts.get(resourceId) ?? { count: 0, failed: 0 };
+    counts.set(resourceId, { count: count + entry.count, failed: failed + entry.failed });
+  }
+
+  sum(): Count {
+    return sumOf([...new Map([...this.#hours, ...this.#whole]).values()]);
+  }
 }
 
 class Usage {
   readonly #keys = new Map<string, OfKey>();
 
-  add({ keyId, at, count, failed, users }: AuditDoc): void {
+  add(entry: AuditDoc): void {
+    const { keyId, at, users } = entry;
     const ofKey: OfKey = this.#keys.get(keyId) ?? { days: new Map(), users: new Map() };
     this.#keys.set(keyId, ofKey);
     const day = toDay(at);
-    const sum = ofKey.days.get(day) ?? { day, count: 0, failed: 0 };
-    ofKey.days.set(day, { day, count: sum.count + count, failed: sum.failed + failed });
+    const ofDay = ofKey.days.get(day) ?? new OfDay();
+    ofKey.days.set(day, ofDay);
+    ofDay.add(entry);
     if (users === undefined) return;
     const sketch = ofKey.users.get(day) ?? new DistinctSketch();
     sketch.merge(Buffer.from(users, 'base64'));
@@ -169,7 +192,7 @@ class Usage {
   get total(): Pick<GetQueryUsageResponse, 'count' | 'failed' | 'users'> {
     const all = [...this.#keys.values()];
     return {
-      ...sumOf(all.flatMap(({ days }) => [...days.values()])),
+      ...sumOf(all.flatMap(({ days }) => inOrder(days))),
       users: estimateOf(all.flatMap(({ users }) => [...users.values()])),
     };
   }
@@ -189,10 +212,10 @@ class Usage {
   }
 }
 
-const inOrder = (days: ReadonlyMap<string, DayUsage>): DayUsage[] =>
-  [...days.values()].sort((a, b) => (a.day < b.day ? -1 : 1));
+const inOrder = (days: ReadonlyMap<string, OfDay>): DayUsage[] =>
+  [...days].map(([day, counts]) => ({ day, ...counts.sum() })).sort((a, b) => (a.day < b.day ? -1 : 1));
 
-function sumOf(all: readonly DayUsage[]): { count: number; failed: number } {
+function sumOf(all: readonly Count[]): Count {
   const sum = { count: 0, failed: 0 };
   for (const { count, failed } of all) {
     sum.count += count;
@@ -218,6 +241,4 @@ function withNames(catalog: Catalog, { accountId }: Principal, keys: KeyUsage[])
   );
 }
 
-/** The start of the day in UTC. */
-const dayOf = (ms: number): number => ms - (ms % dayMs);
 const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);

@@ -2,7 +2,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { beforeEach, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { KeyDoc } from '../../src/documents.ts';
-import { tellExpiringKeys } from '../../src/maintenance/key-sweep.ts';
+import { sweepKeys } from '../../src/maintenance/key-sweep.ts';
 import { createJobEventCalls } from '../../src/rpc/job-events.ts';
 import { openCatalogWithHub } from '../catalog-fixture.ts';
 
@@ -102,10 +102,15 @@ it('warns 14 and 2 days before a key expires, unless it is replaced or never liv
   for (let day = 0; day <= 31; day += 0.5) {
     now = day * dayMs;
     const before = (await said()).length;
-    for (let i = 0; i < 2; i++) await tellExpiringKeys(catalog, new AbortController().signal);
+    for (let i = 0; i < 2; i++)
+      await sweepKeys(catalog, { expiredKeptMs: dayMs }, new AbortController().signal);
     for (const { type, name } of (await said()).slice(before)) told.push(`${day} ${type} ${name}`);
   }
   expect(told).toEqual(['5 key.expiring week', '16 key.expiring long', '28 key.expiring long']);
+  // The others have expired a day ago.
+  expect((await opened.store.keys.find({ accountId: 'a', limit: 9 })).map(({ id }) => id)).toEqual([
+    'forever',
+  ]);
 });
 
 it('says once that a job ended, in the hub of its query', async () => {

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Doc, openDocumentStore } from '@datahub/document-store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { countedMs, removeExpired } from '../../src/maintenance/expiry-sweep.ts';
+import { removeExpired } from '../../src/maintenance/expiry-sweep.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+import { hourMs } from '../../src/usage/use-counts.ts';
 
 const dayMs = 86_400_000;
 const now = 400 * dayMs;
@@ -36,35 +37,38 @@ describe('the audit', () => {
     rmSync(dir, { recursive: true });
   });
 
-  const keep = (days: number) =>
+  const sweep = (days: number, closed = open) =>
     removeExpired(
       store,
       {
-        nowMs: () => now,
-        auditKeptMs: days * dayMs,
-        runsKeptMs: dayMs,
-        queryRunsKeptMs: 1_000_000_000,
-        eventsKeptMs: dayMs,
+        ...{
+          nowMs: () => now,
+          namespace: 'hub',
+          runsKeptMs: dayMs,
+          eventsKeptMs: dayMs,
+          queryRunsKeptMs: 1_000_000_000,
+        },
+        ...{ auditKeptMs: days * dayMs, usageKeptMs: days * dayMs },
       },
-      open,
+      closed,
     );
   const kept = async () => (await store.audit.find({ accountId: 'a', limit: 100 })).map(({ id }) => id);
 
   it('is kept as long as is set now, whatever was set when it was written', async () => {
     const ages = { e1: 200, e2: 91, e3: 90, e4: 30, e5: 0 };
     for (const [id, days] of Object.entries(ages)) await store.audit.insert(entry(id, now - days * dayMs));
-    await keep(365);
+    await sweep(365);
     expect(await kept()).toEqual(['e1', 'e2', 'e3', 'e4', 'e5']);
-    await keep(90);
+    await sweep(90);
     expect(await kept()).toEqual(['e3', 'e4', 'e5']);
-    await keep(7);
+    await sweep(7);
     expect(await kept()).toEqual(['e5']);
   });
 
   it('keeps what is counted until its hour has had its time', async () => {
-    await store.audit.insert(entry('e1', now - dayMs - countedMs + 1));
-    await store.audit.insert(entry('e2', now - dayMs - countedMs));
-    await keep(1);
+    await store.audit.insert(entry('e1', now - dayMs - hourMs + 1));
+    await store.audit.insert(entry('e2', now - dayMs - hourMs));
+    await sweep(1);
     expect(await kept()).toEqual(['e1']);
   });
 
@@ -77,28 +81,18 @@ describe('the audit', () => {
     await before.collection<Doc>('audit').insert(old);
     await before.close();
     store = await openCatalogStore(url);
-    await keep(31);
+    await sweep(31);
     expect(await kept()).toEqual(['e1']);
-    await keep(7);
+    await sweep(7);
     expect(await kept()).toEqual([]);
   });
 
   it('is removed in parts, until it is done or the hub stops', async () => {
-    const many = Array.from({ length: 2_500 }, (_, i) => entry(`e${i}`, 0));
+    const many = Array.from({ length: 250 }, (_, i) => entry(`e${i}`, 0));
     await store.audit.insertMany(many);
-    await removeExpired(
-      store,
-      {
-        nowMs: () => now,
-        auditKeptMs: dayMs,
-        runsKeptMs: dayMs,
-        queryRunsKeptMs: 1_000_000_000,
-        eventsKeptMs: dayMs,
-      },
-      AbortSignal.abort(),
-    );
-    expect(await store.audit.count({ accountId: 'a' })).toBe(2_500);
-    await keep(1);
+    await sweep(1, AbortSignal.abort());
+    expect(await store.audit.count({ accountId: 'a' })).toBe(250);
+    await sweep(1);
     expect(await store.audit.count({ accountId: 'a' })).toBe(0);
   });
 });

@@ -36,7 +36,7 @@ function openUsage(store: CatalogStore) {
     },
     usage: (options: Bounds = {}, keyId = 'k1', accountId = 'a') => {
       const catalog = { store, namespace: 'hub', nowMs: () => nowMs } as Catalog;
-      const calls = createUsageCalls(catalog, { auditKeptMs: 90 * dayMs, ...options });
+      const calls = createUsageCalls(catalog, { usageKeptMs: 90 * dayMs, ...options });
       const principal = principalOf(accountId);
       return calls.getKeyUsage({ keyId }, createCallContext({ timeoutMs: 30_000, principal }));
     },

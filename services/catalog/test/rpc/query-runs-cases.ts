@@ -152,7 +152,11 @@ function describeBounds(openStore: OpenStore): void {
     await removeOldRuns(store, 8, open);
     expect(await list()).toMatchObject({ rows: [28, 26, 24, 22] });
     const kept = { auditKeptMs: 1, runsKeptMs: 1, eventsKeptMs: 1, queryRunsKeptMs: 1_000 };
-    await removeExpired(store, { nowMs: () => nowMs + 1_025, ...kept }, open);
+    await removeExpired(
+      store,
+      { namespace: 'hub', usageKeptMs: 0, nowMs: () => nowMs + 1_025, ...kept },
+      open,
+    );
     expect(await list()).toMatchObject({ rows: [28, 26] });
   });
 }

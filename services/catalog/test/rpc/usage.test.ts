@@ -43,11 +43,11 @@ describe('the usage of a query', () => {
     });
   };
   const usage = (
-    options: { auditKeptMs?: number; entriesMax?: number } = {},
+    options: { usageKeptMs?: number; entriesMax?: number } = {},
     principal = principalOf('a'),
   ) => {
     const catalog = { store, namespace: 'hub', nowMs: () => nowMs } as Catalog;
-    const calls = createUsageCalls(catalog, { auditKeptMs: 90 * dayMs, ...options });
+    const calls = createUsageCalls(catalog, { usageKeptMs: 90 * dayMs, ...options });
     return calls.getQueryUsage({ queryId: 'q' }, createCallContext({ timeoutMs: 60_000, principal }));
   };
 
@@ -108,12 +108,12 @@ describe('the usage of a query', () => {
       7,
       { k1: 7, k2: 2, k3: 0 },
     ]);
-    expect(await usage({ auditKeptMs: 5 * dayMs })).toMatchObject({ users: 5 });
+    expect(await usage({ usageKeptMs: 5 * dayMs })).toMatchObject({ users: 5 });
   });
 
   it('has fewer days, all of them whole, if entries are kept for less time or are too many', async () => {
     for (let day = 0; day < 30; day++) for (let i = 0; i < 100; i++) await count(`k${i % 3}`, day * dayMs);
-    expect(await usage({ auditKeptMs: 7 * dayMs })).toMatchObject({ from: '2026-11-17', count: 7_000 });
+    expect(await usage({ usageKeptMs: 7 * dayMs })).toMatchObject({ from: '2026-11-17', count: 7_000 });
     // 1,500 entries are all of 15 days, and the batch that ends there has no more.
     expect(await usage({ entriesMax: 1_200 })).toMatchObject({ from: '2026-11-10', count: 14_000 });
     expect(await usage({ entriesMax: 1 })).toMatchObject({ from: '2026-11-20', count: 4_000 });

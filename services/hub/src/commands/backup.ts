@@ -3,14 +3,12 @@
  * itself; otherwise this process does.
  */
 
-import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { readCatalogConfig } from '@datahub/catalog/config';
 import { openDocumentStore } from '@datahub/document-store';
-import { readMlConfig } from '@datahub/ml/config';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
-import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
+import type { Environment } from '@datahub/service-kit/settings/settings';
+import { fileOf, findFiles, type StoreFile } from './store-files.ts';
 
 export interface BackupOptions {
   directory: string;
@@ -21,11 +19,6 @@ export interface BackupOptions {
   print: (line: string) => void;
 }
 
-interface Part {
-  storeUrl: string;
-  operatorSocket?: string | undefined;
-}
-
 const inMongodb = `The documents are in MongoDB. Copy them with its own tools while the hub runs:
     mongodump --uri="$DATAHUB_STORE_URL" --archive=FILE --gzip`;
 const keysApart = `The backup does not contain the sealing keys: keep sealing-keys of the data directory, or the value of
@@ -34,15 +27,7 @@ DATAHUB_SEALING_PRIVATE_KEYS, in another place. Stored credentials cannot be ope
 /** Resolves with the paths of the written files. Rejects with a message for the operator. */
 export async function takeBackup(env: Environment, options: BackupOptions): Promise<{ written: string[] }> {
   const { directory, print } = options;
-  const parts: Part[] = readSettings(env, (reader) => [readCatalogConfig(reader), readMlConfig(reader)]);
-  if (parts.some(({ storeUrl }) => storeUrl.startsWith('mongodb'))) throw new Error(inMongodb);
-  const present = parts.filter((part) => existsSync(fileOf(part)));
-  if (present.length === 0) {
-    const files = parts.map(fileOf).join(' nor ');
-    throw new Error(
-      `There is neither ${files}. Set DATAHUB_DATA_DIR or DATAHUB_STORE_URL to where they are.`,
-    );
-  }
+  const { parts, present } = findFiles(env, inMongodb);
   await makeDirectory(directory);
   const written: string[] = [];
   for (const part of present) {
@@ -59,8 +44,6 @@ export async function takeBackup(env: Environment, options: BackupOptions): Prom
   return { written };
 }
 
-const fileOf = ({ storeUrl }: Part) => storeUrl.slice('sqlite:'.length);
-
 /** Creates only the last directory of the path, so that a typo or an unmounted disk is noticed. */
 async function makeDirectory(directory: string): Promise<void> {
   try {
@@ -73,7 +56,10 @@ async function makeDirectory(directory: string): Promise<void> {
   }
 }
 
-async function copyPart(part: Part, { directory, overwrite, print, signal }: BackupOptions): Promise<string> {
+async function copyPart(
+  part: StoreFile,
+  { directory, overwrite, print, signal }: BackupOptions,
+): Promise<string> {
   const file = basename(fileOf(part));
   const path = join(resolve(directory), file);
   const onProgress = createProgress(file, print);

@@ -1,0 +1,48 @@
+/** Writes an embedded store anew without its free pages, so that its file is as small as its documents allow. */
+
+import { chmod, chown, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { requireSpace, syncDirectory } from './backup.ts';
+import { fromSqlite } from './errors.ts';
+import { prepareSchema } from './schema.ts';
+import { openFile } from './store.ts';
+
+export interface Compacted {
+  bytesBefore: number;
+  bytesAfter: number;
+}
+
+/**
+ * No other process may have the file open. The old file stays until the new one is complete and on disk, so the directory
+ * needs space for both. Afterwards the file also returns space while it is in use.
+ */
+export async function compactSqliteFile(named: string): Promise<Compacted> {
+  const path = await realpath(named);
+  const draft = `${path}.compact`;
+  // Of an interrupted run.
+  await rm(draft, { force: true });
+  const db = openFile(path, {});
+  try {
+    // Refuses files that are no store.
+    prepareSchema(db, []);
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    const bytesBefore = (await stat(path)).size;
+    await requireSpace(db, path);
+    await (await open(draft, 'wx', 0o600)).close();
+    db.prepare('VACUUM INTO ?').run(draft);
+    const file = await open(draft, 'r+');
+    await file.sync().finally(() => file.close());
+    const { mode, uid, gid } = await stat(path);
+    await chmod(draft, mode & 0o777);
+    await chown(draft, uid, gid);
+    // Deletes the log of the old file, which does not belong to the new one.
+    db.close();
+    await rename(draft, path);
+    await syncDirectory(path);
+    return { bytesBefore, bytesAfter: (await stat(path)).size };
+  } catch (err) {
+    throw fromSqlite(err);
+  } finally {
+    if (db.isOpen) db.close();
+    await rm(draft, { force: true });
+  }
+}
