@@ -68,6 +68,8 @@ describe.skipIf(helm === '')('the chart', () => {
     ],
     ['a value that is not known', 'replicaCount=3', /replicaCount/],
     ['root', 'runAsUser=0', /runAsUser/],
+    ['a variable that the chart sets itself', 'gateway.extraEnv[0].name=DATAHUB_DRAIN_MS', /extraEnv has/],
+    ['a digest that is none', 'image.digest.ml=sha256:1', /digest/],
     ['no limits', 'executor.resources.limits=null', /limits/],
   ])('refuses %s', (_name, pair, message) => {
     expect(() => render([manifestsValues], [pair])).toThrow(message);
@@ -118,6 +120,44 @@ describe.skipIf(helm === '')('the chart', () => {
   ])('tells catalogs that there may be %s, and one more while they roll', (_name, set, replicas) => {
     const { data } = find(read(render([manifestsValues], set)), 'ConfigMap', 'catalog');
     expect(data.DATAHUB_CATALOG_REPLICAS).toBe(replicas);
+  });
+
+  it('passes on what an operator sets for pods, accounts and the service', () => {
+    const objects = read(render([manifestsValues, join(examplesDir, 'large.yaml')]));
+    // What an operator adds to a pod is seen as such.
+    expect(faultsOf(objects)).toEqual([
+      'gateway: mounts something of the node.',
+      'gateway: has a secret by value.',
+      'gateway: is given other secrets than its own: NODE_EXTRA_CA_CERTS.',
+      'executor: is given other secrets than its own: DATAHUB_MAIL_PASSWORD,DATAHUB_SEALING_PRIVATE_KEYS.',
+    ]);
+    const { metadata, spec } = find(objects, 'Deployment', 'gateway').spec.template;
+    expect(metadata.annotations).toMatchObject({ 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'true' });
+    expect(spec).toMatchObject({ serviceAccountName: 'data-hub', priorityClassName: 'production' });
+    expect(spec.affinity.podAntiAffinity).toBeDefined();
+    const [{ image, env, volumeMounts }] = spec.containers;
+    expect(image).toMatch(/^registry\.example\.com\/data-hub-gateway@sha256:a{64}$/);
+    expect(env).toContainEqual({ name: 'NODE_EXTRA_CA_CERTS', value: '/ca/ca.crt' });
+    expect(volumeMounts).toContainEqual({ name: 'ca', mountPath: '/ca', readOnly: true });
+    expect(spec.volumes).toContainEqual({ name: 'ca', configMap: { name: 'corporate-ca' } });
+    const account = objects.find(({ kind }) => kind === 'ServiceAccount');
+    expect(account).toMatchObject({
+      metadata: { name: 'data-hub', annotations: { 'eks.amazonaws.com/role-arn': expect.any(String) } },
+      automountServiceAccountToken: false,
+    });
+    expect(find(objects, 'Service', 'gateway')).toMatchObject({
+      metadata: { annotations: { 'service.beta.kubernetes.io/aws-load-balancer-type': 'nlb' } },
+      spec: { type: 'LoadBalancer' },
+    });
+    expect(find(objects, 'Service', 'ml').spec.type).toBeUndefined();
+  });
+
+  it('has no network policy if they are disabled, and then needs no address of MongoDB', () => {
+    const kinds = (set: string[]) => read(render([manifestsValues], set)).map(({ kind }) => kind);
+    expect(kinds([])).toContain('NetworkPolicy');
+    expect(kinds(['networkPolicy.enabled=false', 'networkPolicy.store.to=null'])).not.toContain(
+      'NetworkPolicy',
+    );
   });
 
   it('lets Prometheus scrape all four if a PodMonitor is set', () => {

@@ -16,6 +16,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{/* The account of the pods, or nothing for the namespace's default one. */}}
+{{- define "datahub.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "datahub.name" .) "" .Values.serviceAccount.create) -}}
+{{- end -}}
+
 {{/* The port that other services call. */}}
 {{- define "datahub.port" -}}
 {{- get (dict "gateway" 8080 "catalog" 7071 "executor" 7072 "ml" 7073) . -}}
@@ -52,7 +57,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not (or .Values.serviceToken.enabled .Values.mutualTls.enabled) -}}
 {{- $faults = append $faults "serviceToken.enabled and mutualTls.enabled are both off: inner ports must authenticate their callers." -}}
 {{- end -}}
-{{- if not .Values.networkPolicy.store.to -}}
+{{- if and .Values.networkPolicy.enabled (not .Values.networkPolicy.store.to) -}}
 {{- $faults = append $faults "networkPolicy.store.to is empty: it says where MongoDB is, as peers of a network policy." -}}
 {{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) -}}
@@ -64,12 +69,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "DATAHUB_EDGE" "edge.enabled"
   "DATAHUB_SOURCES_LOOPBACK" "nothing: loopback is the pod itself"
   "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs" -}}
+{{- $secret := list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN" -}}
+{{- range $service := list "gateway" "catalog" "executor" "ml" -}}
+{{- range (get $.Values $service).extraEnv -}}
+{{- if or (hasKey $own .name) (has .name $secret) -}}
+{{- $faults = append $faults (printf "%s.extraEnv has %s, which the chart sets itself." $service .name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $group, $settings := .Values.settings -}}
 {{- range $name, $_ := $settings -}}
 {{- if hasKey $own $name -}}
 {{- $faults = append $faults (printf "settings.%s.%s would be overruled: the chart sets it by %s." $group $name (get $own $name)) -}}
 {{- end -}}
-{{- if has $name (list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN") -}}
+{{- if has $name $secret -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
 {{- end -}}
 {{- end -}}
