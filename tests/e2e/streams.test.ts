@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { setTimeout as wait } from 'node:timers/promises';
+import { MongoClient } from 'mongodb';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { accessOf } from '../support/databases.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
+import { read } from '../support/streaming.ts';
 import { type Watcher, watch } from '../support/watcher.ts';
 
 interface Partial {
@@ -48,6 +53,54 @@ const rows: Record<string, string> = {
   mariadb: '(SELECT seq AS n FROM seq_1_to_20000000) AS s',
   mysql: `${five} COLUMNS (n FOR ORDINALITY)) AS s, ${five} COLUMNS (m FOR ORDINALITY)) AS t`,
 };
+
+/** Longer than the answer takes on a busy machine, and shorter than the pause of its reader. */
+const slowMs = { timeout: 8_000, pause: 9_000 };
+
+describe('a client that reads slowly', () => {
+  it('gets the whole answer, because the timeout of the statement stands still meanwhile', {
+    timeout: 120_000,
+  }, async () => {
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'slow readers' }));
+    const ids = engines.map(async (engine) => {
+      const sourceId = await createSource(hubId, engine);
+      const few = { ...rows, postgres: 'generate_series(1, 120000) AS s(n)' }[engine];
+      const query = `SELECT n, '${'x'.repeat(90)}' AS filler FROM ${few} LIMIT 120000`;
+      return (await api.ok(api.post('/v1/queries', { hubId, sourceId, label: engine, query }))).config.query
+        .queryId;
+    });
+    const queryIds = await Promise.all([...ids, ...(await storeOnMongodb(hubId))]);
+    const options = { timeoutMs: slowMs.timeout };
+    const readers = queryIds.map((queryId) => read(inject('hub'), { queryId, accept: 'text/csv', options }));
+    await Promise.all(readers.map(({ begun }) => begun));
+    await wait(slowMs.pause);
+    for (const reader of readers) reader.resume();
+    const answers = await Promise.all(readers.map(({ ended }) => ended));
+    const names = [...engines, 'mongodb'];
+    const whole = answers.map(({ complete, text }, i) => [names[i], complete, text.length > 11_000_000]);
+    expect(whole).toEqual(answers.map((_, i) => [names[i], true, true]));
+  });
+});
+
+/** A query of 12 MB, if there is a server. */
+async function storeOnMongodb(hubId: string): Promise<Promise<string>[]> {
+  const { MONGODB_URL } = process.env;
+  if (MONGODB_URL === undefined) return [];
+  const database = `e2e_slow_${randomBytes(4).toString('hex')}`;
+  const client = await new MongoClient(MONGODB_URL).connect();
+  onTestFinished(async () => {
+    await client.db(database).dropDatabase();
+    await client.close();
+  });
+  const docs = Array.from({ length: 120 }, (_, n) => ({ n, filler: 'x'.repeat(100_000) }));
+  await client.db(database).collection('rows').insertMany(docs);
+  const connectionSettings = { ...accessOf(MONGODB_URL), database };
+  const source = { hubId, label: 'mongodb', engine: 'mongodb', connectionSettings };
+  const { sourceId } = await api.ok(api.post('/v1/sources', source));
+  const query = JSON.stringify({ find: 'rows', filter: {} });
+  const stored = api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'mongodb', query }));
+  return [stored.then(({ config }) => config.query.queryId)];
+}
 
 describe.each(engines)('a long answer from %s', (engine) => {
   let watcher: Watcher;

@@ -16,6 +16,7 @@ import type {
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { type CallContext, CallStop, type Deadline, Deadlines } from '@datahub/service-kit/call/call';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
+import { PauseClock } from '@datahub/service-kit/call/pause-clock';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import type { BusyWatch } from './busy-watch.ts';
@@ -29,6 +30,9 @@ import {
   windowBytes,
 } from './protocol.ts';
 
+/** How soon a deadline is looked at again. */
+const lookMsMin = 100;
+
 interface Running {
   readonly sequence: number;
   stop: CallStop;
@@ -37,6 +41,8 @@ interface Running {
   renew: () => void;
   /** Bytes that were sent but not yet acknowledged. */
   outstanding: number;
+  /** Times without room for more of them; undefined until the first. They do not count towards the deadline. */
+  pauses: PauseClock | undefined;
   onDrain: () => void;
   /** The records of a call with `load`. */
   input: BatchQueue<RecordBatch>;
@@ -122,7 +128,9 @@ async function readRequests(
       if (call === undefined) continue;
       const wasFull = call.outstanding >= windowBytes;
       call.outstanding -= bytes;
-      if (wasFull && call.outstanding < windowBytes) call.onDrain();
+      if (!wasFull || call.outstanding >= windowBytes) continue;
+      call.pauses?.resume(performance.now());
+      call.onDrain();
     }
   }
 }
@@ -131,16 +139,23 @@ function startCall(session: ServedSession, call: SessionCall): void {
   const { sequence, request, deadlineMs, requestId } = call;
   const { running, replies, options, deadlines } = session;
   const stop = new CallStop();
-  const timeout = () =>
-    stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+  let endAt = performance.now() + deadlineMs;
+  const timeout = () => {
+    const now = performance.now();
+    const leftMs = endAt + (own.pauses?.pausedMs(now) ?? 0) - now;
+    if (leftMs > 1) own.deadline = deadlines.add(Math.max(leftMs, lookMsMin), timeout);
+    else stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+  };
   const own: Running = {
     sequence,
     stop,
     deadline: deadlines.add(deadlineMs, timeout),
     renew: () => {
+      endAt = performance.now() + deadlineMs;
       deadlines.remove(own.deadline);
       own.deadline = deadlines.add(deadlineMs, timeout);
     },
+    pauses: undefined,
     outstanding: 0,
     onDrain: () => {},
     input: createBatchQueue(),
@@ -236,7 +251,11 @@ class SessionWriter implements ExecutionReply {
         cache: this.takeCache(),
       });
     }
-    return this.#call.outstanding < windowBytes;
+    const isReady = this.#call.outstanding < windowBytes;
+    if (isReady) return true;
+    this.#call.pauses ??= new PauseClock();
+    this.#call.pauses.pause(performance.now());
+    return false;
   }
 
   onDrain(listener: () => void): void {

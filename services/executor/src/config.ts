@@ -5,7 +5,7 @@ import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import type { ListName } from '@datahub/service-kit/settings/settings-table';
 import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
 import type { MailSettings } from './deliveries/send-mail.ts';
-import type { ExecutionLimits } from './execution/prepare.ts';
+import type { ExecutionLimits, TransferLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
 import { type ConnectionLimits, defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
 
@@ -14,6 +14,7 @@ export interface ExecutorConfig {
   pool: PoolSettings;
   connections: ConnectionLimits;
   executions: ExecutionLimits;
+  transfer: TransferLimits;
   rdsIam: RdsIamSettings;
   /** Undefined if no mail is sent. */
   mail: MailSettings | undefined;
@@ -46,6 +47,10 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
     executions: {
       statementTimeoutMs: reader.integer('DATAHUB_STATEMENT_TIMEOUT_MS'),
       rowsMax: reader.integer('DATAHUB_ROWS_MAX'),
+    },
+    transfer: {
+      timeoutMs: reader.integer('DATAHUB_TRANSFER_TIMEOUT_MS'),
+      bytesPerSecondMin: reader.integer('DATAHUB_TRANSFER_BYTES_PER_SECOND_MIN'),
     },
     rdsIam: readRdsIam(reader),
     mail: readMail(reader),

@@ -130,7 +130,11 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 
   return {
     executor: {
-      execute: createExecute({ ...deps, ...shared, limits: config.executions, answers, events }),
+      execute: createExecute({
+        ...deps,
+        ...shared,
+        ...{ limits: config.executions, transfer: config.transfer, answers, events },
+      }),
       ...createSourceCalls(sourceDeps),
       findCommit: createFindCommit(shared),
       fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),

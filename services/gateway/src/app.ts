@@ -169,7 +169,8 @@ function addRequestContext(
   app.decorateRequest('target', undefined);
   app.decorateRequest('use', undefined);
   app.decorateRequest('steps', undefined);
-  const contextOptions = { timeoutMs: config.requestTimeoutMs, deadlines: new Deadlines() };
+  const { requestTimeoutMs: timeoutMs, transferTimeoutMs: transferMs } = config;
+  const contextOptions = { timeoutMs, transferMs, deadlines: new Deadlines() };
   const answered = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);

@@ -38,6 +38,8 @@ export interface GatewayConfig {
   keyResponsesBytesMax: number;
   /** The time limit of one request. */
   requestTimeoutMs: number;
+  /** The longest time of a request whose client reads slowly. */
+  transferTimeoutMs: number;
   /** How long a valid key is cached, and how long while the catalog cannot be reached. */
   keyCacheMs: number;
   keyCacheAwayMs: number;
@@ -74,6 +76,7 @@ export function readGatewayConfig(
     ...readBodyBounds(reader),
     ...readResponseBounds(reader),
     requestTimeoutMs: reader.integer('DATAHUB_REQUEST_TIMEOUT_MS'),
+    transferTimeoutMs: reader.integer('DATAHUB_TRANSFER_TIMEOUT_MS'),
     keyCacheMs: reader.integer('DATAHUB_KEY_CACHE_MS'),
     keyCacheAwayMs: reader.integer('DATAHUB_KEY_CACHE_AWAY_MS'),
     ratePerMinute: reader.integer('DATAHUB_RATE_PER_MINUTE'),

@@ -135,12 +135,16 @@ async function settle(
   return false;
 }
 
+/** False for an empty list, too. */
+const hasSome = (companion: CompanionWrites | undefined): companion is CompanionWrites =>
+  companion !== undefined && [companion].flat().length > 0;
+
 /** Changes of one document. */
 function createChanges(target: Target) {
   const { collection, shape, calls } = target;
   const change = <R>(key: string, work: () => Promise<R>) => calls.change(`${shape.name} ${key}`, work);
   const post = (companion: CompanionWrites | undefined) =>
-    companion === undefined ? {} : calls.outboxes.post(shape, companion);
+    hasSome(companion) ? calls.outboxes.post(shape, companion) : {};
 
   function replace(stored: ReturnType<typeof encode>, posted: object): Promise<boolean> {
     const { accountId, id, version } = stored;
@@ -173,9 +177,9 @@ function createChanges(target: Target) {
     const key = keyOf(accountId, id);
     const entomb = { $set: { ...toTombstone(shape, key), ...post(companion) } };
     const write = async () =>
-      companion === undefined
-        ? (await change(key, () => collection().deleteOne(filter))).deletedCount === 1
-        : (await change(key, () => collection().updateOne(filter, entomb))).matchedCount === 1;
+      hasSome(companion)
+        ? (await change(key, () => collection().updateOne(filter, entomb))).matchedCount === 1
+        : (await change(key, () => collection().deleteOne(filter))).deletedCount === 1;
     const isDone = (found: Left | null) => found === null || found.version < 0;
     return settle(target, { key, write, isPosted: shape.outbox === true, isDone });
   }
@@ -203,7 +207,7 @@ export function createWriting<T extends Doc>(target: Target) {
           if (found?.made_by !== made_by) throw err;
         }),
       );
-      if (companion !== undefined) await deliver(stored._id);
+      if (hasSome(companion)) await deliver(stored._id);
     },
     async insertMany(docs) {
       const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
@@ -213,14 +217,14 @@ export function createWriting<T extends Doc>(target: Target) {
     async replace(doc, companion) {
       const stored = encode(shape, doc);
       const replaced = await replace(stored, post(companion));
-      if (replaced && companion !== undefined) await deliver(keyOf(stored.accountId, stored.id));
+      if (replaced && hasSome(companion)) await deliver(keyOf(stored.accountId, stored.id));
       return replaced;
     },
     async delete(accountId, id, guard = {}) {
       if (guard.zero !== undefined) checkDeclared(shape, 'counters', guard.zero);
       if (!isAccountId(accountId) || !isId(id)) return false;
       const deleted = await remove(accountId, id, guard);
-      if (deleted && guard.companion !== undefined) await deliver(keyOf(accountId, id));
+      if (deleted && hasSome(guard.companion)) await deliver(keyOf(accountId, id));
       return deleted;
     },
     async add(accountId, id, { counter, by }) {

@@ -44,6 +44,15 @@ export function describeCompanions({ store, items, account }: Context): void {
     expect(await texts(accountId)).toEqual(['both']);
   });
 
+  it('takes an empty list for nothing', async () => {
+    const accountId = account();
+    const made = item(accountId, 'a');
+    await items().insert(made, []);
+    expect(await items().replace({ ...made, version: 2 }, [])).toBe(true);
+    expect(await items().delete(accountId, 'a', { companion: [] })).toBe(true);
+    expect([await texts(accountId), await items().count({ accountId })]).toEqual([[], 0]);
+  });
+
   it('writes nothing beside what was not done', async () => {
     const accountId = account();
     const made = item(accountId, 'a');

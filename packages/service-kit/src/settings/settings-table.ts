@@ -272,6 +272,16 @@ const executor = {
   DATAHUB_AWS_SECRET_ACCESS_KEY: optional('the secret of these credentials'),
   DATAHUB_AWS_SESSION_TOKEN: optional('the session token of temporary credentials'),
   DATAHUB_OWN_NAMES: list("names of the hub's own services; the executor never connects to them"),
+  DATAHUB_TRANSFER_TIMEOUT_MS: integer(
+    600_000,
+    [1_000, 3_600_000],
+    'how long a statement, or a request, may take in all if its client reads slowly; while the client makes the source wait, the timeouts of statement and request stand still',
+  ),
+  DATAHUB_TRANSFER_BYTES_PER_SECOND_MIN: integer(
+    10_000,
+    [1, 1_000_000_000],
+    'the least average rate of a client that reads longer than the timeout of the statement',
+  ),
   DATAHUB_STATEMENT_TIMEOUT_MS: integer(
     30_000,
     [1, 3_600_000],

@@ -10,8 +10,8 @@ interface CancellationOptions {
   /** Aborts when the caller leaves. */
   signal: CallSignal;
   deadlineAt: number;
-  /** Called at the deadline. Returns the next one if the work may go on. */
-  extend?: () => number | undefined;
+  /** Called at the deadline. Returns the next one if the work may go on, else why it may not. */
+  extend?: () => number | HubError;
   now: () => number;
   /** The timers of the process, or of a test. */
   deadlines: Deadlines;
@@ -65,8 +65,8 @@ export function withCancellation<T>(work: Promise<T>, options: CancellationOptio
     };
     const abort = () => cancel(cancelReason(signal, now() >= deadlineAt));
     const expire = () => {
-      const next = extend?.();
-      if (next === undefined) return cancel(timedOut());
+      const next = extend?.() ?? timedOut();
+      if (typeof next !== 'number') return cancel(next);
       deadlineAt = next;
       look();
     };

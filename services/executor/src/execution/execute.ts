@@ -3,7 +3,7 @@
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import { requirePrincipal } from '@datahub/service-kit/call/call';
+import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
@@ -87,7 +87,8 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
       requirePermission(principal, request, { query, prepared });
       requireFit(execution, request, { query, prepared });
       const options = runOptionsOf(request.options, prepared, {
-        timeoutMs: request.timeoutWithoutRows ? ctx.deadlineAt - now() : execution.timeoutMs,
+        // The database's own timeout also counts the time in which the client reads.
+        timeoutMs: Math.max(execution.timeoutMs, deps.transfer.timeoutMs, longestOf(request, ctx, now)),
         format: execution.format,
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
@@ -130,6 +131,13 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
     }
   };
 }
+
+/** The time that a call may take which only needs rows from time to time. */
+const longestOf = (
+  { timeoutWithoutRows }: ExecuteRequest,
+  { deadlineAt }: Pick<CallContext, 'deadlineAt'>,
+  now: () => number,
+): number => (timeoutWithoutRows ? deadlineAt - now() : 0);
 
 interface Asked {
   query: QueryDefinition;

@@ -60,3 +60,9 @@ export function timedOut(): HubError {
     { retryable: false },
   );
 }
+
+export const readTooSlowly = (): HubError =>
+  new HubError('STATEMENT_TIMEOUT', 'The client read the answer more slowly than the hub allows.', {
+    stage: 'stream',
+    retryable: false,
+  });

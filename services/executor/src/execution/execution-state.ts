@@ -7,13 +7,25 @@ import { fromProtoCsv, fromProtoFormat } from '@datahub/executor-session/formats
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError, type SqlFault, type Stage } from '@datahub/service-kit/call/error';
+import { PauseClock } from '@datahub/service-kit/call/pause-clock';
 import type { Span, Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { Lease } from '../pool/pool-types.ts';
+import type { Transfer, Transfers } from '../pool/transfers.ts';
 import type { Outcome, Statement } from '../ports/engine.ts';
 import type { ResponseOptions, RowFigures } from '../result/response.ts';
-import { cancelReason, type ErrorMapping, withoutValues } from './execution-error.ts';
-import type { PreparedQuery } from './prepare.ts';
+import {
+  cancelReason,
+  type ErrorMapping,
+  readTooSlowly,
+  timedOut,
+  withoutValues,
+} from './execution-error.ts';
+import type { PreparedQuery, TransferLimits } from './prepare.ts';
+
+/** How often the rate of a slow client is looked at. */
+const lookMsMin = 100;
+const lookMsMax = 1_000;
 
 interface ExecutionOptions {
   reply: ExecutionReply;
@@ -57,6 +69,11 @@ export class Execution implements ExecutionReply, ErrorMapping {
   readonly isShared: boolean;
   readonly reply: ExecutionReply;
   #rowsBefore = 0;
+  /** The deadline of a client that never makes the source wait. */
+  #promptDeadlineAt = 0;
+  /** Undefined until the client has made the source wait. */
+  #pauses: PauseClock | undefined;
+  #transfer: Transfer | undefined;
 
   constructor(
     request: ExecuteRequest,
@@ -119,19 +136,44 @@ export class Execution implements ExecutionReply, ErrorMapping {
     this.isReused = uses > 1;
     this.runAt = this.now();
     this.deadlineAt = Math.min(this.ctx.deadlineAt, this.runAt + this.timeoutMs);
+    this.#promptDeadlineAt = this.deadlineAt;
     this.queueMs = this.runAt - this.startedAt;
   }
 
   /**
-   * Called when the timeout of the statement has passed. Returns its new end if the statement may go on, because it has
-   * had rows since the last call.
+   * Called when the timeout of the statement has passed. Returns its new end if the statement may go on: because it has
+   * had rows since the last call, or because the client has made it wait. Otherwise returns why not.
    */
-  extendTimeout(rowCount: number): number | undefined {
+  extendTimeout(rowCount: number, transfers: Transfers, limits: TransferLimits): number | HubError {
     const isExtended = this.request.timeoutWithoutRows && rowCount > this.#rowsBefore;
-    if (!isExtended || this.now() >= this.ctx.deadlineAt) return undefined;
+    if (!isExtended || this.now() >= this.ctx.deadlineAt) return this.#extendByPauses(transfers, limits);
     this.#rowsBefore = rowCount;
     this.deadlineAt = Math.min(this.ctx.deadlineAt, this.now() + this.timeoutMs);
     return this.deadlineAt;
+  }
+
+  /** The time in which the client made the source wait does not count, up to the limits of a transfer. */
+  #extendByPauses(transfers: Transfers, { timeoutMs, bytesPerSecondMin }: TransferLimits): number | HubError {
+    const now = this.now();
+    const promptEndAt = this.#promptDeadlineAt + (this.#pauses?.pausedMs(now) ?? 0);
+    if (promptEndAt <= now) return timedOut();
+    this.#transfer ??= { bytesPerSecond: () => this.#bytesPerSecond(), isCut: false };
+    transfers.admit(this.#transfer);
+    const endAt = this.runAt + timeoutMs;
+    if (this.#transfer.isCut || now >= endAt || this.#bytesPerSecond() < bytesPerSecondMin)
+      return readTooSlowly();
+    const leftMs = Math.min(Math.max(promptEndAt - now, lookMsMin), lookMsMax);
+    this.deadlineAt = Math.min(now + leftMs, endAt);
+    return this.deadlineAt;
+  }
+
+  #bytesPerSecond(): number {
+    return (this.bytes * 1_000) / Math.max(1, this.now() - this.runAt);
+  }
+
+  /** To be called when the connection is free again. */
+  leave(transfers: Transfers): void {
+    if (this.#transfer !== undefined) transfers.leave(this.#transfer);
   }
 
   onOutcome({ rowCount, truncated }: RowFigures, { moreResults = false }: Outcome): void {
@@ -146,11 +188,18 @@ export class Execution implements ExecutionReply, ErrorMapping {
       this.reply.timings?.(this.#serverTiming('first-row', this.now() - this.runAt));
     this.stage = 'stream';
     this.bytes += bytes.length;
-    return this.reply.chunk(bytes, last);
+    const isReady = this.reply.chunk(bytes, last);
+    if (isReady) return true;
+    this.#pauses ??= new PauseClock();
+    this.#pauses.pause(this.now());
+    return false;
   }
 
   onDrain(listener: () => void): void {
-    this.reply.onDrain(listener);
+    this.reply.onDrain(() => {
+      this.#pauses?.resume(this.now());
+      listener();
+    });
   }
 
   /**

@@ -251,6 +251,12 @@ class CompiledQuery implements PreparedQuery {
   }
 }
 
+/** How long an answer may take in all if its client reads slowly, and the least rate of such a client. */
+export interface TransferLimits {
+  timeoutMs: number;
+  bytesPerSecondMin: number;
+}
+
 /** The limits that this hub sets for every execution. */
 export interface ExecutionLimits {
   /** The timeout for sources that set none. */

@@ -11,6 +11,7 @@ import { runValidated, type Validation } from './cached/validation.ts';
 import { CancelUnconfirmed, withCancellation } from './cancellation.ts';
 import { cancelReason } from './execution-error.ts';
 import type { Execution } from './execution-state.ts';
+import type { TransferLimits } from './prepare.ts';
 import type { CommitNotes } from './transactions/commit-notes.ts';
 import { SingleCommit } from './transactions/single-commit.ts';
 
@@ -18,6 +19,7 @@ export interface RunDeps {
   now: () => number;
   createWriter(options: ResponseOptions): ResponseWriter;
   deadlines: Deadlines;
+  transfer: TransferLimits;
 }
 
 export interface StatementRun {
@@ -73,7 +75,7 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
         : runValidated(connection, { statement, options, validation, createWriter }, writer);
     const outcome = await withCancellation(running, {
       ...{ connection, signal, deadlineAt, now, deadlines },
-      extend: () => execution.extendTimeout(writer.rowCount),
+      extend: () => execution.extendTimeout(writer.rowCount, pool.transfers, deps.transfer),
     });
     hasEnded = true;
     if (commit?.isAnswered) return await commit.release(writer);
@@ -90,6 +92,7 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
     if (statement.kind === 'read') throw err;
     throw hasEnded ? unreported(err) : toUnknownOutcome(err);
   } finally {
+    execution.leave(pool.transfers);
     pool.release(lease);
   }
 }

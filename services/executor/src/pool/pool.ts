@@ -17,6 +17,7 @@ import type {
   PoolStats,
 } from './pool-types.ts';
 import { isAlive, openWithin } from './timeouts.ts';
+import { Transfers } from './transfers.ts';
 import { callerLeft, stopping, WaitEstimator, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
@@ -33,6 +34,7 @@ export class Pool implements GrowingPool, SlotPool {
   readonly usage: AccountUsage;
   /** The time when a connection was last requested. */
   usedAt: number;
+  readonly transfers: Transfers;
   readonly #settings: PoolSettings;
   readonly #deps: PoolDeps;
   readonly #members = new Set<Member>();
@@ -49,6 +51,7 @@ export class Pool implements GrowingPool, SlotPool {
 
   constructor(settings: PoolSettings, deps: PoolDeps) {
     this.#settings = settings;
+    this.transfers = new Transfers(settings.sizeMax);
     this.#deps = deps;
     this.usage = deps.usage;
     this.#estimator = new WaitEstimator(this.#members, settings.sizeMax, deps.random);

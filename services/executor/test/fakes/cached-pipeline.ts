@@ -68,6 +68,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
   const answers = new ResponseStore({ bytesMax });
 
   const execute = createExecute({
+    transfer: { timeoutMs: 600_000, bytesPerSecondMin: 1 },
     catalog: { resolveDraft: async () => ({ leaseMs: 0 }), noteCommit: async () => ({}) },
     definitions: {
       cached: (queryId) => definitionOf(queryId),

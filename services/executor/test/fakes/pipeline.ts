@@ -149,6 +149,7 @@ export function setupExecute({
   };
   const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn(), ended: vi.fn() };
   const execute = createExecute({
+    transfer: { timeoutMs: 600_000, bytesPerSecondMin: 1 },
     definitions: { cached: () => undefined, query: async () => definition },
     catalog: { resolveDraft: async () => ({ leaseMs: 0 }), noteCommit: async () => ({}) },
     pools: registry,

@@ -12,6 +12,7 @@ import {
   toRequestId,
 } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { PauseClock } from '@datahub/service-kit/call/pause-clock';
 import type { Span } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ParsedBody } from './json-body.ts';
@@ -24,9 +25,14 @@ export function requestIdOf(raw: { headers: Record<string, unknown> }): string {
 
 export interface RequestContextOptions {
   timeoutMs: number;
+  /** The longest time of a request whose client reads slowly. */
+  transferMs: number;
   /** Shared by all requests. */
   deadlines: Deadlines;
 }
+
+/** How soon a deadline is looked at again. */
+const lookMsMin = 100;
 
 /** The context of one HTTP request. The signal is created on first use, since most requests never need it. */
 export class RequestContext implements CallContext {
@@ -45,6 +51,10 @@ export class RequestContext implements CallContext {
   #route: Route | undefined;
   #stop: CallStop | undefined;
   #deadline: Deadline | undefined;
+  /** Undefined until the client has made the answer wait. */
+  #pauses: PauseClock | undefined;
+  /** What the pauses have added to the deadline. */
+  #addedMs = 0;
 
   constructor(request: FastifyRequest, response: ServerResponse, options: RequestContextOptions) {
     this.requestId = request.id;
@@ -83,6 +93,28 @@ export class RequestContext implements CallContext {
     this.#addDeadline();
   }
 
+  /** The client does not read the answer. Until `resumed`, the time limit stands still. */
+  paused(): void {
+    this.#pauses ??= new PauseClock();
+    this.#pauses.pause(performance.now());
+  }
+
+  resumed(): void {
+    this.#pauses?.resume(performance.now());
+  }
+
+  /** True if the deadline moved, because the client made the answer wait. */
+  #movesDeadline(): boolean {
+    const now = performance.now();
+    const pausedMs = this.#pauses?.pausedMs(now) ?? 0;
+    const deadlineAt = this.deadlineAt + pausedMs - this.#addedMs;
+    const lastAt = this.startedAt + Math.max(this.#options.transferMs, this.#options.timeoutMs);
+    if (deadlineAt <= now || now >= lastAt) return false;
+    this.#addedMs = pausedMs;
+    this.deadlineAt = Math.min(Math.max(deadlineAt, now + lookMsMin), lastAt);
+    return true;
+  }
+
   #watch(): CallStop {
     this.#stop = new CallStop();
     this.#addDeadline();
@@ -91,8 +123,11 @@ export class RequestContext implements CallContext {
   }
 
   #addDeadline(): void {
-    const onDeadline = () =>
-      this.#stop?.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+    const onDeadline = () => {
+      if (this.#movesDeadline()) this.#addDeadline();
+      else
+        this.#stop?.abort(new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.'));
+    };
     this.#deadline = this.#options.deadlines.add(this.deadlineAt - performance.now(), onDeadline);
   }
 

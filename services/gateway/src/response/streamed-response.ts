@@ -228,6 +228,7 @@ export class StreamedResponse implements ExecutionReply {
     this.#sink = compressor?.pipeTo(this.#response) ?? this.#response;
     this.#sink.on('drain', () => {
       clearTimeout(this.#stall);
+      this.#request.context.resumed();
       this.#onDrain();
     });
   }
@@ -249,6 +250,7 @@ export class StreamedResponse implements ExecutionReply {
     this.#keep(bytes);
     if (this.#response.destroyed || this.#sink.write(bytes)) return true;
     clearTimeout(this.#stall);
+    this.#request.context.paused();
     this.#stall = setTimeout(() => this.#response.destroy(), this.#options.settings.stallTimeoutMs);
     return false;
   }
