@@ -42,7 +42,7 @@ const openHub = (executor: number) =>
       DATAHUB_DRIFT_INTERVAL_MS: '0',
     },
     'inherit',
-    { executor },
+    { replicas: { executor } },
   );
 
 async function post(hub: DistributedHub, path: string, body: object): Promise<any> {

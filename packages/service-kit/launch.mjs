@@ -5,12 +5,13 @@
 
 import { spawn } from 'node:child_process';
 import { compileCache } from './compile-cache.mjs';
+import { withCredentials } from './credentials.mjs';
 import { requireNode } from './require-node.mjs';
 import { v8Flags } from './v8-flags.mjs';
 
 requireNode();
 
-const env = { NODE_COMPILE_CACHE: compileCache, ...process.env };
+const env = { NODE_COMPILE_CACHE: compileCache, ...withCredentials(process.env) };
 const args = [...v8Flags, ...process.argv.slice(2)];
 if (process.platform === 'win32' || process.execve === undefined) {
   const child = spawn(process.execPath, args, { env, stdio: 'inherit' });

@@ -45,7 +45,7 @@ describe.skipIf(!POSTGRES_URL)('agents behind a balancer (needs POSTGRES_URL)', 
     await db.query(`CREATE SCHEMA ${schema}`);
     await db.query(`CREATE TABLE ${schema}.notes (id int PRIMARY KEY, tenant text NOT NULL, body text)`);
     const env = { ...hubSettings(dir, adminKey), DATAHUB_DEMO: '0' };
-    hub = await startDistributed(env, 'inherit', { gateway: gatewayCount });
+    hub = await startDistributed(env, 'inherit', { replicas: { gateway: gatewayCount } });
     balancer = await startBalancer(hub.gateways.map(({ port }) => port));
     url = `http://127.0.0.1:${balancer.port}`;
     api = createApi({ url, key: adminKey });

@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
+import { inherited } from '../support/inherited.ts';
 
 let dataDir: string;
 let hub: DistributedHub;
@@ -34,4 +38,15 @@ it('stays ready for what works without that service, and names it', async () => 
     return [response.status, await response.json()];
   };
   await expect.poll(ask, { timeout: 60_000 }).toEqual([200, { status: 'ready', missing: ['catalog'] }]);
+});
+
+it('explains the counts that it cannot start', async () => {
+  const program = fileURLToPath(new URL('../../services/hub/src/distributed.ts', import.meta.url));
+  for (const options of [['--catalogs', '2'], ['--executors', '0'], ['--other']]) {
+    const run = promisify(execFile)(process.execPath, [program, ...options], { env: inherited });
+    await expect(run).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('[--catalogs 1..9] [--executors 1..9] [--ml 1..9]'),
+    });
+  }
 });

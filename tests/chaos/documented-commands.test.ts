@@ -97,6 +97,11 @@ const needsMore: [RegExp, file: string, words: string][] = [
     'helm',
   ],
   [/^node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
+  [
+    /^(useradd|git clone|install -|systemctl|runuser|journalctl|cd \/var\/lib\/data-hub|\{ npx --prefix|chown --ref)/,
+    'tests/architecture/server-files.test.ts',
+    'data-hub.service',
+  ],
   [/^(go install|grpcurl)/, 'packages/service-kit/test/grpc/reflection.test.ts', 'grpcurl'],
   [/^(PREST=\S+ TOOLBOX=\S+ )?npm run bench -- public$/, 'bench/run.ts', "'public'"],
   [/^npm run bench -- small-execution .*scale\/held-sources$/, 'bench/run.ts', "'scale/held-sources'"],

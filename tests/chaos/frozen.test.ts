@@ -31,7 +31,9 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)('a frozen replica (needs MONGODB_
     const store = new URL(MONGODB_URL as string);
     store.pathname = `/${name}`;
     const env = { ...hubSettings(dir, key), DATAHUB_STORE_URL: store.href, DATAHUB_EDGE: 'none' };
-    hub = await startDistributed(env, 'inherit', { catalog: replicas, executor: replicas, ml: replicas });
+    hub = await startDistributed(env, 'inherit', {
+      replicas: { catalog: replicas, executor: replicas, ml: replicas },
+    });
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'frozen' }));
     const access = { ...accessOf(POSTGRES_URL as string), database: name, pool: { max: 2 } };

@@ -47,7 +47,7 @@ describe.skipIf(!POSTGRES_URL)(
         ...hubSettings(dir, key),
         DATAHUB_EDGE: 'none',
       };
-      hub = await startDistributed(settings, 'ignore', { gateway: 3, executor: 2 });
+      hub = await startDistributed(settings, 'ignore', { replicas: { gateway: 3, executor: 2 } });
       apis = hub.gateways.map(({ port }) =>
         createApi({ url: `http://127.0.0.1:${port}`, key }),
       ) as typeof apis;

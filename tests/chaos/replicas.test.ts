@@ -71,7 +71,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
         ...hubSettings(dir, key),
         DATAHUB_STORE_URL: store.href,
       };
-      hub = await startDistributed(env, 'inherit', replicas);
+      hub = await startDistributed(env, 'inherit', { replicas });
       apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
       const [api] = apis as [Api];
       const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'replicas' }));

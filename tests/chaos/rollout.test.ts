@@ -93,7 +93,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)('a rollout (needs MONGODB_URL, PO
       // On a slow machine calls wait for long, but none is refused for that.
       DATAHUB_POOL_WAIT_MS: '60000',
     };
-    hub = await startDistributed(env, 'inherit', replicas);
+    hub = await startDistributed(env, 'inherit', { replicas });
     const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'rollout' }));
     const access = { ...accessOf(POSTGRES_URL as string), database: name, pool: { max: poolMax } };

@@ -57,7 +57,7 @@ describe.skipIf(POSTGRES_URL === undefined)('one budget for one database (needs 
         DATAHUB_SLOT_LEASE_MS: String(leaseMs),
       },
       'ignore',
-      { executor: executors },
+      { replicas: { executor: executors } },
     );
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
     const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'slots' }));

@@ -94,7 +94,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
       DATAHUB_EDGE: 'none',
       DATAHUB_JOB_LEASE_MS: '1000',
     };
-    hub = await startDistributed(settings, 'ignore', 2);
+    hub = await startDistributed(settings, 'ignore', { replicas: 2 });
     apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
     queryId = await store(apis[0] as Api);
   }, 120_000);

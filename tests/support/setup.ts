@@ -57,7 +57,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function startForm(form: string | undefined, settings: Record<string, string>) {
   if (form === 'single') return openHub(settings);
   if (form === 'workers') return startWorkers(settings);
-  const hub = await startDistributed(settings, 'inherit', form === 'replicas' ? 2 : 1);
+  const hub = await startDistributed(settings, 'inherit', { replicas: form === 'replicas' ? 2 : 1 });
   if (form !== 'replicas') return hub;
   const balancer = await startBalancer(hub.gateways.map(({ port }) => port));
   const close = async () => {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort, isFreePort } from '@datahub/service-kit/process/free-port';
@@ -27,7 +27,6 @@ type Call = <T>(path: string, body?: object, method?: 'POST' | 'PUT') => Promise
 const childPath = fileURLToPath(new URL('demo-database.ts', import.meta.url));
 const startTimeoutMs = 60_000;
 const callTimeoutMs = 30_000;
-/** A database that is still creating its files finishes that first, because an incomplete directory cannot be opened again. */
 const stopTimeoutMs = 30_000;
 
 export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
@@ -38,9 +37,14 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
   );
   const isUsable = before !== undefined && (await isFreePort(before.port));
   const port = isUsable ? before.port : await freePort();
-  const database = fork(childPath, [join(hub.dataDir, 'demo-database'), String(port)], { stdio: 'inherit' });
+  const files = join(hub.dataDir, 'demo-database');
+  // A start that was cut before the files were complete left them without a record of the demo.
+  if (before === undefined) await rm(files, { recursive: true, force: true });
+  const database = fork(childPath, [files, String(port)], { stdio: 'inherit' });
+  let isReady = false;
   const fill = async () => {
     await untilReady(database);
+    isReady = true;
     if (isUsable) return before;
     const call = createCall(hub);
     const content = before === undefined ? await createContent(call, port) : { ...before, port };
@@ -48,7 +52,8 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
     await writeFile(contentFile, JSON.stringify(content), { mode: 0o600 });
     return content;
   };
-  return { ready: fill(), close: () => stop(database) };
+  // Before it is ready, it computes for seconds and hears no signal.
+  return { ready: fill(), close: () => stop(database, isReady ? 'SIGTERM' : 'SIGKILL') };
 }
 
 async function untilReady(database: ChildProcess): Promise<void> {
@@ -60,10 +65,10 @@ async function untilReady(database: ChildProcess): Promise<void> {
   ended.catch(() => {});
 }
 
-async function stop(database: ChildProcess): Promise<void> {
+async function stop(database: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   if (database.exitCode !== null || database.signalCode !== null) return;
   const ended = once(database, 'exit');
-  database.kill('SIGTERM');
+  database.kill(signal);
   const killTimer = setTimeout(() => database.kill('SIGKILL'), stopTimeoutMs);
   await ended;
   clearTimeout(killTimer);

@@ -1,7 +1,7 @@
 /**
  * Runs the four services as separate processes on this machine, connected by gRPC. `npm run start:distributed` starts them
- * and prints their addresses (`-- --gateways 2 --executors 2`: several of these); tests call `startDistributed` with their
- * own settings.
+ * and prints their addresses (`-- --gateways 2 --executors 2`: several of these, and of `--catalogs` and `--ml`); tests
+ * call `startDistributed` with their own settings.
  */
 
 import type { ChildProcess } from 'node:child_process';
@@ -37,7 +37,7 @@ export interface DistributedHub {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const readyTimeoutMs = 60_000;
+const listenTimeoutMs = 120_000;
 const stopTimeoutMs = 30_000;
 
 const services = ['catalog', 'executor', 'ml'] as const;
@@ -49,14 +49,23 @@ interface GatewayPorts {
   metricsPort: number;
 }
 
+export interface StartOptions {
+  /**
+   * The number of replicas of each service, or of those that have more than one. Several of catalog or ml need a store that
+   * several processes can share.
+   */
+  replicas?: number | Partial<Record<Service, number>>;
+  /** Stops the start. */
+  signal?: AbortSignal;
+}
+
 /**
- * `output` is where the logs go; a number is an open file. `replicas` is the number of replicas of each service, or of
- * those that have more than one. Several of catalog or ml need a store that several processes can share.
+ * Resolves when all gateways are ready, however long that takes. `output` is where the logs go; a number is an open file.
  */
 export async function startDistributed(
   env: Environment,
   output: Output = 'inherit',
-  replicas: number | Partial<Record<Service, number>> = 1,
+  { replicas = 1, signal }: StartOptions = {},
 ): Promise<DistributedHub> {
   const countOf = (name: Service) => (typeof replicas === 'number' ? replicas : (replicas[name] ?? 1));
   const plan = await planDistributed(env, countOf);
@@ -81,7 +90,7 @@ export async function startDistributed(
     for (let i = 0; i < countOf(name); i++) start(name, i);
   }
   try {
-    for (const { port } of gateways) await untilReady(port, [...running.values()]);
+    for (const { port } of gateways) await untilReady(port, [...running.values()], signal);
   } catch (err) {
     await close();
     throw err;
@@ -182,10 +191,10 @@ async function gatewayPorts(env: Environment, replica: number): Promise<GatewayP
   return { port, metricsPort: Number(env.DATAHUB_METRICS_PORT ?? 9090) };
 }
 
-async function untilReady(port: number, children: ChildProcess[]): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
-  while (Date.now() < deadline) {
-    if (children.some((child) => child.exitCode !== null))
+async function untilReady(port: number, children: ChildProcess[], signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    signal?.throwIfAborted();
+    if (children.some(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null))
       throw new Error('A service ended during its start.');
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`).then(
       (response) => response.ok,
@@ -194,11 +203,10 @@ async function untilReady(port: number, children: ChildProcess[]): Promise<void>
     if (ready) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`The hub was not ready within ${readyTimeoutMs} ms.`);
 }
 
 async function untilListening(port: number): Promise<void> {
-  const deadline = Date.now() + readyTimeoutMs;
+  const deadline = Date.now() + listenTimeoutMs;
   const isListening = () =>
     new Promise<boolean>((resolve) => {
       const socket = connect(port, '127.0.0.1');
@@ -216,25 +224,39 @@ async function stopAll(children: ChildProcess[], signal: 'SIGTERM' | 'SIGKILL' =
   for (const child of children.toReversed()) await stopProcess(child, { signal, graceMs: stopTimeoutMs });
 }
 
-/** Of the command line. Undefined if it has an unknown argument, or a count that is not from 1 to 9. */
-function readReplicas(): { gateway: number; executor: number } | undefined {
+const usage = `usage: npm run start:distributed -- [--gateways 1..9] [--catalogs 1..9] [--executors 1..9] [--ml 1..9]
+Several of catalog or ml need DATAHUB_STORE_URL=mongodb://…, because a SQLite file serves one process.
+`;
+
+/** Of the command line. Undefined if it has an unknown argument, or a count that cannot be. */
+function readReplicas({
+  DATAHUB_STORE_URL: storeUrl = '',
+}: Environment): Record<Service, number> | undefined {
   const count = { type: 'string', default: '1' } as const;
+  const options = { gateways: count, catalogs: count, executors: count, ml: count };
   try {
-    const { gateways, executors } = parseArgs({ options: { gateways: count, executors: count } }).values;
-    if ([gateways, executors].every((value) => /^[1-9]$/.test(value)))
-      return { gateway: Number(gateways), executor: Number(executors) };
-  } catch {}
-  return undefined;
+    const { values } = parseArgs({ options });
+    if (!Object.values(values).every((value) => /^[1-9]$/.test(value))) return undefined;
+    const [gateway, catalog, executor, ml] = [values.gateways, values.catalogs, values.executors, values.ml];
+    const counts = { gateway: +gateway, catalog: +catalog, executor: +executor, ml: +ml };
+    const isShared = storeUrl.startsWith('mongodb');
+    return isShared || (counts.catalog === 1 && counts.ml === 1) ? counts : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+async function run(replicas: Record<Service, number>): Promise<void> {
   const { DATAHUB_DATA_DIR: dataDir = 'data', DATAHUB_API_KEY, DATAHUB_SERVICE_TOKEN } = process.env;
-  const replicas = readReplicas();
-  if (replicas === undefined) {
-    process.stderr.write('usage: npm run start:distributed -- [--gateways 1..9] [--executors 1..9]\n');
-    process.exit(2);
-  }
-  const hub = await startDistributed(process.env, 'inherit', replicas);
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  const { signal } = stopping;
+  const hub = await startDistributed(process.env, 'inherit', { replicas, signal }).catch((err) => {
+    if (!signal.aborted) process.stderr.write(`${(err as Error).message}\n`);
+    process.exit(signal.aborted ? 0 : 1);
+  });
   const urls = hub.gateways.map(({ port }) => `http://127.0.0.1:${port}`);
   const placeOf = (setting: string | undefined, file: string) =>
     setting === undefined ? join(dataDir, file) : 'its setting';
@@ -244,13 +266,24 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
 Over gRPC: ${inner.join(', ')}; the token is in ${placeOf(DATAHUB_SERVICE_TOKEN, 'service-token')}.
 Press Ctrl-C to stop it.\n`,
   );
-  const stop = () => hub.close().then(() => process.exit(0));
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-  const name = await hub.ended;
-  process.stderr.write(
-    `The ${name} service ended; see its last log lines for the reason. Stopping the others.\n`,
-  );
+  const stopped = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  const name = await Promise.race([hub.ended, stopped]);
+  if (name !== undefined)
+    process.stderr.write(
+      `The ${name} service ended; see its last log lines for the reason. Stopping the others.\n`,
+    );
   await hub.close();
-  process.exit(1);
+  process.exit(name === undefined ? 0 : 1);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const replicas = readReplicas(process.env);
+  if (replicas === undefined) {
+    process.stderr.write(usage);
+    process.exit(2);
+  }
+  await run(replicas);
 }

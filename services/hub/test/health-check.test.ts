@@ -7,8 +7,11 @@ import { expect, it } from 'vitest';
 
 const program = fileURLToPath(new URL('../health-check.mjs', import.meta.url));
 
-async function exitCode(port: number): Promise<number> {
-  const child = spawn(process.execPath, [program], { env: { PORT: String(port) }, stdio: 'inherit' });
+async function exitCode(port: number, ...options: string[]): Promise<number> {
+  const child = spawn(process.execPath, [program, ...options], {
+    env: { PORT: String(port) },
+    stdio: 'inherit',
+  });
   return (await once(child, 'exit'))[0];
 }
 
@@ -26,4 +29,14 @@ it('says that the hub is ready, and that it is not, does not answer, or is not t
   };
   const codes = [status(200), status(503), () => {}].map(exitCodeWith);
   expect(await Promise.all([...codes, exitCode(1)])).toEqual([0, 1, 1, 1]);
+});
+
+it('waits until the hub is ready', async () => {
+  let asked = 0;
+  const server = createServer((_, response) => response.writeHead(++asked > 2 ? 200 : 503).end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  expect(await exitCode((server.address() as AddressInfo).port, '--wait')).toBe(0);
+  expect(asked).toBe(3);
+  server.close().closeAllConnections();
 });

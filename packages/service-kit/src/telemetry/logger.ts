@@ -42,9 +42,26 @@ export function createLogger(options: LoggerOptions): Logger {
   return pino(settings, createTerminalStream());
 }
 
-/** What a person at a terminal does not read on each line; `DATAHUB_LOG_FORMAT=json` shows it. */
-const ignoredAtTerminal =
-  'pid,hostname,service,event,method,route,status,requestId,traceId,keyId,accountId,durationMs';
+/** pino's number of the level `warn`. */
+const warn = 40;
+
+/** What a person at a terminal does not need beside a warning; `DATAHUB_LOG_FORMAT=json` shows it. */
+const ofMachines = new Set([
+  ...['level', 'time', 'msg', 'pid', 'hostname', 'service', 'event', 'traceId', 'durationMs', 'err'],
+]);
+
+/** A sentence for each event. Warnings and errors have their members behind it, because somebody will look for the cause. */
+export function toSentence(log: Record<string, unknown>): string {
+  const { msg, durationMs, level, err } = log;
+  const sentence = durationMs === undefined ? String(msg) : `${msg} (${durationMs} ms)`;
+  if (Number(level) < warn) return sentence;
+  const members = Object.entries(log).filter(([name]) => !ofMachines.has(name));
+  const texts = members.map(
+    ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
+  );
+  const cause = (err as { message?: string } | undefined)?.message;
+  return [sentence, ...(cause === undefined ? [] : [cause]), ...texts].join('; ');
+}
 
 /** One line for each event. It is written at once, so that it stands in order with what the program prints itself. */
 function createTerminalStream(): NodeJS.WritableStream {
@@ -53,9 +70,9 @@ function createTerminalStream(): NodeJS.WritableStream {
   return build({
     destination: 1,
     sync: true,
-    singleLine: true,
-    ignore: ignoredAtTerminal,
-    messageFormat: '{msg}{if durationMs} ({durationMs} ms){end}',
+    hideObject: true,
+    ignore: 'pid,hostname',
+    messageFormat: toSentence,
     translateTime: 'SYS:HH:MM:ss.l',
   });
 }

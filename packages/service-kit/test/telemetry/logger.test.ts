@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { logPlainLine } from '../../src/telemetry/logger.ts';
+import { logPlainLine, toSentence } from '../../src/telemetry/logger.ts';
 
 it('writes the line of a request as pino does', () => {
   const lines: string[] = [];
@@ -12,4 +12,19 @@ it('writes the line of a request as pino does', () => {
     logPlainLine(log, line, 'POST /v1/queries/execute 200');
   }
   expect([lines[1], lines[3]]).toEqual([lines[0], lines[2]]);
+});
+
+it('writes sentences at a terminal, and tells the cause of a warning', () => {
+  const line = {
+    level: 30,
+    time: 1,
+    service: 'hub',
+    event: 'service.stopping',
+    reason: 'SIGTERM',
+    msg: 'stopping',
+  };
+  expect(toSentence(line)).toBe('stopping');
+  expect(toSentence({ ...line, durationMs: 12 })).toBe('stopping (12 ms)');
+  const warning = { ...line, level: 40, msg: 'sweeping failed', err: new Error('no disk'), keyId: 'k' };
+  expect(toSentence(warning)).toBe('sweeping failed; no disk; reason SIGTERM; keyId k');
 });
