@@ -112,10 +112,10 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
     tracing: deps.tracing,
   });
   const compile = compileOnce(deps.compile);
-  const { statementTimeoutMs: timeoutMs, rowsMax } = config.executions;
+  const { executions: limits, transfer } = config;
   const shared = { definitions, pools, compile, now, random: Math.random, deadlines: new Deadlines() };
   const diffs = createDiffSemaphore();
-  const sourceDeps = { ...shared, catalog, timeoutMs, nowMs: Date.now, createWriter, rowsMax, diffs };
+  const sourceDeps = { ...shared, catalog, nowMs: Date.now, createWriter, diffs, ...ofSources(limits) };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
   const deliveries = openDeliveries(deps, config.mail, { dialFor, events });
   const lease = deps.leaseSlots(book);
@@ -130,11 +130,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
 
   return {
     executor: {
-      execute: createExecute({
-        ...deps,
-        ...shared,
-        ...{ limits: config.executions, transfer: config.transfer, answers, events },
-      }),
+      execute: createExecute({ ...deps, ...shared, limits, transfer, answers, events }),
       ...createSourceCalls(sourceDeps),
       findCommit: createFindCommit(shared),
       fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),
@@ -335,3 +331,8 @@ function createConnect(
   };
   return { connect, logins };
 }
+
+const ofSources = ({ statementTimeoutMs: timeoutMs, rowsMax }: ExecutorConfig['executions']) => ({
+  timeoutMs,
+  rowsMax,
+});

@@ -2,6 +2,8 @@
 
 export type Range = readonly [min: number, max: number];
 
+export const port: Range = [0, 65_535];
+
 interface Described {
   /** How docs show the default, if it is computed or no value says it. */
   shown?: string;

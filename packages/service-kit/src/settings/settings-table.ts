@@ -3,6 +3,7 @@
  * unknown settings and docs/configuration.md (`npm run settings-page`) come from this table.
  */
 
+import { catalog } from './catalog-settings.ts';
 import {
   choice,
   computedFlag,
@@ -12,11 +13,10 @@ import {
   type ListSetting,
   list,
   optional,
-  type Range,
+  port,
   text,
 } from './setting-kinds.ts';
 
-const port: Range = [0, 65_535];
 const GiB = 1_073_741_824;
 const MiB = 1_048_576;
 
@@ -165,81 +165,6 @@ const gateway = {
   ),
   DATAHUB_EXECUTOR_ADDRESS: list('separate: the executor, in the same way', '127.0.0.1:7072'),
   DATAHUB_ML_ADDRESS: list('separate: the ml service, in the same way', '127.0.0.1:7073'),
-};
-
-const catalog = {
-  DATAHUB_INTERNAL_PORT: integer(
-    7074,
-    port,
-    'separate: the port where executors get definitions and sealed credentials',
-  ),
-  DATAHUB_CATALOG_REPLICAS: integer(
-    1,
-    [1, 1_000],
-    'how many catalogs share the store; with more than one, a change is acknowledged after the leases expired (`DATAHUB_LEASE_MS`)',
-  ),
-  DATAHUB_AUDIT_DAYS: integer(
-    90,
-    [1, 36_500],
-    'how long audit entries of changes are kept; a change also applies to existing entries, and deleted entries stay deleted',
-  ),
-  DATAHUB_USAGE_DAYS: integer(
-    90,
-    [1, 36_500],
-    'how long counts of uses are kept, in the same way: by the hour for two days after their day, then by the day',
-  ),
-  DATAHUB_EXPIRED_KEY_DAYS: integer(
-    30,
-    [0, 36_500],
-    'how long an expired key is listed; what it did stays in the audit',
-  ),
-  DATAHUB_RUN_DAYS: integer(
-    90,
-    [1, 36_500],
-    'how long the runs of watches are kept, of each watch at most 10,000',
-  ),
-  DATAHUB_QUERY_RUN_DAYS: integer(
-    30,
-    [1, 36_500],
-    'how long the [runs of queries](api.md#runs-of-a-query) are kept',
-  ),
-  DATAHUB_QUERY_RUNS_MAX: integer(
-    10_000,
-    [0, 1_000_000],
-    'how many runs of one query are kept, the newest; 0 keeps none',
-  ),
-  DATAHUB_ACCOUNT_RUNS_MAX: integer(
-    1_000_000,
-    [1_000, 1_000_000_000],
-    'how many runs of all queries of one account are kept, the newest',
-  ),
-  DATAHUB_EVENT_DAYS: integer(30, [1, 36_500], 'how long events are kept'),
-  DATAHUB_MAIL_URL: optional(
-    'the public address of the hub, for the links in mails; without it, no destination can be a [mail address](events.md#mail)',
-  ),
-  DATAHUB_MAIL_DOMAINS: list('domains whose mail addresses need not confirm, such as `example.com`'),
-  DATAHUB_MAIL_HOURLY_MAX: integer(
-    100,
-    [1, 1_000_000],
-    'how many mails an account may send in an hour; further ones wait for the next hour',
-  ),
-  DATAHUB_LEASE_MS: integer(
-    1_000,
-    [0, 1_000],
-    'how long an executor may cache a definition without renewing its lease',
-  ),
-  DATAHUB_SERVER_CONNECTIONS_MAX: list(
-    'the maximum number of connections to a database server over all sources and users, shared fairly among accounts: `host:port=n`, separated by commas. Write the host as the sources do',
-  ),
-  DATAHUB_SLOT_LEASE_MS: integer(
-    60_000,
-    [3_000, 600_000],
-    'separate: after how long without a message the connections of an executor are [given to others](operations.md#connections-to-one-database)',
-  ),
-  DATAHUB_SEALING_PUBLIC_KEYS: list(
-    'separate: public keys, separated by commas; the first one encrypts; the catalog does not start without one',
-    'from the data directory',
-  ),
 };
 
 const executor = {
