@@ -166,7 +166,7 @@ describe.skipIf(POSTGRES_URL === undefined)('a COMMIT whose process dies (needs 
 
   it('with an executor, or with a gateway', { timeout: 600_000 }, async () => {
     const settings = { ...hubSettings(join(dir, 'four'), key), DATAHUB_EDGE: 'none' };
-    const hub: DistributedHub = await startDistributed(settings, 'ignore', { executor: 2 });
+    const hub: DistributedHub = await startDistributed(settings, 'ignore', { replicas: { executor: 2 } });
     try {
       const api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
       const bench = await open(api);

@@ -74,7 +74,7 @@ describe.skipIf(POSTGRES_URL === undefined).each(stores)(
           DATAHUB_EDGE: 'none',
         },
         'ignore',
-        { gateway: 3 },
+        { replicas: { gateway: 3 } },
       );
       apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
     }, 120_000);

@@ -35,7 +35,7 @@ describe.skipIf(POSTGRES_URL === undefined)('watches that write (need POSTGRES_U
     for (let i = 0; i < watches; i++) await client.query(`CREATE SEQUENCE ${table}_${i}`);
     dir = await mkdtemp(join(tmpdir(), 'datahub-writing-'));
     const settings = { ...hubSettings(dir, key), DATAHUB_EDGE: 'none' };
-    hub = await startDistributed(settings, 'ignore', { gateway: 3 });
+    hub = await startDistributed(settings, 'ignore', { replicas: { gateway: 3 } });
     // The last gateway is never killed.
     api = createApi({ url: `http://127.0.0.1:${hub.gateways[2]?.port}`, key });
   });

@@ -14,7 +14,9 @@ import type { Leftovers } from './leftovers.ts';
 const everyMs = 60_000;
 /** Reading all watches and keys costs more, so it is done with one of some sweeps. */
 const seldomEvery = 10;
-/** Documents that one write removes. It holds other writes up for some milliseconds. */
+/** A step holds other writes up, so its size is set to take about this long. */
+const stepMs = 20;
+/** The most documents that one write removes. */
 const removedMax = 100;
 /** Between two writes a sweep rests this many times as long as the last one took. */
 const restTimes = 4;
@@ -91,15 +93,17 @@ export async function joinUses(
 
 /** Repeats a step while it does as much as it may, and leaves the store to others most of the time. */
 async function inSteps(
-  step: (max: number) => Promise<number>,
+  step: (size: number) => Promise<number>,
   max: number,
   closed: AbortSignal,
 ): Promise<void> {
+  let size = 1;
   while (!closed.aborted) {
     const startedAt = performance.now();
-    if ((await step(max)) < max) return;
-    const restMs = Math.max(restMinMs, restTimes * (performance.now() - startedAt));
-    await sleep(restMs, undefined, { ref: false });
+    if ((await step(size)) < size) return;
+    const tookMs = performance.now() - startedAt;
+    size = tookMs > stepMs ? Math.ceil(size / 2) : Math.min(2 * size, max);
+    await sleep(Math.max(restMinMs, restTimes * tookMs), undefined, { ref: false });
   }
 }
 
