@@ -83,7 +83,7 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
   });
 
   /** Repeats the call under one key until it is answered. An unknown outcome is found out by the next repetition. */
-  async function move(name: string): Promise<'applied' | 'refused'> {
+  async function move(name: string, giveUpAt: number): Promise<'applied' | 'unanswered'> {
     const amount = 1 + Math.floor(random() * 9);
     const [from, to] = [1, 2].map(() => 1 + Math.floor(random() * accounts)) as [number, number];
     const expectRows = { expectRows: 1 };
@@ -93,7 +93,7 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
       { queryId: ids.note, context: { move: name } },
     ];
     const body = { steps, isolation: 'serializable', retry: true };
-    for (let tries = 0; tries < 300; tries++) {
+    while (Date.now() < giveUpAt) {
       const call = api.post('/v1/queries/transaction', body, { headers: { 'idempotency-key': name } });
       const { status, body: answer } = await call;
       if (status === 200) return 'applied';
@@ -104,7 +104,7 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
         throw new Error(`${status} ${JSON.stringify(answer)}`);
       await sleep(20 + random() * 100);
     }
-    return 'refused';
+    return 'unanswered';
   }
 
   it(
@@ -129,7 +129,7 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
       const call = async (_: unknown, caller: number) => {
         for (let i = 0; i < moves && Date.now() < endAt; i++) {
           const name = `${caller}-${i}`;
-          ends.set(name, await move(name));
+          ends.set(name, await move(name, endAt + 60_000));
         }
       };
       await Promise.all(Array.from({ length: callers }, call)).finally(() => {
@@ -146,14 +146,9 @@ describe.skipIf(POSTGRES_URL === undefined)('money (needs POSTGRES_URL)', () => 
         n: number;
       }[];
       const times = new Map(rows.map(({ move, n }) => [move, n]));
-      const wrong = [...ends].filter(([name, end]) => {
-        const n = times.get(name) ?? 0;
-        return end === 'applied' ? n !== 1 : n !== 0;
-      });
+      const wrong = [...ends].filter(([name, end]) => end !== 'applied' || times.get(name) !== 1);
       expect(wrong).toEqual([]);
       expect(unknown).toBeGreaterThan(0);
-      const found = [...ends.values()].filter((end) => end === 'applied').length;
-      expect(found).toBeGreaterThan(ends.size / 2);
     },
     forMs + 120_000,
   );
