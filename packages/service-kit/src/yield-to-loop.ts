@@ -4,25 +4,28 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 
 const turnMs = 2;
 
-/**
- * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves with
- * `next`, by default in the next iteration of the event loop, with a new turn.
- */
-export function createLoopYield(next: () => Promise<void> = nextIteration): () => Promise<void> | undefined {
-  let startedAt = performance.now();
-  return () => {
-    if (performance.now() - startedAt < turnMs) return undefined;
-    return next().then(() => {
-      startedAt = performance.now();
-    });
-  };
-}
-
 /** Creates a function that returns promises of which only one resolves in each iteration of the event loop, in order. */
 export function createTurns(): () => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return () => {
     last = last.then(() => nextIteration());
     return last;
+  };
+}
+
+/** All long work of a process takes turns, so that much of it at once delays others no more than one piece does. */
+export const nextTurn = createTurns();
+
+/**
+ * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves in a
+ * new turn.
+ */
+export function createLoopYield(): () => Promise<void> | undefined {
+  let startedAt = performance.now();
+  return () => {
+    if (performance.now() - startedAt < turnMs) return undefined;
+    return nextTurn().then(() => {
+      startedAt = performance.now();
+    });
   };
 }

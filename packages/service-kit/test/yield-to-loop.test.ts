@@ -26,3 +26,27 @@ it('gives one of many pieces of work a turn in each iteration of the loop, in or
   expect(new Set(taken).size).toBe(5);
   expect(taken).toEqual(taken.toSorted((a, b) => a - b));
 });
+
+it('gives one of many long pieces of work a turn in each iteration of the loop', async () => {
+  let iteration = 0;
+  let resumed = 0;
+  let isOver = false;
+  const count = () => {
+    iteration++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const work = async () => {
+    const endOfTurn = createLoopYield();
+    for (let turn = 0; turn < 5; turn++) {
+      const until = performance.now() + 3;
+      while (performance.now() < until);
+      await endOfTurn();
+      resumed++;
+    }
+  };
+  await Promise.all([work(), work(), work(), work()]);
+  isOver = true;
+  expect(resumed).toBe(20);
+  expect(iteration).toBeGreaterThanOrEqual(19);
+});

@@ -24,17 +24,25 @@ export async function connectTo(
   return await startTls(socket, { host, tls: { mode: 'verify-full' } });
 }
 
+/** The most interim answers (1xx). A server could send them without an end. */
+const interimMax = 8;
+
 /** Begins a request over a connection of `connectTo`. */
 export function requestOver(
   socket: Socket,
   url: URL,
   { headers, ...options }: Pick<RequestOptions, 'method' | 'signal'> & { headers: Record<string, string> },
 ): ClientRequest {
-  return request({
+  const sent = request({
     ...options,
     path: url.pathname + url.search,
     headers: { host: url.host, ...headers },
     // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
     createConnection: () => socket,
   });
+  let interim = 0;
+  const countInterim = () => {
+    if (++interim > interimMax) sent.destroy(new Error('The server sent too many interim answers.'));
+  };
+  return sent.on('information', countInterim).on('continue', countInterim);
 }

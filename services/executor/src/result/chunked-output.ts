@@ -31,6 +31,8 @@ export class ChunkedOutput implements Flow {
   readonly #timer: FlushTimer;
   readonly #heldBytes: HeldBytes;
   readonly #accountId: string;
+  /** After so many bytes it takes turns. */
+  readonly #freeBytes: number;
   #reply: ExecutionReply;
   #target = chunkBytes.first;
   #sentBytes = 0;
@@ -43,20 +45,26 @@ export class ChunkedOutput implements Flow {
   #held: Buffer[] = [];
   #onSent: () => void = () => {};
 
+  /** `compresses`: a few bytes of it have many of the source. */
   constructor(
-    { reply, accountId = '' }: { reply: ExecutionReply; accountId?: string | undefined },
+    {
+      reply,
+      accountId = '',
+      compresses,
+    }: { reply: ExecutionReply; accountId?: string | undefined; compresses: boolean },
     { scheduler, timer, held }: OutputSchedule,
   ) {
     this.#scheduler = scheduler;
     this.#timer = timer;
     this.#heldBytes = held;
     this.#accountId = accountId;
+    this.#freeBytes = compresses ? 0 : largeBytes;
     this.#reply = reply;
     reply.onDrain(() => {
       this.#isReaderBehind = false;
       if (this.#held.length > 0) this.#passHeld();
       if (this.#held.length > 0 || this.#hasEnded) return;
-      this.#isPaused = this.#sentBytes > largeBytes && !this.#scheduler.enter(this);
+      this.#isPaused = this.#sentBytes > this.#freeBytes && !this.#scheduler.enter(this);
       if (!this.#isPaused) this.#listener();
     });
   }
@@ -140,7 +148,7 @@ export class ChunkedOutput implements Flow {
     noteBuffers(2 * bytes.length);
     if (this.#hasEnded) return;
     if (isFirst) this.#pauseAfterFirst();
-    else if (this.#sentBytes > largeBytes) this.#endTurn();
+    else if (this.#sentBytes > this.#freeBytes) this.#endTurn();
   }
 
   #hold(bytes: Buffer): void {

@@ -69,7 +69,8 @@ export class NotNullWriter implements ResponseWriter {
 
   row(source: Buffer, offsets: Int32Array): void {
     for (const { name, index, isNull } of this.#asserted) {
-      const start = index < 0 ? -1 : (offsets[2 * index] as number);
+      if (index < 0) this.#fail(name, 'the result has no such column');
+      const start = offsets[2 * index] as number;
       if (start < 0 || isNull?.(source, start, offsets[2 * index + 1] as number)) this.#fail(name);
     }
     this.#writer.row(source, offsets);
@@ -97,12 +98,12 @@ export class NotNullWriter implements ResponseWriter {
     this.#writer.abandon();
   }
 
-  #fail(name: string): never {
+  #fail(name: string, but = 'it is null in a row of the result'): never {
     // A timer must not send the remaining bytes.
     this.#writer.abandon();
     throw new HubError(
       'CONTRACT_BROKEN',
-      `The query asserts in notNull that the column ${JSON.stringify(name)} is never null, but it is null in a row of the result.`,
+      `The query asserts in notNull that the column ${JSON.stringify(name)} is never null, but ${but}.`,
       { retryable: false },
     );
   }

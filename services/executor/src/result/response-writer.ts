@@ -63,7 +63,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     }: ResponseOptions,
     shared: Shared,
   ) {
-    super({ reply, accountId }, shared);
+    super({ reply, accountId, compresses: format === 'xlsx' }, shared);
     this.takesDocuments = formats[format].rows === 'documents';
     this.takesBinary = formats[format].rows === 'typed columns';
     this.#rowsMax = maxRows ?? Number.POSITIVE_INFINITY;

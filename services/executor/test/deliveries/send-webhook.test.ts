@@ -57,3 +57,26 @@ it('is sent to the address that was checked, and to none if the name has another
     await expect(send()).rejects.toMatchObject({ code: 'SOURCE_UNREACHABLE' });
   expect([asked, dialled]).toEqual([answers.length, ['8.8.8.8']]);
 });
+
+it.each(['100 Continue', '103 Early Hints'])(
+  'fails at a receiver that answers %s without an end',
+  async (line) => {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      const more = () => {
+        if (!socket.destroyed) socket.write(`HTTP/1.1 ${line}\r\n\r\n`.repeat(50), () => setImmediate(more));
+      };
+      socket.once('data', more);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const dial: Dial = async () => {
+      const socket: Socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    };
+    const webhook = { id: 'one', url: 'http://receiver.invalid/', body: '{}', secrets: ['whsec_QUJD'] };
+    const sent = sendWebhook(webhook, { dial, signal: AbortSignal.timeout(30_000), nowMs: Date.now });
+    await expect(sent).rejects.toThrow('too many interim answers');
+  },
+);

@@ -3,7 +3,7 @@
 import { largestResponse } from '@datahub/contract/limits';
 import type { Hub, Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createLoopYield, createTurns } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { publicUrlOf } from '../../http/public-url.ts';
@@ -49,11 +49,9 @@ function createHubDocumentHandler({
   settings,
   publicOrigin,
 }: ResourceDeps): Handler {
-  // All documents together take one turn in each iteration of the event loop, so that other requests run.
-  const turns = createTurns();
   return async (request, reply) => {
-    const mayYield = createLoopYield(turns);
-    await turns();
+    const mayYield = createLoopYield();
+    await nextTurn();
     const { hubId: named } = request.params as { hubId: string };
     const page = readPage(request, paging);
     const count: Count = (bytes) => {
