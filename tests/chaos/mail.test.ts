@@ -135,7 +135,12 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
       disabledBecause: 'The recipient ended the mails.',
     });
     const put = { label: 'd', mailTo: 'ann@example.org', hubIds: [hubId] };
-    await api.ok(api.put(`/v1/destinations/${destinationId}`, put));
+    const kept = await api.ok(api.put(`/v1/destinations/${destinationId}`, put));
+    expect([kept.disabled, kept.disabledBecause]).toEqual([true, 'The recipient ended the mails.']);
+    const elsewhere = { ...put, mailTo: 'zoe@example.org' };
+    expect((await api.put(`/v1/destinations/${destinationId}`, elsewhere)).status).toBe(409);
+    const again = await api.post('/v1/destinations', { ...put, mailTo: 'Ann@example.org' });
+    expect([again.status, again.body.detail]).toEqual([409, expect.stringContaining('ended the mails')]);
     await run([destinationId]);
     expect((await api.post(`/v1/destinations/${destinationId}/test`)).status).toBe(409);
     expect(sentTo('ann@example.org')).toHaveLength(2);

@@ -25,6 +25,8 @@ const trains: Row = ['none', 'none', 'own', 'all'];
 const managesClassifiers: Row = ['none', 'none', 'none', 'all'];
 /** A watch has no caller whose queries or variables could be checked. */
 const hasWatches: Row = ['own', 'none', 'own', 'none'];
+/** What a watch finds is not limited to the values that the key pins. */
+const readsWatches: Row = ['own', 'own', 'own', 'none'];
 const ofOwnJobs: Row = ['none', 'none', 'own', 'own'];
 
 export const table: Record<string, Row> = {
@@ -89,19 +91,19 @@ export const table: Record<string, Row> = {
   'DELETE /v1/jobs/:jobId': ofOwnJobs,
   'POST /v1/ai/summarize': ofQuery,
   'POST /v1/watches': hasWatches,
-  'GET /v1/watches': ofHub,
+  'GET /v1/watches': ['own', 'all', 'own', 'none'],
   'POST /v1/watches/try': hasWatches,
-  'GET /v1/watches/:watchId': ofQuery,
+  'GET /v1/watches/:watchId': readsWatches,
   'PUT /v1/watches/:watchId': hasWatches,
   'DELETE /v1/watches/:watchId': hasWatches,
   'POST /v1/watches/:watchId/run': hasWatches,
-  'GET /v1/watches/runs': changesHub,
-  'GET /v1/watches/:watchId/runs': ofQuery,
-  'GET /v1/watches/:watchId/runs/:runId': ofQuery,
+  'GET /v1/watches/runs': hasWatches,
+  'GET /v1/watches/:watchId/runs': readsWatches,
+  'GET /v1/watches/:watchId/runs/:runId': readsWatches,
   'GET /v1/watches/:watchId/runs/:runId/rows': hasWatches,
-  'GET /v1/events': changesHub,
+  'GET /v1/events': hasWatches,
   'POST /v1/destinations': hasWatches,
-  'GET /v1/destinations': ofQuery,
+  'GET /v1/destinations': readsWatches,
   'PUT /v1/destinations/:destinationId': hasWatches,
   'DELETE /v1/destinations/:destinationId': hasWatches,
   'POST /v1/destinations/:destinationId/rotate': hasWatches,

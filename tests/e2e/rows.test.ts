@@ -89,6 +89,8 @@ describe.each(sqlEngines)('records in bulk at %s', (engine) => {
     ['lacks a value', '{"amount": 1}', 422, 'CONTEXT_INVALID'],
     ['is no JSON', '{"id": ', 422, 'CONTEXT_INVALID'],
     ['is no object', '[1]', 422, 'CONTEXT_INVALID'],
+    ['has a member twice', '{"id": 9000, "id": 9001}', 422, 'CONTEXT_INVALID'],
+    ['has half of a surrogate pair', '{"id": 9000, "note": "x\\ud800y"}', 422, 'CONTEXT_INVALID'],
     [
       'is nested too deeply',
       `{"id": 9000, "note": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`,

@@ -98,6 +98,11 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect(event.data).toMatchObject({ new: 2, rowCount: 3, runId: third.runId });
     expect(event.data.rows).toHaveLength(2);
     expect(JSON.stringify(event)).not.toContain('inner');
+    const reader = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['watches:read'] }));
+    const listed = await api.ok(api.get(`/v1/events?hubId=${hubId}&limit=500`, { key: reader.key }));
+    const seen = listed.events.find(({ eventId }: { eventId: string }) => eventId === third.eventId);
+    const { rows: _, ...withoutRows } = event.data;
+    expect(seen.data).toEqual(withoutRows);
   });
 
   it('tells rows that changed, and rows that are gone with their last values', async () => {
@@ -269,9 +274,10 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
         api.post(`/v1/watches/${watchId}/run`, {}, { key }),
         api.put(`/v1/watches/${watchId}`, { ...bodyOf({ when: 'always' }), hubId: undefined }, { key }),
         api.delete(`/v1/watches/${watchId}`, { key }),
+        api.get(`/v1/events?hubId=${hubId}`, { key }),
       ];
       const statuses = (await Promise.all(asked)).map(({ status }) => status);
-      expect([limits, statuses]).toEqual([limits, [403, 403, 403, 403, 403]]);
+      expect([limits, statuses]).toEqual([limits, Array(6).fill(403)]);
       await api.ok(api.delete(`/v1/keys/${keyId}`));
     }
     // A key for signed-in users cannot have the scope.

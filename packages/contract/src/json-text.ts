@@ -71,6 +71,52 @@ function toText(text: string, from: number, to: number): string {
   return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner;
 }
 
+/** What a parser would change without an error. */
+export interface JsonFault {
+  /** The names of the members that lead to it, and the indexes of elements. */
+  path: string[];
+  detail: string;
+}
+
+/** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
+const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
+
+/** The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON. */
+export function lossyPart(text: string): JsonFault | undefined {
+  const hasSurrogates = escapedSurrogate.test(text);
+  const levels: { names: Set<string> | undefined; at: string | number }[] = [];
+  let level: (typeof levels)[0] | undefined;
+  let isName = false;
+  const faulty = (detail: string): JsonFault => ({ path: levels.map(({ at }) => String(at)), detail });
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === quote) {
+      const end = endOfString(text, i);
+      const string = isName || hasSurrogates ? toText(text, i, end) : '';
+      i = end;
+      if (isName && level?.names !== undefined) {
+        level.at = string;
+        if (level.names.size === level.names.add(string).size) return faulty('is a duplicate member');
+      }
+      if (hasSurrogates && !string.isWellFormed())
+        return faulty('must be valid Unicode: it holds half of a surrogate pair');
+      isName = false;
+    } else if (isOpening(unit)) {
+      isName = unit === 0x7b;
+      level = { names: isName ? new Set() : undefined, at: 0 };
+      levels.push(level);
+    } else if (isClosing(unit)) {
+      levels.pop();
+      level = levels.at(-1);
+      isName = false;
+    } else if (unit === comma && level !== undefined) {
+      isName = level.names !== undefined;
+      if (typeof level.at === 'number') level.at++;
+    }
+  }
+  return undefined;
+}
+
 /** Calls `use` with the range of each element of an array, or member of an object, until it returns false. */
 function forEachPart(text: string, use: (start: number, end: number) => boolean): void {
   let depth = 0;

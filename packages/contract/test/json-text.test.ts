@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseExact } from '../src/exact-json.ts';
-import { countValues, elementsOf, membersOf, parseWith, withoutSpaces } from '../src/json-text.ts';
+import { countValues, elementsOf, lossyPart, membersOf, parseWith, withoutSpaces } from '../src/json-text.ts';
 
 /**
  * Names and strings with what the scan must skip, such as brackets, quotes and escapes. Not the name of one backslash: once
@@ -48,6 +48,7 @@ it('reads the parts of any JSON as the parser does', () => {
       expect(countValues(text)).toBe(count(parsed));
       expect(withoutSpaces(text)).toBe(JSON.stringify(value));
       expect(parseWith(text, Number)).toEqual(parsed);
+      expect(lossyPart(text)).toBeUndefined();
       if (Array.isArray(parsed)) expect(elementsOf(text).map((part) => JSON.parse(part))).toEqual(parsed);
       else if (typeof parsed === 'object' && parsed !== null)
         expect([...membersOf(text)].map(([name, part]) => [name, JSON.parse(part)])).toEqual(
@@ -56,6 +57,17 @@ it('reads the parts of any JSON as the parser does', () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+it('finds what a parser would change in silence', () => {
+  const found = (text: string) => {
+    const { path, detail } = lossyPart(text) ?? { path: [], detail: '' };
+    return [path.join('/'), /duplicate|surrogate/.exec(detail)?.[0]];
+  };
+  expect(found('{"a": 1, "b": {"a": 2}, "c": ["a", "a"], "\\u0061": 3}')).toEqual(['a', 'duplicate']);
+  expect(found('[{"x": 1}, {"y": [{"x": 1, "x": 1}]}]')).toEqual(['1/y/0/x', 'duplicate']);
+  expect(found('{"a": "\\ud83d\\ude00", "b": ["ok", "x\\ud800y"]}')).toEqual(['b/1', 'surrogate']);
+  expect(found('{"a": "\\\\ud800"}')).toEqual(['', undefined]);
 });
 
 it('reads no more parts than it is told to', () => {

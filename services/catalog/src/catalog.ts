@@ -13,7 +13,7 @@ import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, Sour
 import type { MailPolicy } from './events/documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
-import { keyLimits, requireMayHaveBoards } from './key-limits.ts';
+import { keyLimits, requireMayHaveBoards, requireMayReadWatches } from './key-limits.ts';
 import type { Leftovers } from './maintenance/leftovers.ts';
 import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
@@ -192,6 +192,7 @@ export async function loadBoard(catalog: Catalog, principal: Principal, id: stri
 
 /** A key that is limited to queries sees their watches. */
 export async function loadWatch(catalog: Catalog, principal: Principal, id: string): Promise<WatchDoc> {
+  requireMayReadWatches(principal.limits);
   const wanted = { collection: catalog.store.watches, id, what: 'watch' };
   const { doc } = await loadInHub(catalog, principal, wanted);
   keyLimits.queryIds.require(principal.limits, doc.queryId);

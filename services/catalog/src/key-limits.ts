@@ -38,6 +38,16 @@ export const keyLimits = {
   context: { isPinned: (limits: Limits) => (limits?.contextJson ?? '') !== '' },
 } satisfies Record<LimitEnforcedBy<'catalog'>, unknown>;
 
+/** True for a key whose rows depend on values of its own: pinned ones, or those of its signed-in user. */
+export const hasOwnRows = (limits: Limits): boolean =>
+  keyLimits.context.isPinned(limits) || limits?.user !== undefined;
+
+/** Throws SCOPE_DENIED for such a key: what watches find is not limited to its values. */
+export function requireMayReadWatches(limits: Limits): void {
+  if (hasOwnRows(limits))
+    throw new HubError('SCOPE_DENIED', 'A key with limits.context or user may not read watches and events.');
+}
+
 /** Throws SCOPE_DENIED for a change of a hub, folder or source by a key that is limited to queries. */
 export function requireMayChangeHubs(limits: Limits): void {
   if (keyLimits.queryIds.ids(limits) === undefined) return;

@@ -24,7 +24,10 @@ const plain = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&
 /** A header has no values of rows, and no reason in words, which can contain some. */
 function mailOf({ type, at, dataJson }: Told): string {
   const { detail: _, ...data } = JSON.parse(dataJson) as EventFacts;
-  const subject = `Data Hub: ${eventParts(type, data).join(': ')}`.replaceAll(/\p{Cc}/gu, ' ');
+  // Mail programs decode what begins with `=?`.
+  const subject = `Data Hub: ${eventParts(type, data).join(': ')}`
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .replaceAll('=?', '= ?');
   const members = membersOf(dataJson);
   // A broken line is a fault of the hub; then the mail has its subject.
   const lines =

@@ -9,7 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { SealBinding } from '@datahub/sealing/envelope';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createChecker } from '../check.ts';
-import { keyLimits } from '../key-limits.ts';
+import { hasOwnRows, keyLimits } from '../key-limits.ts';
 import type { DestinationDoc } from './documents.ts';
 
 export type CheckedDestination = Pick<
@@ -89,10 +89,7 @@ export function requireMayManage({ limits }: Principal, { hubIds }: Pick<Destina
 }
 
 function requireUnpinned(limits: Principal['limits']): void {
-  const isLimited =
-    keyLimits.queryIds.ids(limits) !== undefined ||
-    keyLimits.context.isPinned(limits) ||
-    limits?.user !== undefined;
+  const isLimited = keyLimits.queryIds.ids(limits) !== undefined || hasOwnRows(limits);
   if (isLimited)
     throw new HubError('SCOPE_DENIED', 'A key with limits.queryIds, context or user has no destinations.');
 }

@@ -11,9 +11,12 @@ import { type Catalog, notFound, overtaken, untilWritten } from '../catalog.ts';
 import { take } from '../rates/windows.ts';
 import { confirmationOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, MailPolicy } from './documents.ts';
-import { deliveryRecord, eventRecords, makeDelivery, makeEvent } from './event.ts';
+import { deliveryRecord, destinationsMax, eventRecords, makeDelivery, makeEvent } from './event.ts';
 
-type MailMembers = Pick<DestinationDoc, 'mailTo' | 'mailKey' | 'confirmedAt' | 'mailEndedAt'>;
+type MailMembers = Pick<
+  DestinationDoc,
+  'mailTo' | 'mailKey' | 'confirmedAt' | 'mailEndedAt' | 'disabledBecause'
+> & { disabled?: 1 };
 
 const keyBytes = 24;
 
@@ -26,12 +29,29 @@ export function mailMembers(
   if (mailTo === undefined) return {};
   if (old?.mailTo === mailTo && old.mailKey !== undefined) {
     const { mailKey, confirmedAt, mailEndedAt } = old;
-    return withoutUndefined<MailMembers>({ mailTo, mailKey, confirmedAt, mailEndedAt });
+    const ended = mailEndedAt === undefined ? {} : { disabled: 1 as const, disabledBecause: unsubscribed };
+    return withoutUndefined<MailMembers>({ mailTo, mailKey, confirmedAt, mailEndedAt, ...ended });
   }
   const domain = mailTo.slice(mailTo.lastIndexOf('@') + 1).toLowerCase();
   const isTrusted = mail?.domains.some((one) => one.toLowerCase() === domain) === true;
   const mailKey = randomBytes(keyBytes).toString('hex');
   return { mailTo, mailKey, ...(isTrusted ? { confirmedAt: nowMs() } : {}) };
+}
+
+/** Throws CONFLICT for an address whose recipient ended the mails of a destination: no other one may begin them again. */
+export async function requireMayMail(
+  { store }: Catalog,
+  { accountId, mailTo }: { accountId: string; mailTo?: string | undefined },
+): Promise<void> {
+  if (mailTo === undefined) return;
+  const address = mailTo.toLowerCase();
+  const all = await store.destinations.find({ accountId, limit: destinationsMax });
+  const ended = all.find((one) => one.mailEndedAt !== undefined && one.mailTo?.toLowerCase() === address);
+  if (ended !== undefined)
+    throw new HubError(
+      'CONFLICT',
+      `The recipient ended the mails of the destination ${ended.id}. Only the recipient can begin them again, with the link in the last mail.`,
+    );
 }
 
 export const confirmType = 'destination.confirm';

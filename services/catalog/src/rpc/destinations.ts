@@ -26,7 +26,9 @@ import {
   isUnconfirmed,
   mailIsOff,
   mailMembers,
+  requireMayMail,
 } from '../events/mail.ts';
+import { requireMayReadWatches } from '../key-limits.ts';
 import { auditEntry } from './audit.ts';
 import { findBatches, listPage, listSome } from './pagination.ts';
 
@@ -44,6 +46,7 @@ export function createDestinationCalls(catalog: Catalog) {
 
     listDestinations: async (page, ctx) => {
       const principal = requirePrincipal(ctx);
+      requireMayReadWatches(principal.limits);
       const isListed = (one: DestinationDoc) => isVisible(principal, one);
       const { docs, total } = await listSome(
         store.destinations,
@@ -107,6 +110,7 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     await requireHubs(catalog, principal, checked);
     if ((await store.destinations.count({ accountId })) >= destinationsMax)
       throw new HubError('QUOTA_EXCEEDED', `An account can have ${destinationsMax} destinations.`);
+    await requireMayMail(catalog, { accountId, mailTo: checked.mailTo });
     const id = createId('dest', nowMs);
     const secret = createSecret();
     const sealed = await catalog.seal(secret, secretBinding(id));
@@ -146,6 +150,11 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
         const kept = { id, accountId, version, secrets, createdAt, updatedAt };
         if (isUnsigned(doc) && !checked.disabled)
           throw new HubError('CONFLICT', 'This destination has no secret. Rotate its secret first.');
+        if (doc.mailEndedAt !== undefined && checked.mailTo !== doc.mailTo)
+          throw new HubError(
+            'CONFLICT',
+            'The recipient ended the mails of this destination, which stays as the record of that. Create another one.',
+          );
         const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
         const mail = mailMembers(catalog, checked, doc);
         return { ...checked, ...mail, ...kept, ...(isFailing ? { failingSince } : {}) };
@@ -153,7 +162,11 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
       expected,
       entry: auditEntry(catalog, ctx, { rpc: 'updateDestination', resourceId: destinationId }),
       // A new address is asked.
-      beside: async (doc, next) => (doc.mailKey === next.mailKey ? [] : askRecords(catalog, next)),
+      beside: async (doc, next) => {
+        if (doc.mailKey === next.mailKey) return [];
+        await requireMayMail(catalog, next);
+        return askRecords(catalog, next);
+      },
     });
     return { destination: toDestination(destination, { whole: true }) };
   };

@@ -1,5 +1,7 @@
 /** The RPCs that read what watches did: runs, their rows, and events. */
 
+import { membersOf } from '@datahub/contract/json-text';
+import { isGranted } from '@datahub/contract/scopes';
 import { runOutcomes } from '@datahub/contract/watches';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -7,7 +9,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub, loadQuery, loadWatch, notFound } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
-import { keyLimits } from '../key-limits.ts';
+import { keyLimits, requireMayReadWatches } from '../key-limits.ts';
 import type { WatchRunDoc } from '../watches/documents.ts';
 import { requireMayMake } from '../watches/maker.ts';
 import { toEvent, toRun } from '../watches/to-proto.ts';
@@ -64,6 +66,7 @@ export function createWatchRunCalls(catalog: Catalog) {
 
 /** The runs of a hub are also those of queries that a key which is limited to queries may not use. */
 async function requireHubRuns(catalog: Catalog, principal: Principal, hubId: string | undefined) {
+  requireMayReadWatches(principal.limits);
   if (keyLimits.queryIds.ids(principal.limits) !== undefined)
     throw new HubError('SCOPE_DENIED', 'A key that is limited to queries may list only the runs of a watch.');
   if (hubId !== undefined) await loadHub(catalog, principal, hubId);
@@ -88,7 +91,8 @@ async function loadRun(
 function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>['listEvents'] {
   return async ({ after, newest, hubId, type, limit }, ctx) => {
     const principal = requirePrincipal(ctx);
-    const { accountId, limits } = principal;
+    const { accountId, limits, scopes } = principal;
+    requireMayReadWatches(limits);
     // Events say what any query of a hub did.
     if (keyLimits.queryIds.ids(limits) !== undefined)
       throw new HubError('SCOPE_DENIED', 'A key that is limited to queries may not read events.');
@@ -108,6 +112,14 @@ function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>
       found.push(...settled);
       if (!newest && settled.length < batch.length) break;
     }
-    return { events: found.map(toEvent) };
+    const mayReadRows = isGranted(scopes, 'queries:execute');
+    return { events: found.map((doc) => toEvent(mayReadRows ? doc : withoutRows(doc))) };
   };
+}
+
+/** For a key that may not execute queries. */
+function withoutRows(doc: EventDoc): EventDoc {
+  if (doc.type !== 'watch.rows') return doc;
+  const kept = [...membersOf(doc.dataJson)].filter(([name]) => name !== 'rows');
+  return { ...doc, dataJson: `{${kept.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join()}}` };
 }

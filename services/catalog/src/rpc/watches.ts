@@ -21,7 +21,7 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
 import { mayName } from '../events/destination.ts';
-import { keyLimits } from '../key-limits.ts';
+import { keyLimits, requireMayReadWatches } from '../key-limits.ts';
 import type { WatchDoc } from '../watches/documents.ts';
 import { forgetWatch } from '../watches/forget.ts';
 import { requireMayHaveWatches, requireMayMake } from '../watches/maker.ts';
@@ -41,6 +41,7 @@ export function createWatchCalls(catalog: Catalog) {
     listWatches: async ({ hubId, offset, limit }, ctx) => {
       const principal = requirePrincipal(ctx);
       const { accountId, limits } = principal;
+      requireMayReadWatches(limits);
       if (hubId !== undefined) await loadHub(catalog, principal, hubId);
       const page = { offset, limit };
       const isListed = (watch: WatchDoc) =>

@@ -1,5 +1,6 @@
 /** Reads over GET: the values of a URL's query string, parsed by the declared types of the variables alone. */
 
+import { lossyPart } from '@datahub/contract/json-text';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { QueryForm } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -111,11 +112,13 @@ const allowsEmptyText = (type: string | undefined): boolean =>
 
 const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
 
+const jsonFault = 'must be JSON, without a member that is there twice';
+
 function toJson(name: string, texts: string[], type: string | undefined): string {
   const parsed = texts.map((text) => parse(text, elementOf(type)));
   if (parsed.includes(undefined)) {
-    throw new HubError('CONTEXT_INVALID', `context.${name} must be JSON.`, {
-      errors: [{ path: ['context', name], detail: 'must be JSON' }],
+    throw new HubError('CONTEXT_INVALID', `context.${name} ${jsonFault}.`, {
+      errors: [{ path: ['context', name], detail: jsonFault }],
       stage: 'prepare',
       retryable: false,
     });
@@ -147,7 +150,7 @@ const depthMax = 64;
 
 function isJson(text: string): boolean {
   try {
-    return depthOf(JSON.parse(text)) <= depthMax;
+    return depthOf(JSON.parse(text)) <= depthMax && lossyPart(text) === undefined;
   } catch {
     return false;
   }

@@ -260,10 +260,11 @@ function outcomeOf(
     return { status: unknown ? status : 0, ...nothing, unknown };
   }
   if (request.context.route?.secretResponse) {
+    const made = request.createdId === undefined ? '' : ` and created ${request.createdId}`;
     return {
       status,
       ...nothing,
-      note: `The request was carried out and created ${request.createdId}. Its answer had a secret and was not stored. If you lost it, rotate the key.`,
+      note: `The request was carried out${made}. Its answer had a secret and was not stored. If you lost it, rotate it.`,
     };
   }
   const body =

@@ -1,5 +1,6 @@
 /** The values of a record: a JSON object, or the texts of a record of CSV, which are read as the values of a URL. */
 
+import { lossyPart } from '@datahub/contract/json-text';
 import type { Load } from '@datahub/proto/executor/v1/executor';
 import { HubError, reword } from '@datahub/service-kit/call/error';
 import { contextInvalid } from '@datahub/statement/values';
@@ -22,7 +23,12 @@ export function createRecordReader(
   const contextOf = columns.length === 0 ? (record: string) => record : createTextReader();
   return (record) => {
     try {
-      return prepared.bind({ ...values, contextJson: contextOf(record) });
+      const statement = prepared.bind({ ...values, contextJson: contextOf(record) });
+      // After the parser, which refuses what is no JSON.
+      const lossy = columns.length === 0 ? lossyPart(record) : undefined;
+      if (lossy !== undefined)
+        throw contextInvalid([{ path: ['context', ...lossy.path], detail: lossy.detail }]);
+      return statement;
     } catch (err) {
       throw ofRecord(err);
     }

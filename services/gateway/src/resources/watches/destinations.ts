@@ -127,6 +127,7 @@ function createDestinationHandlers({ upstreams: { catalog }, settings }: Resourc
     create: async (request, reply: FastifyReply) => {
       const created = await catalog.createDestination({ settings: toSettings(request) }, request.context);
       const { destinationId, version } = required(created.destination);
+      request.createdId = destinationId;
       setVersion(reply, version);
       const isMail = created.destination?.settings?.mailTo !== undefined;
       return isMail ? { destinationId } : { destinationId, secret: created.secret };
