@@ -20,7 +20,7 @@ async function listen(delay: (path: string) => Promise<void>) {
     for await (const _ of request);
     await delay(request.url as string);
     inProgress--;
-    response.end(request.url);
+    response.end(`${request.url}\r\n`);
   });
   server.listen(0, '127.0.0.1');
   opened.push(server);
@@ -35,7 +35,7 @@ async function listen(delay: (path: string) => Promise<void>) {
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** The bodies of chunked answers. */
+/** The bodies of answers. Each ends with a line break. */
 async function readAnswers(socket: Socket, count: number): Promise<string[]> {
   const paths: string[] = [];
   const body = /\r\n(\/[a-z]+\d*)\r\n/g;
