@@ -115,6 +115,8 @@ const bodies: [string, object][] = [
   ['/v1/classifiers', { name: 'x' }],
   ['/v1/watches', { label: 'x', queryId: 'none', schedule: { everyS: 60 }, when: 'always' }],
   ['/v1/destinations', { label: 'x', url: 'https://receiver.example/' }],
+  ['/v1/people', { disabled: true }],
+  ['/v1/boards', { label: 'x', cards: [] }],
   ['', { label: 'x' }],
 ];
 

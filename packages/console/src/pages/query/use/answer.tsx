@@ -56,9 +56,12 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
   }
 }
 
+/** MCP and the calls of classifiers have no such option. */
+const readsRows = /\/(?:execute|data)(?=[/?]|$)/;
+
 /** Asks for the reason of a failure after the first rows, which a program gets as a connection that breaks off. */
 function withEnding({ path, body }: Pick<TryRequest, 'path' | 'body'>) {
-  if (path === 'mcp') return { path, body };
+  if (!readsRows.test(path)) return { path, body };
   if (body === undefined) return { path: `${path}${path.includes('?') ? '&' : '?'}options.ending=1`, body };
   const options = /^(.*),"options":\{(.*)\}\}$/s.exec(body);
   return {
