@@ -66,7 +66,8 @@ describe.skipIf(executablePath === undefined)(
         api.put(`/v1/queries/${queryId}`, { config: { query: { query: `SELECT id FROM ${table}` } } }),
       );
       await ddl(`ALTER TABLE ${table} RENAME COLUMN id TO number`);
-      await api.ok(api.post(`/v1/sources/${sourceId}/check`, {}));
+      const broken = async () => (await api.ok(api.post(`/v1/sources/${sourceId}/check`, {}))).broken;
+      await expect.poll(broken, { timeout: 30_000 }).toContain(queryId);
       await goTo('query', queryId);
       await page.getByText('Broken: the database rejects the published query').waitFor();
       await ddl(`ALTER TABLE ${table} RENAME COLUMN number TO id`);

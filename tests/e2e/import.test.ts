@@ -22,9 +22,11 @@ async function applyTo(path: string): Promise<Record<string, string>> {
   await writeFile(hubFile, address);
   const env = { DATAHUB_URL: url, DATAHUB_API_KEY: key, [userName]: user, [passwordName]: password };
   await datahub.ok(['apply', path], { env });
-  const hubs = await api.ok(api.get('/v1/hubs?limit=100'));
-  const hub = hubs.find((one: { path?: string }) => one.path === path);
-  closing.push(() => api.delete(`/v1/hubs/${hub.hubId}?recursive=true`));
+  closing.push(async () => {
+    const hubs = await api.ok(api.get('/v1/hubs?limit=20'));
+    const hub = hubs.find((one: { path?: string }) => one.path === path);
+    if (hub !== undefined) await api.delete(`/v1/hubs/${hub.hubId}?recursive=true`);
+  });
   return env;
 }
 
