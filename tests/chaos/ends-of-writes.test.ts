@@ -144,7 +144,8 @@ async function expectClosed(write: Sent, bench: Bench): Promise<void> {
 /** The write had no effect, and the repetition runs. */
 async function expectFree(write: Sent, bench: Bench): Promise<void> {
   expect(await bench.rows(write.id)).toBe(0);
-  await expect.poll(async () => (await write.send()).status).toBe(200);
+  const again = async () => (await write.send()).status;
+  await expect.poll(again, { timeout: 20_000 }).toBe(200);
   expect(await bench.rows(write.id)).toBe(1);
 }
 
