@@ -8,6 +8,7 @@ import { CommandError, exitCodes } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
 import { applyBoard } from './boards.ts';
 import { changedMembers } from './compare.ts';
+import { changedSincePlan, hubChanged, readWithETag } from './conflicts.ts';
 import { type Fault, toLine } from './fault.ts';
 import { hubFileName } from './hub-file.ts';
 import { keepFirst } from './keep-first.ts';
@@ -70,21 +71,11 @@ async function applyHub(
     return readRemote(hub, await findHub(hub, path));
   }
   const { hubId } = remote;
-  const ifMatch = await readETag((onResponse) =>
+  const { etag: ifMatch } = await readWithETag((onResponse) =>
     hub.call('GET /v1/hubs/{hubId}', { path: { hubId }, onResponse }),
   );
   await hub.call('PUT /v1/hubs/{hubId}', { path: { hubId }, body: { label, path }, ifMatch });
   return { ...remote, label, path };
-}
-
-async function readETag(
-  read: (onResponse: (response: Response) => void) => Promise<unknown>,
-): Promise<string> {
-  let etag = '';
-  await read(({ headers }) => {
-    etag = headers.get('etag') ?? '';
-  });
-  return etag;
 }
 
 async function applyClassifier(hub: Hub, step: Extract<Step, { kind: 'classifier' }>): Promise<void> {
@@ -195,7 +186,7 @@ async function updateSource(
     ...source.connectionSettings,
     ...Object.fromEntries(removed.map((name) => [name, null])),
   };
-  const ifMatch = await readETag((onResponse) =>
+  const { etag: ifMatch } = await readWithETag((onResponse) =>
     hub.call('GET /v1/sources/{sourceId}', { path: { sourceId }, onResponse }),
   );
   // Files name a source by its label, so neither that nor its folder changes.
@@ -206,8 +197,7 @@ async function updateSource(
 function toReferences({ model }: QueryFile, remote: RemoteHub): { sourceId: string; parentNodeId: string } {
   const source = remote.sources.find(({ label }) => label === model.source);
   const parentNodeId = findFolder(remote, model.folder);
-  if (source === undefined || parentNodeId === undefined)
-    throw new CommandError('The hub changed. Run this again.', exitCodes.conflict);
+  if (source === undefined || parentNodeId === undefined) throw hubChanged();
   return { sourceId: source.sourceId, parentNodeId };
 }
 
@@ -267,22 +257,15 @@ async function requireUnchanged(
   }: { step: Extract<Step, { kind: 'query'; action: 'update' | 'delete' }>; remote: RemoteHub },
 ): Promise<string> {
   const { queryId, model } = step.remote;
-  let etag = '';
-  const now: unknown = await hub.call('GET /v1/queries/{queryId}', {
-    path: { queryId },
-    onResponse: ({ headers }) => {
-      etag = headers.get('etag') ?? '';
-    },
-  });
+  const { now, etag } = await readWithETag<unknown>((onResponse) =>
+    hub.call('GET /v1/queries/{queryId}', { path: { queryId }, onResponse }),
+  );
   const { meta, config } = now as Parameters<typeof toModel>[0];
   const folder = remote.folders.find(({ nodeId }) => nodeId === meta.parentNodeId)?.labels ?? [];
   const source = remote.sources.find(({ sourceId }) => sourceId === config.source.sourceId)?.label ?? '';
   const present: QueryModel = toModel({ meta, config }, { source, folder, path: model.path });
   if (meta.path === step.remote.path && changedMembers(present, model).length === 0) return etag;
-  throw new CommandError(
-    `Somebody changed the query ${model.path} since the plan. Look at it with plan, and run this again.`,
-    exitCodes.conflict,
-  );
+  throw changedSincePlan('query', model.path);
 }
 
 /** Points a rejected member to its place in a file. */

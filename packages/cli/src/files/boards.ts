@@ -1,10 +1,10 @@
 /** Boards of the files and of the hub: reads those of the hub, compares them, and applies the changes. */
 
 import type { Routes } from '@datahub/client';
-import { CommandError, exitCodes } from '../failure.ts';
 import { type Hub, listAll } from '../hub.ts';
 import { type BoardFile, changedBoardMembers } from './board-file.ts';
 import { type ComparedPaths, comparePaths, type PathStep } from './compare-paths.ts';
+import { changedSincePlan, hubChanged, readWithETag } from './conflicts.ts';
 import type { BoardModel } from './model.ts';
 import type { RemoteHub } from './remote.ts';
 
@@ -61,7 +61,7 @@ export async function applyBoard(
   step: BoardStep,
   { remote }: { remote: RemoteHub | undefined },
 ): Promise<void> {
-  if (remote === undefined) throw new CommandError('The hub changed. Run this again.', exitCodes.conflict);
+  if (remote === undefined) throw hubChanged();
   if (step.action === 'create') {
     await hub.call('POST /v1/boards', { body: { hubId: remote.hubId, ...toBody(step.file.model) } });
     return;
@@ -86,16 +86,9 @@ async function requireUnchanged(
   { boardId, model }: RemoteBoard,
   remote: RemoteHub,
 ): Promise<string> {
-  let etag = '';
-  const now = await hub.call('GET /v1/boards/{boardId}', {
-    path: { boardId },
-    onResponse: ({ headers }) => {
-      etag = headers.get('etag') ?? '';
-    },
-  });
-  if (now.path === model.path && changedBoardMembers(toModel(now, remote), model).length === 0) return etag;
-  throw new CommandError(
-    `Somebody changed the board ${model.path} since the plan. Look at it with plan, and run this again.`,
-    exitCodes.conflict,
+  const { now, etag } = await readWithETag((onResponse) =>
+    hub.call('GET /v1/boards/{boardId}', { path: { boardId }, onResponse }),
   );
+  if (now.path === model.path && changedBoardMembers(toModel(now, remote), model).length === 0) return etag;
+  throw changedSincePlan('board', model.path);
 }

@@ -4,8 +4,10 @@
  */
 
 import { ProblemError, type Routes } from '@datahub/client';
-import { CommandError, exitCodes } from '../failure.ts';
+import { keyLimitNames } from '@datahub/contract/key-limits';
+import { CommandError } from '../failure.ts';
 import { type Hub, listAll } from '../hub.ts';
+import { hubChanged } from './conflicts.ts';
 import type { Fault } from './fault.ts';
 import { changedKeyMembers, type KeyFile } from './key-file.ts';
 import type { KeyModel } from './model.ts';
@@ -131,7 +133,7 @@ export async function applyKey(
   step: KeyStep,
   { remote, keys }: { remote: RemoteHub | undefined; keys: RemoteKeys | undefined },
 ): Promise<NewKey | undefined> {
-  if (remote === undefined || keys === undefined) throw changed();
+  if (remote === undefined || keys === undefined) throw hubChanged();
   if (step.action === 'delete') {
     await hub.call('DELETE /v1/keys/{keyId}', { path: { keyId: step.remote.keyId } });
     return undefined;
@@ -145,7 +147,7 @@ export async function applyKey(
     const { key } = await hub.call('POST /v1/keys', { body });
     return { name, key };
   }
-  const removed = Object.fromEntries(limitNames.map((name) => [name, null]));
+  const removed = Object.fromEntries(keyLimitNames.map((name) => [name, null]));
   await hub.call('PUT /v1/keys/{keyId}', {
     path: { keyId: step.remote.keyId },
     body: { limits: { ...removed, ...wanted }, expiresAt: expiresAt ?? null },
@@ -153,21 +155,6 @@ export async function applyKey(
   return undefined;
 }
 
-const changed = () => new CommandError('The hub changed. Run this again.', exitCodes.conflict);
-
-const limitNames = [
-  ...[
-    'hubIds',
-    'queryIds',
-    'classifierIds',
-    'origins',
-    'context',
-    'ratePerMinute',
-    'maxRows',
-    'strict',
-    'user',
-  ],
-] as const;
 type Limits = NonNullable<Routes['POST /v1/keys']['body']['limits']>;
 
 /** Without queries of its own, the key may use all of its hub. */
@@ -177,7 +164,7 @@ function toLimits(
 ): Limits {
   const idOf = (path: string): string => {
     const query = remote.queries.find(({ model }) => model.path === path);
-    if (query === undefined) throw changed();
+    if (query === undefined) throw hubChanged();
     return query.queryId;
   };
   return {

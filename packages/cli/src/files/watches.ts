@@ -1,9 +1,9 @@
 /** Watches of the files and of the hub: reads those of the hub, compares them, and applies the changes. */
 
 import type { Routes } from '@datahub/client';
-import { CommandError, exitCodes } from '../failure.ts';
 import { type Hub, listAll } from '../hub.ts';
 import { type ComparedPaths, comparePaths, type PathStep } from './compare-paths.ts';
+import { changedSincePlan, hubChanged, readWithETag } from './conflicts.ts';
 import type { Fault } from './fault.ts';
 import type { WatchModel } from './model.ts';
 import type { RemoteHub } from './remote.ts';
@@ -91,7 +91,7 @@ interface Place {
 }
 
 export async function applyWatch(hub: Hub, step: WatchStep, { remote, watches }: Place): Promise<void> {
-  if (remote === undefined || watches === undefined) throw changed();
+  if (remote === undefined || watches === undefined) throw hubChanged();
   const { hubId, queries } = remote;
   const place = { queries, names: watches };
   if (step.action === 'create') {
@@ -107,14 +107,12 @@ export async function applyWatch(hub: Hub, step: WatchStep, { remote, watches }:
   }
 }
 
-const changed = () => new CommandError('The hub changed. Run this again.', exitCodes.conflict);
-
 type Body = Omit<Routes['POST /v1/watches']['body'], 'hubId'>;
 
 function toBody(watch: WatchModel, { queries, names }: Queries & { names: Names }): Body {
   const { query: queryPath, to, ...rest } = watch;
   const query = queries.find(({ model }) => model.path === queryPath);
-  if (query === undefined) throw changed();
+  if (query === undefined) throw hubChanged();
   const ids = to.map((label) => names.destinationIds.get(label) ?? '');
   return { ...rest, queryId: query.queryId, to: ids } as Body;
 }
@@ -125,16 +123,9 @@ async function requireUnchanged(
   { watchId, model }: RemoteWatch,
   place: Queries & { names: Names },
 ): Promise<string> {
-  let etag = '';
-  const now = await hub.call('GET /v1/watches/{watchId}', {
-    path: { watchId },
-    onResponse: ({ headers }) => {
-      etag = headers.get('etag') ?? '';
-    },
-  });
-  if (now.path === model.path && changedWatchMembers(toModel(now, place), model).length === 0) return etag;
-  throw new CommandError(
-    `Somebody changed the watch ${model.path} since the plan. Look at it with plan, and run this again.`,
-    exitCodes.conflict,
+  const { now, etag } = await readWithETag((onResponse) =>
+    hub.call('GET /v1/watches/{watchId}', { path: { watchId }, onResponse }),
   );
+  if (now.path === model.path && changedWatchMembers(toModel(now, place), model).length === 0) return etag;
+  throw changedSincePlan('watch', model.path);
 }
