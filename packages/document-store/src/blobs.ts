@@ -1,5 +1,6 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Collection, CollectionSpec, Doc, DocumentStore } from './document-store.ts';
+import { insertIfNew } from './insert-if-new.ts';
 
 /** In bytes. Reading a part of this size does not block other work for long. */
 const partSizeMax = 4 * 1024 * 1024;
@@ -48,7 +49,7 @@ export function createBlobs(store: DocumentStore, name: string, createToken: () 
     const generation = `${generationOf(id, version)}${createToken()}/`;
     await writeParts(parts, { accountId, generation, bytes });
     const head: Head = { id, accountId, version, generation, size: bytes.byteLength };
-    if (old === null ? await inserted(heads, head) : await heads.replace(head)) {
+    if (old === null ? await insertIfNew(heads, head) : await heads.replace(head)) {
       const beforeId = generationOf(id, version);
       await deleteParts({ accountId, idPrefix: `${id}/`, beforeId, limit: deletedAtOnceMax });
       return true;
@@ -86,16 +87,6 @@ export function createBlobs(store: DocumentStore, name: string, createToken: () 
 /** Sorts by version, so that older generations can be deleted as a range. */
 function generationOf(id: string, version: number): string {
   return `${id}/${String(version).padStart(16, '0')}/`;
-}
-
-async function inserted(heads: Collection<Head>, head: Head): Promise<boolean> {
-  try {
-    await heads.insert(head);
-    return true;
-  } catch (err) {
-    if (err instanceof HubError && err.code === 'CONFLICT') return false;
-    throw err;
-  }
 }
 
 interface NewParts {

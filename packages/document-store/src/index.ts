@@ -18,6 +18,7 @@ export type {
   Summary,
 } from './document-store.ts';
 export { documentSizeMax, idLengthMax } from './document-store.ts';
+export { insertIfNew } from './insert-if-new.ts';
 
 /**
  * Opens the store that the URL names: `sqlite:` and a path, `sqlite::memory:`, or `mongodb://…`, `mongodb+srv://…`.

@@ -5,8 +5,7 @@
  */
 
 import { queryVersionsKept } from '@datahub/contract/limits';
-import type { Summary } from '@datahub/document-store';
-import { HubError } from '@datahub/service-kit/call/error';
+import { insertIfNew, type Summary } from '@datahub/document-store';
 import type { QueryDoc, QueryVersionDoc, VersionStamp } from './documents.ts';
 import { isSameState, withoutNames } from './query.ts';
 import type { CatalogStore } from './store.ts';
@@ -55,12 +54,7 @@ export async function keepVersion({ queryVersions }: Versions, query: QueryDoc):
   const copied = withoutNames(query);
   const bytes = Buffer.byteLength(JSON.stringify(copied));
   const copy = { id: idOf(id, stampOf(query).number), accountId, version: 1, hubId, query: copied, bytes };
-  try {
-    await queryVersions.insert(copy);
-    return;
-  } catch (err) {
-    if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-  }
+  if (await insertIfNew(queryVersions, copy)) return;
   // A copy of MongoDB that is not from one moment can contain versions that are newer than their query.
   const found = await queryVersions.get(accountId, copy.id);
   if (found !== null && !isSameState(found.query, query))

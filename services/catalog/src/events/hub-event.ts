@@ -1,7 +1,6 @@
 /** What the hub says of its own queries, sources, keys and jobs. */
 
-import type { CompanionWrite } from '@datahub/document-store';
-import { HubError } from '@datahub/service-kit/call/error';
+import { type CompanionWrite, insertIfNew } from '@datahub/document-store';
 import type { QueryDoc } from '../documents.ts';
 import { stampOf } from '../query-version.ts';
 import { eventRecords, makeEvent, type NewEvent, type Teller } from './event.ts';
@@ -41,7 +40,5 @@ export async function sayOnce(catalog: Teller, topic: string, event: HubEvent): 
   if ((await announcements.get(accountId, topic)) !== null) return;
   const expiresAt = catalog.nowMs() + announcedMs;
   const said = await hubEvent(catalog, event);
-  await announcements.insert({ id: topic, accountId, version: 1, expiresAt }, said).catch((err) => {
-    if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-  });
+  await insertIfNew(announcements, { id: topic, accountId, version: 1, expiresAt }, said);
 }

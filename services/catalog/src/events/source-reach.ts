@@ -1,6 +1,6 @@
 /** Whether connections to a source open, as executors see it. A change is an event. */
 
-import { HubError } from '@datahub/service-kit/call/error';
+import { insertIfNew } from '@datahub/document-store';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { SourceCheckDoc, SourceDoc } from '../documents.ts';
 import { hubEvent } from './hub-event.ts';
@@ -25,9 +25,6 @@ export async function noteSource(catalog: Catalog, source: SourceDoc, seen: Seen
     const changed = seen.reachable ? {} : { unreachableSince: catalog.nowMs() };
     const next = { ...rest, ...changed, version: rest.version + 1 };
     if (known !== null) return (await sourceChecks.replace(next, said)) ? undefined : overtaken;
-    return sourceChecks.insert(next, said).catch((err) => {
-      if (err instanceof HubError && err.code === 'CONFLICT') return overtaken;
-      throw err;
-    });
+    return (await insertIfNew(sourceChecks, next, said)) ? undefined : overtaken;
   });
 }

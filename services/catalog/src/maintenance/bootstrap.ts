@@ -2,8 +2,8 @@
 
 import { chmod, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { insertIfNew } from '@datahub/document-store';
 import { hashApiKey } from '@datahub/service-kit/api-key';
-import { HubError } from '@datahub/service-kit/call/error';
 import type { CreateId } from '@datahub/service-kit/id';
 import { createDirectory } from '@datahub/service-kit/process/create-directory';
 import type { AccountDoc } from '../documents.ts';
@@ -54,14 +54,9 @@ async function firstAccount(
   const { nowMs } = options;
   const dates = { createdAt: nowMs, withheldLoggedAt: nowMs };
   const account: AccountDoc = { id, accountId: id, version: 1, name: 'first', ...dates };
-  try {
-    await store.accounts.insert(account);
-    return { account, made: true };
-  } catch (err) {
-    // Another replica made it at the same time.
-    if (err instanceof HubError && err.code === 'CONFLICT') return firstAccount(store, options);
-    throw err;
-  }
+  if (await insertIfNew(store.accounts, account)) return { account, made: true };
+  // Another replica made it at the same time.
+  return firstAccount(store, options);
 }
 
 async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeContext): Promise<boolean> {
@@ -70,13 +65,7 @@ async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeCon
     { name: 'key from DATAHUB_API_KEY', scopes: ['*'], limits: {}, expiresAt: null, secret: apiKey },
     context,
   );
-  try {
-    await store.keys.insert(doc);
-    return true;
-  } catch (err) {
-    if (err instanceof HubError && err.code === 'CONFLICT') return false;
-    throw err;
-  }
+  return insertIfNew(store.keys, doc);
 }
 
 async function keep(path: string, secret: string): Promise<void> {

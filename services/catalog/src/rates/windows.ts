@@ -1,6 +1,6 @@
 /** Counters of a time: one document for each, incremented atomically in the store. */
 
-import { HubError } from '@datahub/service-kit/call/error';
+import { insertIfNew } from '@datahub/document-store';
 import type { Catalog } from '../catalog.ts';
 
 export const minuteMs = 60_000;
@@ -19,11 +19,7 @@ export async function take(
 ): Promise<number> {
   const taken = await windows.add(accountId, id, { counter: 'taken', by: count });
   if (taken !== null) return taken;
-  try {
-    await windows.insert({ id, accountId, version: 1, taken: count, expiresAt: endsAt + minuteMs });
-    return count;
-  } catch (err) {
-    if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-  }
+  const first = { id, accountId, version: 1, taken: count, expiresAt: endsAt + minuteMs };
+  if (await insertIfNew(windows, first)) return count;
   return (await windows.add(accountId, id, { counter: 'taken', by: count })) ?? count;
 }

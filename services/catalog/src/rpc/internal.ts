@@ -1,5 +1,6 @@
 /** The RPCs for the executor only: definitions with sealed credentials, and notifications of changes. */
 
+import { insertIfNew } from '@datahub/document-store';
 import type {
   CatalogInternalServiceService,
   ResealedSource,
@@ -214,11 +215,5 @@ async function takeCheck(
   // A time far ahead is from before the clock was set back.
   if (last !== null && Math.abs(takenAt - last.takenAt) < everyMs) return false;
   if (last !== null) return sourceChecks.replace({ ...last, takenAt, version: last.version + 1 });
-  return sourceChecks.insert({ ...check, takenAt, version: 1 }).then(
-    () => true,
-    (err) => {
-      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-      return false;
-    },
-  );
+  return insertIfNew(sourceChecks, { ...check, takenAt, version: 1 });
 }

@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { loginFailuresMax as failuresMax } from '@datahub/contract/limits';
+import { insertIfNew } from '@datahub/document-store';
 import {
   type CatalogInternalServiceService,
   LoginGrant,
@@ -139,19 +140,6 @@ async function remember(
     const before = known?.settingsVersion === settingsVersion ? known.logins : [];
     const logins = [...new Set([...before, ...accepted.map(({ login }) => login)])].slice(-provenMax);
     const doc = { id, accountId, hubId, settingsVersion, logins, version: (known?.version ?? 0) + 1 };
-    if (known !== null ? await sourceLogins.replace(doc) : await inserted(sourceLogins.insert(doc))) return;
+    if (known !== null ? await sourceLogins.replace(doc) : await insertIfNew(sourceLogins, doc)) return;
   }
-}
-
-const inserted = (write: Promise<unknown>): Promise<boolean> =>
-  write.then(
-    () => true,
-    (err) => {
-      ignoreConflict(err);
-      return false;
-    },
-  );
-
-function ignoreConflict(err: unknown): void {
-  if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
 }

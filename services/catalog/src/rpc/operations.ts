@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
+import { insertIfNew } from '@datahub/document-store';
 import {
   type BeginOperationRequest,
   type BeginOperationResponse,
@@ -50,12 +51,7 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
       const found = await operations.get(accountId, doc.id);
       if (found !== null) return repeat(catalog, { request, doc, found });
       await catalog.storedBytes.requireRoom(accountId);
-      try {
-        await operations.insert(doc);
-        return begun(doc);
-      } catch (err) {
-        if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-      }
+      if (await insertIfNew(operations, doc)) return begun(doc);
       // Another call inserted the record at the same time.
       const other = await operations.get(accountId, doc.id);
       if (other === null)

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { withScope } from '@datahub/contract/roles';
+import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService, RecordedRun } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -63,9 +64,9 @@ export function createRecordRuns(
     if (queryRunsMax === 0) return {};
     const docs = runs.map((run) => toDoc(catalog, run));
     await queryRuns.insertMany(docs).catch(async (err) => {
-      if (!isConflict(err)) throw err;
+      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
       // A call whose answer was lost has written some.
-      for (const doc of docs) await queryRuns.insert(doc).catch(ignoreConflict);
+      for (const doc of docs) await insertIfNew(queryRuns, doc);
     });
     for (const { accountId, queryId } of docs) {
       // The first run after a start is counted with those of the process before.
@@ -76,12 +77,6 @@ export function createRecordRuns(
     }
     return {};
   };
-}
-
-const isConflict = (err: unknown): boolean => err instanceof HubError && err.code === 'CONFLICT';
-
-function ignoreConflict(err: unknown): void {
-  if (!isConflict(err)) throw err;
 }
 
 /** Names who called: the key, and the signed-in user if there is one. */

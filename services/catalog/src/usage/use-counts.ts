@@ -4,6 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { insertIfNew } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
@@ -56,22 +57,13 @@ export async function addUse({ store }: Pick<Catalog, 'store'>, use: AuditDoc): 
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     const old = await store.audit.get(use.accountId, use.id);
     const isWritten =
-      old === null ? await isInserted(store.audit, use) : await store.audit.replace(sumOf(old, use));
+      old === null ? await insertIfNew(store.audit, use) : await store.audit.replace(sumOf(old, use));
     if (isWritten) return;
   }
   throw new HubError('UNAVAILABLE', 'Too many calls count the same use at once. Try again.', {
     retryable: true,
   });
 }
-
-const isInserted = (audit: Catalog['store']['audit'], doc: AuditDoc): Promise<boolean> =>
-  audit.insert(doc).then(
-    () => true,
-    (err) => {
-      if (err instanceof HubError && err.code === 'CONFLICT') return false;
-      throw err;
-    },
-  );
 
 /** The next version of `old`. */
 function sumOf(old: AuditDoc, ...more: Pick<AuditDoc, 'count' | 'failed' | 'users'>[]): AuditDoc {
@@ -119,7 +111,7 @@ export async function joinDay(
   const doc = { ...sumOf(before ?? empty, ...added), hours };
   const isWritten =
     added.length === 0 ||
-    (before === null ? await isInserted(store.audit, doc) : await store.audit.replace(doc));
+    (before === null ? await insertIfNew(store.audit, doc) : await store.audit.replace(doc));
   // If another process was faster, the next sweep continues with what it wrote.
   if (!isWritten) return;
   await Promise.all(found.map(({ id, version }) => store.audit.delete(accountId, id, { version })));

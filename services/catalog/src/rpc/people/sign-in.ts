@@ -1,5 +1,6 @@
 /** The RPCs that begin and end sessions, for the gateway, which speaks with the provider. */
 
+import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { SignInRequest } from '@datahub/proto/catalog/v1/people';
 import type { Calls } from '@datahub/service-kit/call/call';
@@ -99,13 +100,8 @@ async function notePerson(
   await catalog.quota.requireRoom(people, accountId, 'people');
   const id = catalog.createId('prsn', nowMs);
   const person = { id, accountId, version: 1, issuer, subject, identity, createdAt: nowMs, updatedAt: null };
-  try {
-    await people.insert({ ...person, ...said });
-    return { ...person, ...said };
-  } catch (err) {
-    if (err instanceof HubError && err.code === 'CONFLICT') return overtaken;
-    throw err;
-  }
+  const made: PersonDoc = { ...person, ...said };
+  return (await insertIfNew(people, made)) ? made : overtaken;
 }
 
 interface NamedByProvider {
