@@ -79,7 +79,7 @@ export interface JsonFault {
 }
 
 /** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
-const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
+export const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
 
 /** The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON. */
 export function lossyPart(text: string): JsonFault | undefined {

@@ -5,7 +5,7 @@
  */
 
 import { mayLoseDigits } from '@datahub/contract/exact-json';
-import { membersOf, withoutSpaces } from '@datahub/contract/json-text';
+import { escapedSurrogate, membersOf, withoutSpaces } from '@datahub/contract/json-text';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
@@ -106,9 +106,6 @@ export class JsonBody {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
-
-/** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
-const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
 
 function requireWellFormed(value: unknown, pointer: string): void {
   if (typeof value === 'string' && !value.isWellFormed()) throw unpaired(pointer);

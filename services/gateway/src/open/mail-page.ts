@@ -6,23 +6,13 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RateLimiter } from '../access/rate-limiter.ts';
-import { unstoredHeaders } from '../http/problem-details.ts';
+import { pageHeaders, plainPage } from '../response/plain-page.ts';
 import type { Upstreams } from '../upstreams.ts';
 
-const headers = {
-  ...unstoredHeaders,
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
-
-const pageOf = (content: string): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>Mails of the Data Hub</title>
-<style>body{font:1rem/1.5 system-ui;max-width:32rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.4rem .8rem;margin:.5rem .5rem 0 0}form{display:inline}</style></head>
-<body><h1>Mails of the Data Hub</h1>${content}</body></html>`;
+const headers = pageHeaders("'self'");
+const title = 'Mails of the Data Hub';
+const style = 'button{font:inherit;padding:.4rem .8rem;margin:.5rem .5rem 0 0}form{display:inline}';
+const pageOf = (content: string): string => plainPage({ title, heading: title, content, style });
 
 const forms =
   pageOf(`<p>A Data Hub can tell you at this address when something happens that somebody watches.</p>

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { reportFailure } from '../response/error-handler.ts';
+import { pageHeaders, plainPage } from '../response/plain-page.ts';
 import type { GatewayEvents } from '../telemetry/events.ts';
 import type { Upstreams } from '../upstreams.ts';
 import {
@@ -67,7 +68,7 @@ export function registerSignInRoutes(
         return await answer(request, reply);
       } catch (err) {
         const { problem } = reportFailure(err, request, deps.events);
-        return reply.code(problem.status).headers(pageHeaders).send(pageOf(problem.detail));
+        return reply.code(problem.status).headers(headersOfPage).send(pageOf(problem.detail));
       }
     };
   };
@@ -152,19 +153,13 @@ function readBegun(cookie: string | undefined): Begun | undefined {
   }
 }
 
-const pageHeaders = {
-  ...unstoredHeaders,
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-};
+const headersOfPage = pageHeaders("'none'");
 
 const pageOf = (message: string): string =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>Sign in to the Data Hub</title>
-<style>body{font:1rem/1.5 system-ui;max-width:32rem;margin:4rem auto;padding:0 1rem}</style></head>
-<body><h1>You are not signed in</h1><p>${escaped(message)}</p><p><a href="/">Back to the Data Hub</a></p></body></html>`;
+  plainPage({
+    title: 'Sign in to the Data Hub',
+    heading: 'You are not signed in',
+    content: `<p>${escaped(message)}</p><p><a href="/">Back to the Data Hub</a></p>`,
+  });
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (found) => `&#${found.charCodeAt(0)};`);
