@@ -83,7 +83,12 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
     if (validation?.isUnchanged) writer.abandon();
     else {
       const sending = writer.finish(outcome, execution);
-      if (sending !== undefined) await orAborted(sending, signal);
+      if (sending !== undefined) {
+        // Its reader may be slow, and the connection is needed no more.
+        execution.leave(pool.transfers);
+        pool.release(lease);
+        await orAborted(sending, signal);
+      }
     }
     await commit?.release(writer);
   } catch (err) {
