@@ -28,6 +28,13 @@ export const TableHead = ({ names, numbers = [], children }: TableHeadProps) => 
   </thead>
 );
 
+/** The head of a column of buttons, for readers who do not see them. */
+export const ActionsHead = () => (
+  <th scope="col">
+    <span class="sr-only">Actions</span>
+  </th>
+);
+
 /** A container in which a wide table scrolls, by pointer and by keys. */
 export const Scrolling = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.

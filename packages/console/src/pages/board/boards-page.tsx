@@ -12,7 +12,7 @@ import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { readBoards } from '../hub/board-links.tsx';
 import type { Board } from './board.ts';
 import { BoardPage } from './board-page.tsx';
@@ -73,9 +73,7 @@ function BoardTable({ boards, onChange }: { boards: Board[]; onChange(): void })
     <Scrolling label="Boards">
       <table class="facts boards">
         <TableHead names={['Name', 'Cards', 'Path', 'Changed']}>
-          <th scope="col">
-            <span class="sr-only">Actions</span>
-          </th>
+          <ActionsHead />
         </TableHead>
         <tbody>
           {boards.map((board) => (

@@ -18,7 +18,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage, readUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
@@ -88,9 +88,7 @@ function KeyTable({ keys, onAsk }: { keys: ListedKey[]; onAsk(asked: PendingDial
     <Scrolling label="Keys">
       <table class="facts">
         <TableHead names={['Name', 'May', 'Within', 'Last used', 'Ends']}>
-          <th scope="col">
-            <span class="sr-only">Actions</span>
-          </th>
+          <ActionsHead />
         </TableHead>
         <tbody>
           {keys.map((key) =>

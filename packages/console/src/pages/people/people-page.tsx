@@ -13,7 +13,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { hubsOf, RoleTags } from './role-tags.tsx';
 
 type Person = Answer<'GET /v1/people'>[number];
@@ -21,12 +21,6 @@ type Grant = Answer<'GET /v1/grants'>[number];
 
 const readGrants = (signal: AbortSignal) => callList<Grant>('v1/grants', { signal });
 const readPeople = (signal: AbortSignal) => callList<Person>('v1/people', { signal });
-
-const actions = (
-  <th scope="col">
-    <span class="sr-only">Actions</span>
-  </th>
-);
 
 export function PeoplePage() {
   const grants = useLoad(readGrants, []);
@@ -76,7 +70,9 @@ function Grants({ all, onChange }: { all: Grant[]; onChange(): void }) {
   return (
     <Scrolling label="List of grants">
       <table class="facts">
-        <TableHead names={['Who', 'Role', 'Hubs']}>{actions}</TableHead>
+        <TableHead names={['Who', 'Role', 'Hubs']}>
+          <ActionsHead />
+        </TableHead>
         <tbody>
           {all.map(({ grantId, who, role, hubIds }) => {
             const [[kind, name] = ['', '']] = Object.entries(who);
@@ -112,7 +108,9 @@ function People({ all, onChange }: { all: Person[]; onChange(): void }) {
   return (
     <Scrolling label="List of people">
       <table class="facts">
-        <TableHead names={['Name', 'Roles', 'Groups', 'Last sign-in']}>{actions}</TableHead>
+        <TableHead names={['Name', 'Roles', 'Groups', 'Last sign-in']}>
+          <ActionsHead />
+        </TableHead>
         <tbody>
           {all.map((person) => (
             <PersonRow key={person.personId} of={person} onChange={onChange} />

@@ -10,7 +10,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { DestinationForm, SecretDialog, settingsOf } from './destination-form.tsx';
 import type { Destination } from './words.ts';
@@ -40,9 +40,7 @@ export function Destinations({ hubId }: { hubId: string }) {
         <Scrolling label="List of destinations">
           <table class="facts stacked">
             <TableHead names={['Name', 'Address', 'State']}>
-              <th scope="col">
-                <span class="sr-only">Actions</span>
-              </th>
+              <ActionsHead />
             </TableHead>
             <tbody>
               {all.map((one) => (

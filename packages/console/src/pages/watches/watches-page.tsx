@@ -8,7 +8,7 @@ import { moment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { Destinations } from './destinations.tsx';
 import { RunPage } from './run-page.tsx';
 import { RunStrip } from './runs.tsx';
@@ -74,9 +74,7 @@ function WatchTable({ watches, onChange }: Changing & { watches: Watch[] }) {
     <Scrolling label="Watches">
       <table class="facts watches stacked">
         <TableHead names={['Name', 'State', 'Last run', 'Next run', 'Last 50 runs']}>
-          <th scope="col">
-            <span class="sr-only">Actions</span>
-          </th>
+          <ActionsHead />
         </TableHead>
         <tbody>
           {watches.map((watch) => (

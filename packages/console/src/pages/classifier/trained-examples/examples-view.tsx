@@ -14,7 +14,7 @@ import { Menu } from '../../../ui/menu.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Loading } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../../ui/table.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../../ui/table.tsx';
 import { changeAsShown, isChanged } from '../change.ts';
 import { type Example, readExamples } from './example-page.ts';
 
@@ -133,9 +133,7 @@ function ExampleTable({ examples, before, onAsk }: ExampleTableProps) {
     <Scrolling label="Examples">
       <table class="facts examples">
         <TableHead names={['Label', 'Text', 'Trained']}>
-          <th scope="col">
-            <span class="sr-only">Actions</span>
-          </th>
+          <ActionsHead />
         </TableHead>
         <tbody>
           {examples.map(({ exampleId, label, context, trainedAt }, at) => (
