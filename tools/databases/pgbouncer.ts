@@ -56,7 +56,7 @@ export async function startPgbouncer(program: string, options: PoolerOptions): P
   };
 }
 
-/** The defaults, except for addresses and paths. */
+/** The defaults, except for addresses and paths, and room for the sessions of several test files at the same time. */
 function settingsOf(server: URL, { port, path }: { port: number; path: (name: string) => string }): string {
   const target = `host=${server.hostname} port=${server.port || 5432} dbname=${server.pathname.slice(1)}`;
   return [
@@ -66,6 +66,8 @@ function settingsOf(server: URL, { port, path }: { port: number; path: (name: st
     '[pgbouncer]',
     'listen_addr = 127.0.0.1',
     `listen_port = ${port}`,
+    'default_pool_size = 100',
+    'max_client_conn = 400',
     'unix_socket_dir =',
     'auth_type = scram-sha-256',
     `auth_file = ${path('users.txt')}`,

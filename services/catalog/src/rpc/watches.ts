@@ -27,7 +27,7 @@ import { forgetWatch } from '../watches/forget.ts';
 import { requireMayHaveWatches, requireMayMake } from '../watches/maker.ts';
 import { toWatch } from '../watches/to-proto.ts';
 import { checkSettings, writes } from '../watches/watch.ts';
-import { firstState, isLeased, replaceState, settleState } from '../watches/watch-state.ts';
+import { firstState, isRunning, replaceState, settleState } from '../watches/watch-state.ts';
 import { auditEntry } from './audit.ts';
 import { listPage, listSome } from './pagination.ts';
 
@@ -174,7 +174,7 @@ function createRunWatch(catalog: Catalog): WatchCalls['runWatch'] {
       // An earlier attempt of the same operation has asked for the run.
       if (isAsked || (await store.watchRuns.get(watch.accountId, runId)) !== null) return { runId };
       if (state === null || watch.paused) throw new HubError('CONFLICT', 'The watch is paused.');
-      if (state.asked !== undefined || isLeased(state, at))
+      if (state.asked !== undefined || isRunning(state))
         throw new HubError('CONFLICT', 'The watch is running.');
       const change = { asked: { runId, at }, dueAt: Math.min(at, state.dueAt ?? at) };
       return (await replaceState(catalog, state, { change, beside: [entry] })) ? { runId } : overtaken;
@@ -234,5 +234,5 @@ async function show(catalog: Catalog, watch: WatchDoc): Promise<Watch> {
   const state = await watchStates.get(watch.accountId, watch.id);
   const lastRun =
     state?.lastRunId === undefined ? null : await watchRuns.get(watch.accountId, state.lastRunId);
-  return toWatch(watch, { state, lastRun, nowMs: catalog.nowMs() });
+  return toWatch(watch, { state, lastRun });
 }

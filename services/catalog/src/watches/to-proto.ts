@@ -10,7 +10,7 @@ import type {
 } from '@datahub/proto/catalog/v1/watches';
 import type { EventDoc } from '../events/documents.ts';
 import type { WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
-import { isLeased } from './watch-state.ts';
+import { isRunning } from './watch-state.ts';
 
 const toDate = (ms: number | null | undefined) => (ms == null ? undefined : new Date(ms));
 
@@ -30,10 +30,9 @@ function toSchedule({ schedule }: WatchDoc): Complete<ScheduleMessage> {
 interface Shown {
   state: WatchStateDoc | null;
   lastRun: WatchRunDoc | null;
-  nowMs: number;
 }
 
-export function toWatch(watch: WatchDoc, { state, lastRun, nowMs }: Shown): Complete<Watch> {
+export function toWatch(watch: WatchDoc, { state, lastRun }: Shown): Complete<Watch> {
   return {
     watchId: watch.id,
     hubId: watch.hubId,
@@ -46,7 +45,7 @@ export function toWatch(watch: WatchDoc, { state, lastRun, nowMs }: Shown): Comp
     nextAt: toDate(watch.paused ? null : state?.tick),
     state: stateOf(state),
     lastRun: lastRun === null ? undefined : toRun(lastRun),
-    running: state !== null && isLeased(state, nowMs),
+    running: isRunning(state),
   };
 }
 

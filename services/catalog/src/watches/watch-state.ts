@@ -24,8 +24,8 @@ export function replaceState(
   return store.watchStates.replace(next, beside.length === 0 ? undefined : beside);
 }
 
-export const isLeased = ({ lease }: WatchStateDoc, nowMs: number): boolean =>
-  lease !== undefined && lease.until > nowMs;
+/** True until the run is recorded. A run whose gateway was killed is recorded, or taken again, after its lease. */
+export const isRunning = (state: WatchStateDoc | null): boolean => state?.lease !== undefined;
 
 export const nextTickOf = (catalog: Catalog, { id, schedule }: WatchDoc): NextTick =>
   catalog.schedules(id, schedule);

@@ -223,7 +223,11 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       at.wait(10);
       expect(await at.take()).toMatchObject([{ watchId, writes: true }]);
       at.wait(16);
+      const isRunning = async () => (await at.calls.getWatch({ watchId }, at.ctx())).watch?.running;
+      // Until its run is recorded.
+      expect(await isRunning()).toBe(true);
       expect(await at.take()).toEqual([]);
+      expect(await isRunning()).toBe(false);
       expect(await at.runsOf(watchId)).toMatchObject([
         { due: 10, outcome: 'unknown', code: 'OUTCOME_UNKNOWN' },
         { due: 20, outcome: 'skipped' },
