@@ -11,7 +11,7 @@ const withTools = architecture('chart', 'openapi', 'workflows');
 process.env.NODE_COMPILE_CACHE ??= compileCache;
 
 /**
- * What a run is for: `quick` is `npm test`, each behaviour once; `added` is what `npm run test:all` runs besides. Without
+ * What a run is for: `quick` is `npm test`; `added` is what `npm run test:all` runs besides. Without
  * it, as in `npx vitest run tests/chaos/keys.test.ts`, all files belong to their projects.
  */
 const extent = process.env.TEST_EXTENT;
@@ -49,11 +49,24 @@ const dependOnForm = [
   ...['idempotency', 'jobs', 'requests', 'sessions', 'statistics', 'streams', 'summaries'],
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/** Faults under load over minutes, in hubs of many processes. `npm test` leaves them out. */
-const underLoad = [
-  ...['observability', 'receivers', 'replicas', 'training-jobs', 'waiting', 'watches'],
-  'writing-watches',
+/**
+ * `npm test` should end within eight minutes, so it leaves these to `npm run test:all`: faults under load, starts and kills
+ * of many processes, and pages of the console beyond those that it opens anyway.
+ */
+const faults = [
+  ...['addresses', 'canary', 'cut-streams', 'died-in-commit', 'documented-commands', 'ends-of-writes'],
+  ...['first-start', 'frozen', 'full-disk', 'inner-messages', 'kill', 'lost-executor', 'money', 'npm-start'],
+  ...['observability', 'receivers', 'replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
+  ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
+  ...['waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
+const pages = [
+  ...['access', 'account', 'classifiers', 'completion', 'docs', 'endings', 'examples', 'keyboard'],
+  ...['keyboard-changes', 'kept', 'results', 'rows', 'shown', 'sources', 'statistics', 'typing', 'upkeep'],
+  'versions',
+].map((name) => `tests/e2e/console-${name}.test.ts`);
+const programs = ['ci-workflows', 'hub-files-races'].map((name) => `tests/e2e/${name}.test.ts`);
+const single = [...pages, ...programs];
 
 /**
  * The console's jobs, what programs of clients do, and the statements that databases get are the same over every form:
@@ -88,7 +101,7 @@ const chaosFiles = ['tests/chaos/**/*.test.ts', 'tests/matrix/matrix.test.ts'];
 function filesOf(form: string): [these: string[], those: string[]] {
   if (form === 'e2e-single') {
     if (extent === undefined) return [overHttp, []];
-    return isQuick ? [overHttp, dependOnForm] : [dependOnForm, []];
+    return isQuick ? [overHttp, [...dependOnForm, ...single]] : [[...dependOnForm, ...single], []];
   }
   if (form !== 'e2e-distributed' || extent === undefined) return [isQuick ? dependOnForm : overHttp, once];
   return isQuick ? [dependOnForm, once] : [overHttp, [...once, ...dependOnForm]];
@@ -135,8 +148,8 @@ export default defineConfig({
       {
         test: {
           name: 'chaos',
-          include: extent === 'added' ? underLoad : chaosFiles,
-          exclude: isQuick ? [...exclude, ...underLoad] : exclude,
+          include: extent === 'added' ? faults : chaosFiles,
+          exclude: isQuick ? [...exclude, ...faults] : exclude,
           isolate,
           ...limits,
         },

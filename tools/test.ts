@@ -3,10 +3,10 @@
  * that need servers, then those that need the tools. It prints the slowest files. Its last line is
  * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
  *
- *     node tools/test.ts                       each behaviour once
+ *     node tools/test.ts                       what fits into eight minutes
  *     node tools/test.ts --added [--within=S]  only what --all adds; after S seconds no further form of the hub begins
- *     node tools/test.ts --all                 also faults under load, every test over HTTP against every form of the
- *                                              hub, and the cost of requests
+ *     node tools/test.ts --all                 also faults under load, more pages of the console, every test over HTTP
+ *                                              against every form of the hub, and the cost of requests
  */
 
 import { spawn } from 'node:child_process';
@@ -158,8 +158,8 @@ function addedProjects(env: Record<string, string>): string[] {
   const replicas = env.MONGODB_URL ? ['e2e-replicas'] : [];
   return [
     'tools',
-    'chaos',
     'e2e-single',
+    'chaos',
     ...withStore,
     'e2e-distributed-sqlite',
     'e2e-single-edge',
