@@ -141,6 +141,11 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
     expect((await api.put(`/v1/destinations/${destinationId}`, elsewhere)).status).toBe(409);
     const again = await api.post('/v1/destinations', { ...put, mailTo: 'Ann@example.org' });
     expect([again.status, again.body.detail]).toEqual([409, expect.stringContaining('ended the mails')]);
+    const deleted = await api.delete(`/v1/destinations/${destinationId}`);
+    expect([deleted.status, deleted.body.detail]).toEqual([
+      409,
+      expect.stringContaining('stays as the record'),
+    ]);
     await run([destinationId]);
     expect((await api.post(`/v1/destinations/${destinationId}/test`)).status).toBe(409);
     expect(sentTo('ann@example.org')).toHaveLength(2);
@@ -170,5 +175,20 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
     };
     // A mail may arrive before its delivery is noted.
     await expect.poll(waits, { timeout: 30_000 }).toEqual([0, 0]);
+  }, 120_000);
+
+  it('asks one who has not agreed three times a day, by whichever destination', async () => {
+    const first = await create('eve@example.org');
+    await create('Eve@example.org');
+    await api.ok(api.post(`/v1/destinations/${first}/test`));
+    const again = await api.post(`/v1/destinations/${first}/test`);
+    expect([again.status, again.body.code]).toEqual([429, 'RATE_LIMITED']);
+    await api.ok(api.delete(`/v1/destinations/${first}`));
+    const more = await api.post('/v1/destinations', {
+      label: 'd',
+      mailTo: 'eve@example.org',
+      hubIds: [hubId],
+    });
+    expect([more.status, more.body.detail]).toEqual([429, expect.stringContaining('asked 3 times today')]);
   }, 120_000);
 });

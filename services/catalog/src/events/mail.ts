@@ -3,7 +3,7 @@
  * same key. Nothing else is sent before that, unless the operator trusts the domain.
  */
 
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { withoutUndefined } from '@datahub/contract/complete';
 import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -57,22 +57,44 @@ export async function requireMayMail(
 export const confirmType = 'destination.confirm';
 const unsubscribed = 'The recipient ended the mails.';
 
+/** Throws CONFLICT if the recipient ended the mails. Without the destination, another one could begin them again. */
+export function requireNotEnded({ mailEndedAt }: DestinationDoc): void {
+  if (mailEndedAt === undefined) return;
+  const detail = 'The recipient ended the mails of this destination, which stays as the record of that.';
+  throw new HubError('CONFLICT', detail);
+}
+
 /** Whether the recipient still has to confirm. */
 export const isUnconfirmed = ({ mailTo, confirmedAt }: DestinationDoc): boolean =>
   mailTo !== undefined && confirmedAt === undefined;
 
 /** The mail that asks the recipient. It says nothing that the account chooses, so it cannot be abused to write to strangers. */
-export function askRecipient(catalog: Catalog, destination: DestinationDoc): DeliveryDoc {
+export async function askRecipient(catalog: Catalog, destination: DestinationDoc): Promise<DeliveryDoc> {
   if (catalog.mail === undefined) throw mailIsOff();
   if (destination.mailEndedAt !== undefined) throw new HubError('CONFLICT', unsubscribed);
+  await requireMayAsk(catalog, destination);
   const at = catalog.nowMs();
   const event = { id: catalog.createId('evt', at), at, hubId: null, dataJson: '{}', type: confirmType };
   const asked = makeDelivery(catalog, destination, event);
   return { ...asked, body: confirmationOf(catalog.mail.url, linkOf(catalog.mail, destination)) };
 }
 
-export const askRecords = (catalog: Catalog, destination: DestinationDoc): CompanionWrite[] =>
-  isUnconfirmed(destination) ? [deliveryRecord(askRecipient(catalog, destination))] : [];
+export const askRecords = async (catalog: Catalog, destination: DestinationDoc): Promise<CompanionWrite[]> =>
+  isUnconfirmed(destination) ? [deliveryRecord(await askRecipient(catalog, destination))] : [];
+
+const dayMs = 86_400_000;
+const asksInDay = 3;
+
+/** Throws RATE_LIMITED if the account has asked the same address too often today, by whichever destination. */
+async function requireMayAsk(catalog: Catalog, { accountId, mailTo = '' }: DestinationDoc): Promise<void> {
+  const now = catalog.nowMs();
+  const endsAt = now - (now % dayMs) + dayMs;
+  const address = createHash('sha256').update(mailTo.toLowerCase()).digest('hex');
+  const id = `ask.${address}.${endsAt / dayMs}`;
+  if ((await take(catalog, { accountId, id, endsAt, count: 1 })) <= asksInDay) return;
+  const detail = `This recipient has been asked ${asksInDay} times today and has not agreed.`;
+  throw new HubError('RATE_LIMITED', detail, { retryAfterMs: endsAt - now });
+}
 
 export const mailIsOff = () =>
   new HubError('CONFLICT', 'The operator of this hub has not set up mail (DATAHUB_MAIL_URL).');

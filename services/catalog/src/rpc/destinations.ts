@@ -27,6 +27,7 @@ import {
   mailIsOff,
   mailMembers,
   requireMayMail,
+  requireNotEnded,
 } from '../events/mail.ts';
 import { requireMayReadWatches } from '../key-limits.ts';
 import { auditEntry } from './audit.ts';
@@ -63,7 +64,11 @@ export function createDestinationCalls(catalog: Catalog) {
       const principal = requirePrincipal(ctx);
       await remove({
         collection: store.destinations,
-        load: () => loadDestination(catalog, principal, destinationId),
+        load: async () => {
+          const destination = await loadDestination(catalog, principal, destinationId);
+          requireNotEnded(destination);
+          return destination;
+        },
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'deleteDestination', resourceId: destinationId }),
       });
@@ -126,7 +131,7 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
       updatedAt: null,
     };
     const entry = auditEntry(catalog, ctx, { rpc: 'createDestination', resourceId: id });
-    const made = [entry, ...askRecords(catalog, destination)];
+    const made = [entry, ...(await askRecords(catalog, destination))];
     if ((await insertOnce(store.destinations, destination, made)) !== destination)
       throw new HubError(
         'IDEMPOTENCY_CONFLICT',
@@ -150,11 +155,7 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
         const kept = { id, accountId, version, secrets, createdAt, updatedAt };
         if (isUnsigned(doc) && !checked.disabled)
           throw new HubError('CONFLICT', 'This destination has no secret. Rotate its secret first.');
-        if (doc.mailEndedAt !== undefined && checked.mailTo !== doc.mailTo)
-          throw new HubError(
-            'CONFLICT',
-            'The recipient ended the mails of this destination, which stays as the record of that. Create another one.',
-          );
+        if (checked.mailTo !== doc.mailTo) requireNotEnded(doc);
         const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
         const mail = mailMembers(catalog, checked, doc);
         return { ...checked, ...mail, ...kept, ...(isFailing ? { failingSince } : {}) };
@@ -181,7 +182,7 @@ function createDeliveryCalls(catalog: Catalog) {
       const dataJson = JSON.stringify({ destinationId, label: destination.label });
       const test = { id: catalog.createId('evt', at), at, hubId: null, dataJson, type: testType };
       const delivery = isUnconfirmed(destination)
-        ? askRecipient(catalog, destination)
+        ? await askRecipient(catalog, destination)
         : makeDelivery(catalog, destination, test);
       const entry = auditEntry(catalog, ctx, { rpc: 'testDestination', resourceId: destinationId });
       await insertOnce(store.deliveries, delivery, entry);
