@@ -110,7 +110,7 @@ export class Scope {
     this.notes.add(
       `${key} was filled from the session. Pin it with claims of signed-in users or with the key's context.`,
     );
-    return this.#variables.use(key, { required: true } as Traits);
+    return this.#variables.use(key, { required: true });
   }
 
   #use(name: string): string {
@@ -122,12 +122,12 @@ export class Scope {
     return this.#variables.use(name, {
       ...(type === undefined ? {} : { type }),
       ...(isRequired ? { required: true } : { value: fallback }),
-    } as Traits);
+    });
   }
 }
 
 /** Types that the hub does not name are inferred by the database. */
-function typeOf(node: TypeNode): string | undefined {
+function typeOf(node: TypeNode): Traits['type'] {
   if (node.kind === 'NonNullType') return typeOf(node.type);
   if (node.kind === 'NamedType') return types[node.name.value];
   const element = typeOf(node.type);

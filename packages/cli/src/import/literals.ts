@@ -28,4 +28,4 @@ export function refuseDivision(
 
 /** The traits of a variable with or without a default. */
 export const withDefault = (traits: Traits, value: unknown): Traits =>
-  (value === undefined ? { ...traits, required: true } : { ...traits, value }) as Traits;
+  value === undefined ? { ...traits, required: true } : { ...traits, value };

@@ -81,7 +81,7 @@ type Use = Setting & Column;
 const defaultOf = (value: unknown): unknown => (value === undefined || value === '' ? null : value);
 
 function use(tag: Tag, traits: Traits, { variables }: Setting): string {
-  return variables.use(tag.name, { ...traits, ...describe(tag) } as Traits);
+  return variables.use(tag.name, { ...traits, ...describe(tag) });
 }
 
 const describe = ({ 'display-name': title, name }: Tag) =>
@@ -93,8 +93,8 @@ const describe = ({ 'display-name': title, name }: Tag) =>
 function listFilter(tag: Tag, { column, kind, isNot, ...setting }: Use & { isNot: boolean }): FieldFilter {
   const given = defaultOf(tag.default);
   const value = given === null ? null : [given].flat().map((one) => (kind === 'string' ? String(one) : one));
-  const type = kind === undefined ? {} : { type: `${kind}[]` as never };
-  const variable = use(tag, { ...type, value: value as never }, setting);
+  const type = kind === undefined ? {} : { type: `${kind}[]` };
+  const variable = use(tag, { ...type, value }, setting);
   const absent = `${variable} IS NULL`;
   // Metabase's "is not" finds rows without a value, too.
   const condition = isNot
@@ -110,7 +110,7 @@ function rangeFilter(
   const type = kind === undefined || kind === 'string' ? ('decimal' as const) : kind;
   const given: unknown[] = tag.default === undefined || tag.default === null ? [] : [tag.default].flat();
   if (operator !== 'between') {
-    const variable = use(tag, { type, value: (given[0] ?? null) as never }, setting);
+    const variable = use(tag, { type, value: given[0] ?? null }, setting);
     return {
       condition: `(${column} ${operator} ${variable} OR ${variable} IS NULL)`,
       absent: `${variable} IS NULL`,
@@ -143,7 +143,7 @@ function bounds(
   { type, values, variables }: { type: Traits['type']; values: unknown[]; variables: Variables },
 ): [string, string] {
   const [from, to] = (['from', 'to'] as const).map((end, i) =>
-    variables.use(`${tag.name}_${end}`, { type, value: (values[i] ?? null) as never } as Traits),
+    variables.use(`${tag.name}_${end}`, { type, value: values[i] ?? null }),
   );
   return [from as string, to as string];
 }

@@ -4,6 +4,7 @@
  */
 
 import type { EngineName } from '@datahub/contract/engines';
+import type { VariableType } from '@datahub/contract/variable-types';
 import type { QueryModel } from '../files/model.ts';
 import { commandOf } from './outline.ts';
 import {
@@ -14,7 +15,7 @@ import {
   type Slot,
   TextConversion,
 } from './text-conversion.ts';
-import { Variables } from './variables.ts';
+import { type Traits, Variables } from './variables.ts';
 
 export interface Converted {
   text: string;
@@ -29,7 +30,7 @@ const placeholders: Record<'postgres' | 'mysql', string> = {
 const inBoth = String.raw`(?<python>%\([A-Za-z_]\w*\)s)|(?<positional>%s\b)|(?<![:\w])(?<colon>:[A-Za-z_]\w*)`;
 
 /** The casts whose type is that of the variable. */
-const castTypes: Readonly<Record<string, string>> = {
+const castTypes: Readonly<Record<string, VariableType>> = {
   ...{ int: 'integer', integer: 'integer', int4: 'integer', bigint: 'bigint', int8: 'bigint' },
   ...{ text: 'string', varchar: 'string', numeric: 'decimal', decimal: 'decimal', float8: 'number' },
   ...{ date: 'date', timestamptz: 'timestamp', uuid: 'uuid', bool: 'boolean', boolean: 'boolean' },
@@ -37,10 +38,11 @@ const castTypes: Readonly<Record<string, string>> = {
 };
 
 /** The type of a variable that a cast stands behind, as in `$1::int[]`. */
-export function typeOfCast(rest: string): string | undefined {
+export function typeOfCast(rest: string): Traits['type'] {
   const cast = /^::(\w+)((?:\[\])?)(?!\w)/.exec(rest);
   const base = castTypes[cast?.[1]?.toLowerCase() ?? ''];
-  return base === undefined ? undefined : `${base}${cast?.[2] ?? ''}`;
+  if (base === undefined) return undefined;
+  return cast?.[2] === '[]' ? `${base}[]` : base;
 }
 
 /** Returns the misfits if there are any. */
@@ -54,7 +56,7 @@ export function convertSql(source: string, engine: EngineName): Converted | Misf
     // Alone in quotes, it has the type that the database expects. In a longer text it is one.
     const type = quoted === 'part' ? 'string' : typeOfCast(rest);
     const presence = outside.has(name) ? { required: true } : { value: null };
-    return variables.use(name, { ...(type === undefined ? {} : { type }), ...presence } as never);
+    return variables.use(name, { ...(type === undefined ? {} : { type }), ...presence });
   };
   const conversion = new TextConversion(source, {
     dialect,
@@ -85,7 +87,7 @@ export function convertSql(source: string, engine: EngineName): Converted | Misf
 
 function required(variables: Variables, name: string, { rest }: Slot): string {
   const type = typeOfCast(rest);
-  return variables.use(name, { ...(type === undefined ? {} : { type }), required: true } as never);
+  return variables.use(name, { ...(type === undefined ? {} : { type }), required: true });
 }
 
 function nameOf({ name, position }: Slot): string {

@@ -82,7 +82,7 @@ function timeOf({ type = '', value }: Parameter, { slot, member, note, dialect }
     slot.quoted === 'part' ? 'string' : isCompared ? (isDate ? 'date' : 'timestamp') : undefined;
   const fallback = dialect === 'mysql' ? 'string' : undefined;
   const kind = declared ?? fallback;
-  return withDefault(kind === undefined ? {} : { type: kind as never }, isConstant ? one : undefined);
+  return withDefault(kind === undefined ? {} : { type: kind }, isConstant ? one : undefined);
 }
 
 function numeric({ value }: Parameter, { slot, dialect, words }: Use): Traits {
@@ -123,7 +123,7 @@ function textual(parameter: Parameter, use: Use): Traits {
     );
   if (wanted === 'decimal') refuseDivision(wanted, { words: use.words() + slot.rest, dialect });
   const values = literals.map((one) => one?.value);
-  const traits = wanted === undefined ? {} : { type: wanted as never };
+  const traits = wanted === undefined ? {} : { type: wanted };
   return withDefault(
     withEnum(traits, values.slice(0, options.length)),
     given === undefined ? undefined : values.at(-1),
@@ -150,7 +150,7 @@ function list({ value, multiValuesOptions }: Parameter, options: string[], { slo
   if (literals.length > 0 && type === undefined)
     throw new Refusal(`The values of {{${slot.name}}} are SQL, which no value can be.`);
   const values = literals.map((one) => one?.value);
-  const traits = type === undefined ? {} : { type: `${type}[]` as never };
+  const traits = type === undefined ? {} : { type: `${type}[]` };
   return withDefault(
     withEnum(traits, values.slice(0, options.length)),
     given === undefined ? undefined : values.slice(options.length),

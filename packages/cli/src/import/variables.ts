@@ -3,7 +3,8 @@
 import type { QueryModel } from '../files/model.ts';
 
 type Entry = QueryModel['context'][number];
-export type Traits = Omit<Entry, 'key'>;
+/** The value is that of another product's export, and is checked like one of a file when the query is stored. */
+export type Traits = Omit<Entry, 'key' | 'value'> & { value?: unknown };
 
 export class Variables {
   readonly #entries = new Map<string, Entry>();
@@ -16,7 +17,7 @@ export class Variables {
       return `:${known.key}`;
     }
     const key = this.#freeKey(name);
-    this.#entries.set(name, { key, ...traits });
+    this.#entries.set(name, { key, ...traits } as Entry);
     return `:${key}`;
   }
 
