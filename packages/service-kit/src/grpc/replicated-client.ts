@@ -3,6 +3,7 @@
  * get goes to the next one, and so does one whose answer is missing if it may be repeated.
  */
 
+import { onAbort } from '../call/abort.ts';
 import { type CallContext, CallStop, type Calls, type ServiceDescription } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from './client.ts';
@@ -163,8 +164,7 @@ const watched =
   (call: Call, health: ReplicaHealth): Call =>
   async (request, { principal, requestId, operation, traceparent, deadlineAt, signal }) => {
     const stop = new CallStop();
-    const leave = () => stop.abort(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
+    using _leaving = onAbort(signal, () => stop.abort(signal.reason));
     let isCut = false;
     const end = health.wait(() => {
       isCut = true;
@@ -181,7 +181,6 @@ const watched =
       throw err;
     } finally {
       end();
-      signal.removeEventListener('abort', leave);
     }
   };
 

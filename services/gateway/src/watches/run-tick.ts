@@ -4,6 +4,7 @@
  */
 
 import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
+import { onAbort } from '@datahub/service-kit/call/abort';
 import {
   type CallContext,
   CallStop,
@@ -35,9 +36,7 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
   const { watchId, lease, leaseMs, principal } = tick;
   const { catalog } = deps.upstreams;
   const stop = new CallStop();
-  const close = () => stop.abort(closingReason);
-  if (deps.closing.aborted) close();
-  deps.closing.addEventListener('abort', close);
+  using _closing = onAbort(deps.closing, () => stop.abort(closingReason));
   const callCtx = () => createCallContext({ timeoutMs: callTimeoutMs, ...(principal && { principal }) });
   let isLost = false;
   const beat = setInterval(() => {
@@ -62,7 +61,6 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
     if (!(err instanceof HubError) || err.code !== 'CONFLICT') deps.onFailure(err);
   } finally {
     clearInterval(beat);
-    deps.closing.removeEventListener('abort', close);
   }
 }
 

@@ -5,6 +5,7 @@
 
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
 import type { ExecuteRequest, Load, RecordBatch } from '@datahub/proto/executor/v1/executor';
+import { orAborted } from '@datahub/service-kit/call/abort';
 import { type CallContext, type CallSignal, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -316,15 +317,7 @@ const interrupted = (cause: unknown) =>
   );
 
 /** Rejects if the caller leaves first. */
-function nextBatch(
-  batches: AsyncIterator<RecordBatch>,
-  signal: CallSignal,
-): Promise<IteratorResult<RecordBatch, undefined>> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(cancelReason(signal, false));
-    if (signal.aborted) return leave();
-    signal.addEventListener('abort', leave);
-    const settled = () => signal.removeEventListener('abort', leave);
-    batches.next().then(resolve, reject).finally(settled);
-  });
-}
+const nextBatch = (batches: AsyncIterator<RecordBatch>, signal: CallSignal) =>
+  orAborted<IteratorResult<RecordBatch, undefined>>(batches.next(), signal, () =>
+    cancelReason(signal, false),
+  );
