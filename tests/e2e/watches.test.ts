@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rawJSON } from '../../packages/contract/src/exact-json.ts';
 import { api, createSource, database, engines, idShape } from '../support/hub.ts';
 
 const engine = engines.find((one) => one === 'postgres');
@@ -138,6 +139,18 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect((await run(watchId)).eventId).toBeNull();
     const told = await eventsOf(watchId, 2);
     expect(told.map(({ type }) => type)).toEqual(['watch.firing', 'watch.resolved']);
+  });
+
+  it('compares numbers with all their digits, and shows the value as it was written', async () => {
+    const long = await store('SELECT 9007199254740993 AS v');
+    const isMet = async (is: string, digits: string) => {
+      const when = { column: 'v', is, value: rawJSON(digits) };
+      return (await api.ok(api.post('/v1/watches/try', { ...bodyOf({ when }), queryId: long }))).isMet;
+    };
+    expect(await isMet('=', '9007199254740993')).toBe(true);
+    expect(await isMet('>', '9007199254740993')).toBe(false);
+    const watchId = await create({ when: { column: 'v', is: '>', value: rawJSON('9007199254740993') } });
+    expect((await api.get(`/v1/watches/${watchId}`)).text).toContain('"value":9007199254740993');
   });
 
   it('says once that a run failed, keeps what it knew, and says why in the run alone', async () => {

@@ -13,6 +13,10 @@ export const isComparing = (kind: string): kind is ComparingKind =>
 export const comparisons = ['>', '>=', '<', '<=', '=', '!='] as const;
 export type Comparison = (typeof comparisons)[number];
 
+/** A number as JSON writes it, with an exponent of at most three digits. */
+export const decimalPattern =
+  /^(?<sign>-?)(?<whole>0|[1-9]\d*)(?:\.(?<fraction>\d+))?(?:[eE](?<exponent>[+-]?\d{1,3}))?$/;
+
 export const missedModes = ['skip', 'once'] as const;
 
 /**

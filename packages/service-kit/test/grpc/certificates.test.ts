@@ -70,12 +70,17 @@ describe('certificates between services', () => {
   it('stay in use if the new files do not match, which the log says once', async () => {
     const before = await serialOf();
     const cert = await readFile(paths.cert);
-    await writeFile(paths.cert, await readFile((await sign({ name: 'next' })).cert));
+    // In one step: a file that is half written is another fault.
+    const replace = async (content: Buffer | string) => {
+      await writeFile(join(dir, 'new.crt'), content);
+      await rename(join(dir, 'new.crt'), paths.cert);
+    };
+    await replace(await readFile((await sign({ name: 'next' })).cert));
     await expect.poll(() => lines.length).toBe(1);
-    await writeFile(paths.cert, 'not a certificate');
+    await replace('not a certificate');
     await expect.poll(() => lines.length).toBe(2);
     expect(lines.every((line) => line.includes('"event":"certificates.unusable"'))).toBe(true);
-    await writeFile(paths.cert, cert);
+    await replace(cert);
     expect(await serialOf()).toBe(before);
   });
 

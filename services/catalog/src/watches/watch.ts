@@ -5,7 +5,7 @@ import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits, queryPathPattern, watchLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
-import { comparisons, isComparing, missedModes, watchKinds } from '@datahub/contract/watches';
+import { comparisons, decimalPattern, isComparing, missedModes, watchKinds } from '@datahub/contract/watches';
 import type {
   Schedule as ScheduleMessage,
   WatchCondition,
@@ -99,10 +99,14 @@ function checkSchedule(check: Checker, given: ScheduleMessage | undefined): Sche
 
 function checkCondition(check: Checker, given: WatchCondition | undefined): WatchDoc['condition'] {
   const { column = '', is = '', valueJson = 'null', forRuns = 1 } = given ?? {};
-  const value: unknown = JSON.parse(valueJson);
   const place = (name: string): FieldPath => ['condition', name];
-  if (typeof value === 'string') check.text(place('value'), value, watchLimits.valueLength);
-  else if (typeof value !== 'number') check.fault(place('value'), 'must be a number or a string');
+  const { max } = watchLimits.valueLength;
+  if (valueJson.startsWith('"')) check.text(place('value'), JSON.parse(valueJson), watchLimits.valueLength);
+  else if (valueJson.length > max || !decimalPattern.test(valueJson))
+    check.fault(
+      place('value'),
+      `must be a string, or a number of at most ${max} digits and an exponent of three`,
+    );
   return {
     column: check.text(place('column'), column, queryLimits.columnNameLength),
     is: check.oneOf(place('is'), is, comparisons),

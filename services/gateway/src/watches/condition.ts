@@ -1,5 +1,11 @@
-/** Compares the value of a column with that of a condition. Numbers are compared with all their digits. */
+/**
+ * Compares the value of a column with that of a condition: two numbers with all their digits, two moments in time, and
+ * other texts by their characters. A row of NDJSON does not say whether a long number is a number or a text, so two texts
+ * that are both numbers are compared as numbers.
+ */
 
+import { decimalPattern } from '@datahub/contract/watches';
+import { HubError } from '@datahub/service-kit/call/error';
 import { toText } from '../rows/row-reader.ts';
 
 export interface Condition {
@@ -18,14 +24,20 @@ const holds: Record<string, (order: number) => boolean> = {
   '!=': (order) => order !== 0,
 };
 
-/** False if the value is NULL, or a number is compared with what is none. */
-export function isMet({ is, valueJson }: Condition, cellJson: string | undefined): boolean {
+/** False if the value is NULL, or NaN beside a number. Throws VALIDATION if a number would be compared with a text. */
+export function isMet({ column, is, valueJson }: Condition, cellJson: string | undefined): boolean {
   const cell = toText(cellJson);
   if (cell === undefined) return false;
-  const order = valueJson.startsWith('"')
-    ? orderOf(cell, JSON.parse(valueJson) as string)
-    : orderOfNumbers(cell, valueJson);
-  return order !== undefined && holds[is]?.(order) === true;
+  const isText = valueJson.startsWith('"');
+  const value = isText ? (JSON.parse(valueJson) as string) : valueJson;
+  if (cell === 'NaN' && parseDecimal(value) !== undefined) return false;
+  const order = orderOfNumbers(cell, value) ?? orderOfMoments(cell, value);
+  if (order === undefined && (!isText || /^[-\d]/.test(cellJson ?? '')))
+    throw new HubError(
+      'VALIDATION',
+      `A value of the column ${column} cannot be compared with ${valueJson}, because one of them is no number.`,
+    );
+  return holds[is]?.(order ?? orderOf(cell, value)) === true;
 }
 
 const orderOf = <T>(one: T, other: T): number => (one < other ? -1 : one > other ? 1 : 0);
@@ -34,6 +46,7 @@ const orderOf = <T>(one: T, other: T): number => (one < other ? -1 : one > other
 function orderOfNumbers(one: string, other: string): number | undefined {
   const [a, b] = [parseDecimal(one), parseDecimal(other)];
   if (a === undefined || b === undefined) return undefined;
+  if (typeof a === 'number' || typeof b === 'number') return orderOf(signOfInfinity(a), signOfInfinity(b));
   const places = Math.max(a.places, b.places);
   const whole = ({ digits, places: own }: Decimal) => digits * 10n ** BigInt(places - own);
   return orderOf(whole(a), whole(b));
@@ -45,15 +58,32 @@ interface Decimal {
   places: number;
 }
 
-const decimal = /^(?<sign>-?)(?<whole>\d+)(?:\.(?<fraction>\d+))?(?:[eE](?<exponent>[+-]?\d{1,3}))?$/;
+const infinity = /^(-?)Infinity$/;
 const charactersMax = 1_000;
 
-function parseDecimal(text: string): Decimal | undefined {
+/** An infinity as a number. */
+function parseDecimal(text: string): Decimal | number | undefined {
+  if (infinity.test(text)) return Number(text);
   if (text.length > charactersMax) return undefined;
-  const groups = decimal.exec(text)?.groups;
+  const groups = decimalPattern.exec(text)?.groups;
   if (groups === undefined) return undefined;
   const { sign = '', whole = '', fraction = '', exponent = '0' } = groups;
   const places = fraction.length - Number(exponent);
   const digits = BigInt(`${sign}${whole}${fraction}`);
   return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 };
+}
+
+const signOfInfinity = (one: Decimal | number): number => (typeof one === 'number' ? Math.sign(one) : 0);
+
+const moment =
+  /^(?<seconds>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?<fraction>\d{1,9}))?(?<zone>Z|[+-]\d\d:\d\d)?$/;
+
+/** Undefined unless both are moments with a time zone, or both are without one. */
+function orderOfMoments(one: string, other: string): number | undefined {
+  const [a, b] = [moment.exec(one)?.groups, moment.exec(other)?.groups];
+  if (a === undefined || b === undefined || (a.zone === undefined) !== (b.zone === undefined))
+    return undefined;
+  const secondsOf = ({ seconds, zone = 'Z' }: NonNullable<typeof a>) => Date.parse(`${seconds}${zone}`);
+  const fractionOf = ({ fraction = '' }: NonNullable<typeof a>) => fraction.padEnd(9, '0');
+  return orderOf(secondsOf(a), secondsOf(b)) || orderOf(fractionOf(a), fractionOf(b));
 }

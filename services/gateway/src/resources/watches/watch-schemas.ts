@@ -5,7 +5,7 @@ import { queryLimits, watchLimits } from '@datahub/contract/limits';
 import { comparisons, missedModes, runOutcomes, watchKinds, watchStates } from '@datahub/contract/watches';
 import type { Watch, WatchCondition, WatchRun, WatchSettings } from '@datahub/proto/catalog/v1/watches';
 import type { FastifyRequest } from 'fastify';
-import { contextJson } from '../../http/json-body.ts';
+import { contextJson, exactMember } from '../../http/json-body.ts';
 import {
   count,
   createdAtOf,
@@ -147,7 +147,7 @@ export const watchPointers = (): FieldPointers => ({ condition: '/when' });
 export function toSettings(request: FastifyRequest): Complete<WatchSettings> {
   const body = request.body as SettingsBody;
   const { everyS, cron, timeZone, spreadS, missed } = body.schedule;
-  const condition = typeof body.when === 'string' ? undefined : toCondition(body.when as When);
+  const condition = toCondition(request, body.when as When);
   const context = contextJson(request, body);
   return {
     label: body.label,
@@ -164,10 +164,11 @@ export function toSettings(request: FastifyRequest): Complete<WatchSettings> {
   };
 }
 
-function toCondition(when: When): Complete<WatchCondition> | undefined {
+function toCondition({ parsed }: FastifyRequest, when: When): Complete<WatchCondition> | undefined {
   if (typeof when === 'string') return undefined;
   const { column, is, value, forRuns } = when;
-  return { column, is, valueJson: JSON.stringify(value), forRuns };
+  const exact = parsed && exactMember(parsed, ['when', 'value']);
+  return { column, is, valueJson: exact ?? JSON.stringify(value), forRuns };
 }
 
 function toWhen({ when, condition }: WatchSettings): When {
