@@ -5,7 +5,7 @@ import { SlowestFirst, workers } from './tests/support/schedule.ts';
 const sources = ['services', 'packages', 'proto', 'tools', 'bench'];
 const exclude = ['**/node_modules/**'];
 const architecture = (...names: string[]) => names.map((name) => `tests/architecture/${name}.test.ts`);
-const withTools = architecture('chart', 'openapi', 'workflows');
+const withTools = architecture('chart', 'openapi', 'release-files', 'workflows');
 
 // A start of the hub takes half the time if its code is compiled, as it is for `npm start`.
 process.env.NODE_COMPILE_CACHE ??= compileCache;
@@ -86,11 +86,11 @@ const once = [
   'statement-comments',
 ].map((name) => `tests/e2e/${name}.test.ts`);
 
-/** The chart needs Helm, whose build takes all cores for a minute. */
+/** The chart and a release need Helm, whose build takes all cores for a minute. */
 const toolFiles =
   {
     quick: architecture('openapi', 'workflows'),
-    added: architecture('openapi', 'chart'),
+    added: architecture('openapi', 'chart', 'release-files'),
   }[extent ?? ''] ?? withTools;
 
 const overHttp = ['tests/e2e/**/*.test.ts'];

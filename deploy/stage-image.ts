@@ -62,9 +62,11 @@ async function runStep(
 ): Promise<void> {
   if (step.kind === 'run') {
     const [command = '', ...args] = step.command;
+    // Code that is compiled goes to the folder of the image.
+    const { NODE_COMPILE_CACHE: _, ...own } = process.env;
     execFileSync(command === 'node' ? process.execPath : command, args, {
       cwd: dir,
-      env: { ...process.env, ...env },
+      env: { ...own, ...env },
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     return;
@@ -101,7 +103,8 @@ async function countPackages(dir: string): Promise<number> {
   return found.length;
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+/** Builds all images in a temporary folder, starts them and makes calls. */
+export async function tryImages(log: (line: string) => void): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('Run this as root: it starts the services as another user.');
   const out = await mkdtemp(join(tmpdir(), 'data-hub-images-'));
   await chmod(out, 0o755);
@@ -110,9 +113,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     for (const { service, dir, packages } of images) {
       const testCode = await testCodeIn(dir);
       if (testCode.length > 0) throw new Error(`${service} contains test code: ${testCode.join(', ')}.`);
-      process.stdout.write(`${service}: ${packages} packages, no test code\n`);
+      log(`${service}: ${packages} packages, no test code`);
     }
-    const log = (line: string) => process.stdout.write(`${line}\n`);
     await tryServices(
       images.filter(({ service }) => service !== 'hub'),
       log,
@@ -122,3 +124,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     await rm(out, { recursive: true, force: true });
   }
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await tryImages((line) => process.stdout.write(`${line}\n`));

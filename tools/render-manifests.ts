@@ -50,6 +50,8 @@ export function buildHelm(env: NodeJS.ProcessEnv): string | undefined {
 
 export interface RenderOptions {
   helm: string;
+  /** A packed chart instead of the one in the repository. */
+  from?: string;
   /** Files of values, later ones over earlier ones. */
   values?: string[];
   /** `path=value`, which override the files. */
@@ -57,8 +59,8 @@ export interface RenderOptions {
 }
 
 /** The chart's objects as YAML. Throws Helm's message if it fails. */
-export function renderChart({ helm, values = [], set = [] }: RenderOptions): string {
-  const args = ['template', 'data-hub', chart, '--namespace', 'data-hub', ...optionsOf({ values, set })];
+export function renderChart({ helm, from = chart, values = [], set = [] }: RenderOptions): string {
+  const args = ['template', 'data-hub', from, '--namespace', 'data-hub', ...optionsOf({ values, set })];
   return run(helm, args);
 }
 

@@ -1,7 +1,7 @@
 /**
- * `npm run sbom [folder]`: a bill of materials for each service, in CycloneDX 1.5, as `<folder>/<service>.cdx.json`
- * (default `reports/sbom`): the packages of its image, from the lockfile. (`npm sbom --omit=dev` leaves out packages
- * that another workspace has as a development dependency.)
+ * `npm run sbom [folder]`: a bill of materials for each service and for the hub in one process, in CycloneDX 1.5, as
+ * `<folder>/<service>.cdx.json` (default `reports/sbom`): the packages that run there, from the lockfile. (`npm sbom
+ * --omit=dev` leaves out packages that another workspace has as a development dependency.)
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const folder = resolve(process.argv[2] ?? join(root, 'reports/sbom'));
   const lockfile = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lockfile;
   mkdirSync(folder, { recursive: true });
-  for (const service of ['gateway', 'catalog', 'executor', 'ml']) {
+  for (const service of ['gateway', 'catalog', 'executor', 'ml', 'hub']) {
     const bill = billOf(lockfile, service);
     const path = join(folder, `${service}.cdx.json`);
     writeFileSync(path, `${JSON.stringify(bill, null, 2)}\n`);

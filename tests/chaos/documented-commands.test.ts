@@ -58,6 +58,8 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
   [/^npx datahub import /, 'tests/e2e/import.test.ts', "'import'"],
   [/^npx datahub (login|whoami|run) ?/, 'tests/e2e/cli.test.ts', 'datahub login'],
   [/^source <\(npx datahub completion/, 'packages/cli/test/derived/derived.test.ts', 'COMP_WORDS'],
+  [/^npm run release( |$)/, 'tests/architecture/release-files.test.ts', "release('--set'"],
+  [/^git commit --all --message "release/, 'tests/architecture/release-files.test.ts', "'commit'"],
   [/^npm run sbom$/, 'tests/architecture/supply-chain.test.ts', 'tools/sbom.ts'],
   [/^npm run --silent datahub -- types HUB --python /, 'tests/e2e/types.test.ts', "'--python'"],
   [/^npm run datahub -- backup \S+before-upgrade$/, 'tests/chaos/upgrade.test.ts', 'before-upgrade'],

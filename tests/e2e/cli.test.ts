@@ -239,7 +239,9 @@ it('the packed package is one program without dependencies', async () => {
   const pack = ['run', 'pack', '-w', 'packages/cli', '--', '--pack-destination', dir];
   await run('npm', pack, { cwd: root, env });
   const options = ['--yes', '--offline', '--cache', join(dir, 'npm')];
-  const { stdout } = await run('npx', [...options, './datahub-cli-0.1.0.tgz', '--help'], { cwd: dir, env });
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
+  const packed = `./datahub-cli-${version}.tgz`;
+  const { stdout } = await run('npx', [...options, packed, '--help'], { cwd: dir, env });
   expect(stdout).toBe(await ok(['--help']));
 
   // The configuration for agents starts it as the page says.
