@@ -16,8 +16,8 @@ const scrapeMs = 400;
 const storeScrapeMs = 3_000;
 const quietMinutes = 30;
 const alertTimeoutMs = 60_000;
-/** The hub exports the first once it describes queries again by itself, the second with mutual TLS. */
-const absent = /datahub_queries_broken|datahub_certificate_not_after_seconds/;
+/** Exported once the hub describes queries again by itself, with mutual TLS, and while there are several sealing keys. */
+const absent = /datahub_queries_broken|datahub_certificate_not_after_seconds|datahub_sealed_secrets/;
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 async function until(isMet: () => Promise<boolean>, what: () => string): Promise<void> {

@@ -104,11 +104,13 @@ export async function startExecutorProcess(
   const stopLog = createStopLog({ logger, drainMs: grpc.drainMs, inFlight, what: 'executions' });
   closers.add({ close: () => server.close(grpc.drainMs, () => stopLog.cut(inFlight())) });
   const missing = () => (draining.signal.aborted ? ['executor'] : catalogReached ? [] : ['catalog']);
-  const ownMetrics = () => service.metrics() + (grpc.tls?.metrics() ?? '');
+  const resealing = await startResealing({ privateKeys, opener, catalog: catalog.calls, logger });
+  const metrics = () => service.metrics() + resealing.metrics();
+  const ownMetrics = () => metrics() + (grpc.tls?.metrics() ?? '');
   closers.add(await serveMetrics(ownMetrics, { host: grpc.host, port: metricsPort, missing }));
-  closers.add(await startResealing({ privateKeys, opener, catalog: catalog.calls, logger }));
+  closers.add(resealing);
   logger.info({ event: 'service.started', port: server.port }, `the executor listens on port ${server.port}`);
-  const { executor, readStatistics, metrics } = service;
+  const { executor, readStatistics } = service;
   return {
     port: server.port,
     executor,

@@ -79,7 +79,8 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
     tracing,
   });
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });
-  closers.add(await startResealing({ privateKeys, opener, catalog: catalog.internal, logger }));
+  const resealing = await startResealing({ privateKeys, opener, catalog: catalog.internal, logger });
+  closers.add(resealing);
   const ml = await openWithStore(() => openMl(settings.ml, { logger }), waiting);
   closers.add(ml);
   const links = createSignInLinks({ catalog: catalog.calls, nowMs: Date.now });
@@ -91,6 +92,7 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
     readiness: { parts: ['catalog', 'executor', 'ml'], missing: () => unhealthy({ catalog, ml }) },
     otherMetrics: async () =>
       executor.metrics() +
+      resealing.metrics() +
       (await renderStores([
         { service: 'catalog', storeUrl, health: catalog.health },
         { service: 'ml', storeUrl: settings.ml.storeUrl, health: ml.health },

@@ -37,6 +37,7 @@ export async function resealDestinations(options: Options): Promise<Resealed> {
   for (let afterDestinationId = ''; !signal.aborted; ) {
     const { secrets: page } = await catalog.listSealedSecrets({ afterDestinationId, limit: pageSize }, ctx());
     for (const secrets of page) {
+      for (const text of secrets.sealed) options.onFound?.(text);
       if (secrets.sealed.every((text) => keyIdOf(text) === opener.currentKeyId)) continue;
       const sealed = await sealAgain(secrets, options);
       if (sealed === undefined) result.unopened += 1;

@@ -9,6 +9,8 @@ export interface Resealing {
   seal: Seal;
   signal: AbortSignal;
   pageSize?: number;
+  /** Gets each secret as it was found in the store. */
+  onFound?: (text: string) => void;
 }
 
 export interface Resealed {

@@ -16,6 +16,7 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { type Catalog, toSourceDefinition } from '../definitions/definition.ts';
 import { resealDestinations } from './destination-secrets.ts';
 import type { Resealed, Resealing } from './resealed.ts';
+import { createSecretCounts } from './secret-counts.ts';
 import { bindingOf } from './unseal.ts';
 
 export interface ResealOptions extends Resealing {
@@ -26,7 +27,7 @@ const callTimeoutMs = 30_000;
 /** Sent in one call, which the store writes together. Few, because sources may change meanwhile. */
 const batchSize = 50;
 const resealEveryMs = 10 * 60_000;
-/** Before the next run if sources were changed meanwhile or the catalog could not be reached. */
+/** Before the next run after one that changed something, was overtaken by others or could not reach the catalog. */
 const repeatAfterMs = 1_000;
 
 /** Reseals all sources once, and skips those that cannot be opened. */
@@ -59,6 +60,7 @@ async function resealBatch(
   const requests: ResealedSource[] = [];
   for (const source of batch) {
     const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
+    for (const text of old) options.onFound?.(text);
     if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
     const { accountId, sourceId, version: expectedVersion } = source;
     try {
@@ -120,20 +122,28 @@ const sum = (one: Resealed, other: Resealed): Resealed => ({
   contended: one.contended + other.contended,
 });
 
+export interface RunningResealing extends Closable {
+  /** How many secrets each sealing key has, in Prometheus' text format; empty if there is only one key. */
+  metrics(): string;
+}
+
 /** If there are several keys, reseals everything with the first one, repeatedly, until the others can be removed. */
-export async function startResealing(options: ResealingOptions): Promise<Closable> {
+export async function startResealing(options: ResealingOptions): Promise<RunningResealing> {
   const { privateKeys, opener, catalog, logger } = options;
-  if (privateKeys.length < 2) return { close: () => {} };
+  if (privateKeys.length < 2) return { metrics: () => '', close: () => {} };
+  const counts = createSecretCounts(privateKeys);
   const seal = await createSealer([await publicKeyOf(privateKeys[0] ?? '')]);
   const stop = new AbortController();
   let running = Promise.resolve();
   let again: NodeJS.Timeout | undefined;
   const run = async (): Promise<number> => {
     try {
-      const options = { catalog, opener, seal, signal: stop.signal };
+      const { onFound, finish } = counts.begin();
+      const options = { catalog, opener, seal, signal: stop.signal, onFound };
       const resealed = sum(await resealAll(options), await resealDestinations(options));
       logger.info({ event: 'reseal.done', ...resealed }, 'resealed stored credentials with the current key');
-      return resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
+      if (!stop.signal.aborted) finish();
+      return resealed.moved + resealed.contended > 0 ? repeatAfterMs : resealEveryMs;
     } catch (err) {
       logger.warn(
         { event: 'reseal.failed', err },
@@ -151,6 +161,7 @@ export async function startResealing(options: ResealingOptions): Promise<Closabl
   };
   next();
   return {
+    metrics: counts.metrics,
     close: async () => {
       stop.abort();
       clearTimeout(again);

@@ -108,11 +108,22 @@ test('resealing runs in the background if there are several keys', async () => {
     };
     return startResealing({ privateKeys, opener, catalog: { ...catalog, ...destinations }, logger });
   };
-  await (await start(old.privateKey)).close();
+  const alone = await start(old.privateKey);
+  expect(alone.metrics()).toBe('');
+  await alone.close();
   expect(source.version).toBe(1);
   const resealing = await start(current.privateKey, old.privateKey);
   // What somebody changed meanwhile, or a catalog that is not there yet, is not left for the next regular run.
   await vi.waitFor(() => expect([source.version, busy.version]).toEqual([2, 3]), { timeout: 60_000 });
+  // It looks once more after it has moved something, and then says that the old key may go.
+  const [oldId, currentId] = [old, current].map(({ publicKey }) => publicKey.split(':')[0]);
+  await vi.waitFor(
+    () => expect(resealing.metrics()).toContain(`datahub_sealed_secrets{key="${oldId}"} 0\n`),
+    {
+      timeout: 60_000,
+    },
+  );
+  expect(resealing.metrics()).toContain(`datahub_sealed_secrets{key="${currentId}"} 4\n`);
   await resealing.close();
   expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
 });
