@@ -96,6 +96,9 @@ const withoutPrincipal = [
   'endSignIns',
   'takeRefreshes',
   'endRefresh',
+  'registerClient',
+  'issueTokens',
+  'revokeToken',
   'session',
 ];
 

@@ -129,6 +129,12 @@ export const table: Record<string, Row> = {
   // A grant has no other limits, so a key that has them cannot give it.
   'POST /v1/grants': ['own', 'none', 'none', 'none'],
   'GET /v1/grants': ['own', 'own', 'own', 'all'],
+  // Each key has its own agents. All agents, and clients, belong to the account.
+  'GET /v1/agents': ['own', 'own', 'own', 'own'],
+  'DELETE /v1/agents/:agentId': ['none', 'none', 'none', 'none'],
+  'POST /v1/clients': ['none', 'none', 'none', 'none'],
+  'GET /v1/clients': ['none', 'none', 'none', 'none'],
+  'DELETE /v1/clients/:clientId': ['none', 'none', 'none', 'none'],
   'DELETE /v1/grants/:grantId': ['own', 'none', 'none', 'none'],
 };
 

@@ -70,17 +70,29 @@ export function mergeRoles(held: readonly HeldRole[]): HeldRole[] {
 export function narrowToRoles(own: Grant, held: readonly HeldRole[]): Grant[] {
   const grants: Grant[] = [];
   for (const { role, hubIds } of held) {
-    const scopes = sharedScopes(own.scopes, scopesOfRole[role]);
-    const shared = sharedIds(own.limits.hubIds, hubIds);
+    const grant = narrow(own, { scopes: scopesOfRole[role], hubIds });
+    if (grant === undefined) continue;
+    const { scopes } = grant;
     const isMore = scopes.length > (grants.at(-1)?.scopes.length ?? 0) || scopes.includes('*');
-    if (!isMore || shared?.length === 0) continue;
-    grants.push({ scopes, limits: { ...own.limits, ...(shared === undefined ? {} : { hubIds: shared }) } });
+    if (isMore) grants.push(grant);
   }
   return grants;
 }
 
+/** What both allow. Undefined if that is no hub at all. */
+export function narrow(
+  own: Grant,
+  { scopes, hubIds }: { scopes: readonly string[]; hubIds?: readonly string[] | undefined },
+): Grant | undefined {
+  const shared = sharedIds(own.limits.hubIds, hubIds);
+  if (shared?.length === 0) return undefined;
+  const limits = { ...own.limits, ...(shared === undefined ? {} : { hubIds: shared }) };
+  return { scopes: sharedScopes(own.scopes, scopes), limits };
+}
+
 function sharedScopes(own: readonly string[], others: readonly string[]): string[] {
   if (own.includes('*')) return [...others];
+  if (others.includes('*')) return [...own];
   return own.filter((scope) => isGranted(others, scope as Scope));
 }
 

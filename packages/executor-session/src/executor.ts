@@ -60,6 +60,7 @@ export interface Executor
     | 'checkSource'
     | 'findCommit'
     | 'fetchIssuerKeys'
+    | 'fetchClientDocument'
   > {
   /**
    * Runs a stored query and resolves when the answer is complete. If it rejects, with a HubError, after the first

@@ -111,6 +111,7 @@ export async function openRemoteExecutor(
     checkQuery: async (request, ctx) => callsFor(request.sourceId).checkQuery(request, ctx),
     findCommit: async (request, ctx) => callsFor(request.sourceId).findCommit(request, ctx),
     fetchIssuerKeys: async (request, ctx) => anyCalls().fetchIssuerKeys(request, ctx),
+    fetchClientDocument: async (request, ctx) => anyCalls().fetchClientDocument(request, ctx),
     readStatistics: (request, ctx) => readAllStatistics(replicas.current, request, ctx),
     isServing: (timeoutMs) => isServing(replicas.current.values(), timeoutMs),
     close: () => {

@@ -101,6 +101,7 @@ async function startExecutor(): Promise<RunningGrpcServer> {
           describeQuery: unused,
           findCommit: unused,
           fetchIssuerKeys: unused,
+          fetchClientDocument: unused,
           checkQuery: unused,
           readStatistics: () =>
             hanging.has(counts) ? new Promise(() => {}) : Promise.resolve(toAnswer(counts)),
@@ -274,6 +275,7 @@ describe('an executor in the same process', () => {
           },
           ...{ testSource: unused, checkSource: unused, readSchema: unused },
           ...{ describeQuery: unused, checkQuery: unused, findCommit: unused, fetchIssuerKeys: unused },
+          fetchClientDocument: unused,
         },
         readStatistics: async () => toAnswer(new Map()),
       },

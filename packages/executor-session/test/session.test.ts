@@ -118,6 +118,7 @@ beforeEach(async () => {
           describeQuery: unused,
           findCommit: unused,
           fetchIssuerKeys: unused,
+          fetchClientDocument: unused,
           checkQuery: unused,
           readStatistics: unused,
         },

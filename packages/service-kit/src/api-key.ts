@@ -9,6 +9,8 @@ import { createHash, hash, randomBytes } from 'node:crypto';
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 const prefix = 'dhk_';
 const generatedFormat = /^dhk_[0-9a-hjkmnp-tv-z]{38}$/;
+const tokenPrefixes = { mcp: 'dha.', api: 'dhl_' } as const;
+const tokenFormat = /^(dha\.|dhl_)[0-9a-hjkmnp-tv-z]{38}$/;
 const allowedFormat = /^[A-Za-z0-9_-]{32,256}$/;
 
 /** True if an operator may set the text as a key. Generated keys have this form, too. */
@@ -24,7 +26,26 @@ export function isPossibleKey(key: string): boolean {
 }
 
 export function createApiKey(): string {
-  const body = prefix + base32(randomBytes(20));
+  return create(prefix);
+}
+
+/**
+ * A token that an agent uses as a key, at `/mcp` or at the API. The text says where, so that no other place accepts it:
+ * a key never has a dot.
+ */
+export function createAgentToken(audience: 'mcp' | 'api'): string {
+  return create(tokenPrefixes[audience]);
+}
+
+/** Where a text would be accepted if it is the token of an agent; undefined for any other text. */
+export function audienceOfToken(text: string): 'mcp' | 'api' | undefined {
+  const found = tokenFormat.exec(text)?.[1];
+  if (found === undefined || text.slice(-6) !== checksum(text.slice(0, -6))) return undefined;
+  return found === tokenPrefixes.mcp ? 'mcp' : 'api';
+}
+
+function create(start: string): string {
+  const body = start + base32(randomBytes(20));
   return body + checksum(body);
 }
 

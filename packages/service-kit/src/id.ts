@@ -22,6 +22,8 @@ export const idKinds = [
   'sess',
   'grnt',
   'brd',
+  'clnt',
+  'agnt',
 ] as const;
 export type IdKind = (typeof idKinds)[number];
 

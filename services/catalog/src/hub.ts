@@ -10,7 +10,7 @@ export interface MakeContext {
   accountId: string;
   nowMs: number;
   createId: (
-    kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch' | 'dest' | 'grnt' | 'brd',
+    kind: 'hub' | 'src' | 'q' | 'hrt' | 'key' | 'acct' | 'wtch' | 'dest' | 'grnt' | 'brd' | 'clnt',
     atMs: number,
   ) => string;
 }

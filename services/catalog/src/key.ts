@@ -17,6 +17,7 @@ import { faultsOfUserLimit, type UserLimit, userLimitBounds } from '@datahub/con
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
+import { HubError } from '@datahub/service-kit/call/error';
 import { type Checker, createChecker } from './check.ts';
 import type { KeyDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
@@ -170,6 +171,15 @@ function checkUser(check: Checker, scopes: readonly string[], limits: KeyLimitVa
   for (const { variable } of user.claims)
     if (pinned.includes(variable))
       check.fault(['limits', 'user', 'claims', variable], 'is pinned by limits.context, too');
+}
+
+export const unknownKey = () => new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
+
+/** Throws KEY_INVALID or KEY_EXPIRED. */
+export function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
+  if (key === null) throw unknownKey();
+  if (key.expiresAt === null || key.expiresAt > nowMs) return;
+  throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
 
 /** The principal of a key, as calls of the other services carry it. */

@@ -22,6 +22,9 @@ import { removeOldRuns } from './maintenance/run-sweep.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
+import { createAgentCalls } from './rpc/agents/agents.ts';
+import { createClientCalls } from './rpc/agents/clients.ts';
+import { createTokenCalls } from './rpc/agents/tokens.ts';
 import { createAuditCalls } from './rpc/audit.ts';
 import { createDestinationCalls } from './rpc/destinations.ts';
 import { createFolderCalls } from './rpc/folders.ts';
@@ -173,6 +176,9 @@ function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['c
     ...createRefreshCalls(catalog),
     ...createPeopleCalls(catalog),
     ...createGrantCalls(catalog),
+    ...createClientCalls(catalog),
+    ...createAgentCalls(catalog),
+    ...createTokenCalls(catalog),
   };
 }
 

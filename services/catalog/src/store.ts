@@ -6,6 +6,7 @@ import {
   type DocumentStore,
   openDocumentStore,
 } from '@datahub/document-store';
+import type { AgentDoc, ClientDoc } from './agents/documents.ts';
 import type {
   AccountDoc,
   AuditDoc,
@@ -40,6 +41,8 @@ export interface CatalogStore {
   people: Collection<PersonDoc>;
   sessions: Collection<SessionDoc>;
   grants: Collection<GrantDoc>;
+  clients: Collection<ClientDoc>;
+  agents: Collection<AgentDoc>;
   hubs: Collection<HubDoc>;
   folders: Collection<FolderDoc>;
   sources: Collection<SourceDoc>;
@@ -90,6 +93,22 @@ const specs: CollectionSpec[] = [
     urgentDeletes: true,
   },
   { name: 'grants', outbox: true, urgentDeletes: true },
+  {
+    name: 'clients',
+    indexes: ['dynamic'],
+    unique: ['clientId'],
+    expires: 'expiresAt',
+    outbox: true,
+    urgentDeletes: true,
+  },
+  {
+    name: 'agents',
+    indexes: ['keyId', 'personId', 'clientId'],
+    unique: ['handle', 'accessHash'],
+    expires: 'expiresAt',
+    outbox: true,
+    urgentDeletes: true,
+  },
   {
     name: 'hubs',
     indexes: ['path', 'archived', 'deleting'],
@@ -173,6 +192,8 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     people: store.collection('people'),
     sessions: store.collection('sessions'),
     grants: store.collection('grants'),
+    clients: store.collection('clients'),
+    agents: store.collection('agents'),
     hubs: store.collection('hubs'),
     folders: store.collection('folders'),
     sources: store.collection('sources'),

@@ -167,6 +167,7 @@ function createHandlers(
     checkQuery: (request, ctx) => executor.checkQuery(request, ctx),
     findCommit: (request, ctx) => executor.findCommit(request, ctx),
     fetchIssuerKeys: (request, ctx) => executor.fetchIssuerKeys(request, ctx),
+    fetchClientDocument: (request, ctx) => executor.fetchClientDocument(request, ctx),
     readStatistics,
   };
 }

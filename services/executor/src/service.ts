@@ -32,7 +32,9 @@ import { createSourceReports } from './execution/source-reports.ts';
 import { createFindCommit } from './execution/transactions/find-commit.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { createDial, type Dial } from './network/dialer.ts';
+import { fetchClientDocument } from './network/client-document.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
+import type { FetchDeps } from './network/json-object.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
@@ -43,7 +45,7 @@ import type { SlotClaim } from './slots/source-slots.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
 import { createRunRecorder } from './statistics/run-recorder.ts';
 import { createStatisticsRecorder } from './statistics/statistics-recorder.ts';
-import { createExecutorEvents, type ExecutorEvents } from './telemetry/events.ts';
+import { createExecutorEvents, type ExecutorEvents, type FailedFetch } from './telemetry/events.ts';
 
 export interface ExecutorDeps {
   logger: Logger;
@@ -133,7 +135,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
       execute: createExecute({ ...deps, ...shared, limits, transfer, answers, events }),
       ...createSourceCalls(sourceDeps),
       findCommit: createFindCommit(shared),
-      fetchIssuerKeys: createFetchIssuerKeys(dialFor, events),
+      ...createFetches(dialFor, events),
       readStatistics: async (request, ctx) =>
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
@@ -262,19 +264,27 @@ function createDialFor(
   return (accountId, logins) => createDial({ ...dialling, accountId, logins });
 }
 
-const issuerFetches = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
+const fetchBounds = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
 
-function createFetchIssuerKeys(dialFor: DialFor, events: ExecutorEvents): Executor['fetchIssuerKeys'] {
-  const fetches = createFairSemaphore(issuerFetches);
-  return async (request, ctx) => {
+/** Fetches of what accounts and agents name by an address. They share their turns. */
+function createFetches(
+  dialFor: DialFor,
+  events: ExecutorEvents,
+): Pick<Executor, 'fetchIssuerKeys' | 'fetchClientDocument'> {
+  const fetches = createFairSemaphore(fetchBounds);
+  const fetchWith = async <T>(
+    ctx: CallContext,
+    event: FailedFetch,
+    run: (deps: FetchDeps) => Promise<T>,
+  ): Promise<T> => {
     const { accountId } = requirePrincipal(ctx);
-    return fetchIssuerKeys(request, {
+    return run({
       admit: (signal) => fetches.acquire(accountId, signal),
       dial: dialFor(accountId),
       signal: toAbortSignal(ctx.signal),
     }).catch((err) => {
       if (!(err instanceof HubError)) throw err;
-      events.issuerFailed(accountId, err);
+      events.fetchFailed(event, accountId, err);
       // The cause was logged, and must not count as a failure of the hub.
       const { code, message, retryable, stage } = err;
       throw new HubError(code, message, {
@@ -282,6 +292,11 @@ function createFetchIssuerKeys(dialFor: DialFor, events: ExecutorEvents): Execut
         ...(stage === undefined ? {} : { stage }),
       });
     });
+  };
+  return {
+    fetchIssuerKeys: (request, ctx) => fetchWith(ctx, 'issuer.failed', (deps) => fetchIssuerKeys(request, deps)),
+    fetchClientDocument: (request, ctx) =>
+      fetchWith(ctx, 'client.failed', (deps) => fetchClientDocument(request, deps)),
   };
 }
 

@@ -27,6 +27,7 @@ import {
 } from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
+import { registerOAuth } from './oauth/routes.ts';
 import { consolePaths, registerConsole } from './open/console.ts';
 import { openPaths, type Readiness, registerHealth } from './open/health.ts';
 import { registerMailPage } from './open/mail-page.ts';
@@ -123,13 +124,15 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   };
   const signatures = createSignatures(deps.upstreams.executor);
   const routes = listRoutes({ ...deps, settings, signatures });
-  const provider = config.oidc && URL.parse(config.oidc.issuer)?.host;
+  const provider = hostOfProvider(config);
   registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), provider, ...settings });
   registerPages(app, config, deps);
   const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
   await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;
 }
+
+const hostOfProvider = ({ oidc }: GatewayConfig) => oidc && URL.parse(oidc.issuer)?.host;
 
 /** What browsers open without a key. */
 function registerPages(app: FastifyInstance, config: GatewayConfig, deps: AppDeps): void {
@@ -138,6 +141,8 @@ function registerPages(app: FastifyInstance, config: GatewayConfig, deps: AppDep
     registerSignIn(app, { ...deps, signIn: deps.signIn });
   registerMailPage(app, deps);
   if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, deps);
+  const provider = hostOfProvider(config);
+  if (config.oauth !== undefined) registerOAuth(app, config.oauth, { ...deps, provider });
 }
 
 interface RequestOptions {

@@ -5,6 +5,7 @@ import { defaultPipelinePath } from '@datahub/edge/default-pipeline';
 import { isAddressRange } from '@datahub/service-kit/address-range';
 import type { Environment, SettingsReader } from '@datahub/service-kit/settings/settings';
 import { isOrigin } from './http/validation.ts';
+import { type OAuthSettings, readOAuth } from './oauth/settings.ts';
 import { type OidcSettings, readOidc } from './people/oidc-settings.ts';
 
 export interface GatewayConfig {
@@ -25,6 +26,8 @@ export interface GatewayConfig {
   publicOrigin: string | undefined;
   /** Undefined if people cannot sign in. */
   oidc: OidcSettings | undefined;
+  /** Undefined if agents cannot connect by address alone. */
+  oauth: OAuthSettings | undefined;
   /** Whether answers are compressed for clients that ask for it. */
   compresses: boolean;
   bodyBytesMax: number;
@@ -72,6 +75,7 @@ export function readGatewayConfig(
     corsOrigins: readOrigins(reader),
     publicOrigin,
     oidc: readOidc(reader, publicOrigin),
+    oauth: readOAuth(reader, publicOrigin),
     compresses: reader.oneOf('DATAHUB_COMPRESSION') === 'on',
     ...readBodyBounds(reader),
     ...readResponseBounds(reader),

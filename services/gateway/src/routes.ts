@@ -11,6 +11,7 @@ import { executionRoutes } from './resources/execute.ts';
 import { folderRoutes } from './resources/folders.ts';
 import { hubRoutes } from './resources/hubs.ts';
 import { keyRoutes } from './resources/keys.ts';
+import { agentRoutes } from './resources/people/agents.ts';
 import { grantRoutes } from './resources/people/grants.ts';
 import { peopleRoutes } from './resources/people/people.ts';
 import { queryCheckRoutes } from './resources/queries/checks.ts';
@@ -55,6 +56,7 @@ const resources = [
   keyRoutes,
   peopleRoutes,
   grantRoutes,
+  agentRoutes,
   auditRoutes,
 ];
 

@@ -18,6 +18,7 @@ import { createJobRunner } from './jobs/job-runner.ts';
 import type { Readiness } from './open/health.ts';
 import type { SignIn } from './open/sign-in.ts';
 import { createSessionReader } from './people/cookies.ts';
+import { challengeOf } from './oauth/settings.ts';
 import { createRefreshRunner } from './people/refresh-runner.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
@@ -67,6 +68,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     rateLimiter,
     userTokens: createUserTokens(deps.upstreams),
     publicOrigin: config.publicOrigin,
+    challenge: config.oauth && challengeOf(config.oauth),
     sessionOf: config.oidc && createSessionReader(config.oidc.publicOrigin),
     events,
     usage,

@@ -107,6 +107,10 @@ const gateway = {
   DATAHUB_OIDC_REFRESH_MS: integer(3_600_000, [1_000, 3_600_000], 'how often the groups are read again'),
   DATAHUB_OIDC_AWAY_MS: integer(86_400_000, [0, 604_800_000], 'how long they count without the provider'),
   DATAHUB_OIDC_ACCOUNT: optional('the name or id of the account that people sign in to', 'the first account'),
+  DATAHUB_OAUTH_REGISTRATION: flag(
+    false,
+    'lets clients of agents [register themselves](mcp.md#clients), at most 60 in an hour; needs `DATAHUB_PUBLIC_ORIGIN`',
+  ),
   DATAHUB_COMPRESSION: choice(
     ['on', 'off'],
     { fallback: 'on' },

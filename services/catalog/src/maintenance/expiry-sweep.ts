@@ -43,6 +43,8 @@ type SweptCollections = Pick<
   | 'operations'
   | 'windows'
   | 'sessions'
+  | 'clients'
+  | 'agents'
   | 'audit'
   | 'watchRuns'
   | 'watchRunRows'
@@ -64,6 +66,8 @@ export async function removeExpired(
   await removeAll((max) => store.operations.sweepExpired(now, max));
   await removeAll((max) => store.windows.sweepExpired(now, max));
   await removeAll((max) => store.sessions.sweepExpired(now, max));
+  await removeAll((max) => store.clients.sweepExpired(now, max));
+  await removeAll((max) => store.agents.sweepExpired(now, max));
   // Older releases counted uses of an hour in entries that look like changes.
   await removeAll((max) => store.audit.sweepExpired(now - auditKeptMs - hourMs, max));
   await removeAll((max) => store.audit.sweepExpired(now - usageKeptMs - dayMs, max, 1));

@@ -7,11 +7,10 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { isIdOf } from '@datahub/service-kit/id';
 import { type Catalog, notFound } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
+import { unknownKey } from '../key.ts';
 import { isStronger, type KeyReach, requireVisible } from '../key-delegation.ts';
 import { findKey, principalOf } from '../people/acting.ts';
 import { fromLimits } from './to-proto.ts';
-
-export const unknownKey = () => new HubError('KEY_INVALID', 'This key is unknown or was revoked.');
 
 export async function loadKey({ store }: Catalog, accountId: string, keyId: string): Promise<KeyDoc> {
   const key = await store.keys.get(accountId, keyId);

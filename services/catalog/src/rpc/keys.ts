@@ -9,10 +9,11 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { authenticateAgent, endAgents } from '../agents/agent.ts';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { KeyDoc } from '../documents.ts';
-import { type KeyPatch, makeKey, patchKey } from '../key.ts';
+import { type KeyPatch, makeKey, patchKey, requireValid } from '../key.ts';
 import {
   budgetsOf,
   followRate,
@@ -31,7 +32,7 @@ import { findKey, principalOf } from '../people/acting.ts';
 import { authenticateSession } from '../people/session.ts';
 import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
-import { loadCaller, loadKey, reachOf, unknownKey } from './key-access.ts';
+import { loadCaller, loadKey, reachOf } from './key-access.ts';
 import { listPage, listSome } from './pagination.ts';
 import { fromLimits, toKey, toListed } from './to-proto.ts';
 
@@ -54,8 +55,8 @@ export function createKeyCalls(catalog: Catalog) {
       const hash = Buffer.from(keySha256).toString('hex');
       const key = hash.length === 64 ? await store.keys.getUnique('hash', hash) : null;
       if (key === null && hash.length === 64) {
-        const session = await authenticateSession(catalog, hash);
-        if (session !== undefined) return session;
+        const found = (await authenticateSession(catalog, hash)) ?? (await authenticateAgent(catalog, hash));
+        if (found !== undefined) return found;
       }
       const nowMs = catalog.nowMs();
       requireValid(key, nowMs);
@@ -181,7 +182,9 @@ export function createKeyCalls(catalog: Catalog) {
       requireNoStronger(reachOf(principal, caller), key);
       const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
-      await settleKeyWatches(catalog, { accountId: principal.accountId, keyId });
+      const { accountId } = principal;
+      await endAgents(catalog, { accountId, where: { keyId } });
+      await settleKeyWatches(catalog, { accountId, keyId });
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
@@ -193,12 +196,6 @@ const makerMembers = (maker: KeyDoc) => ({
   madeBy: { keyId: maker.id, name: maker.name },
   ...(maker.personId === undefined ? {} : { personId: maker.personId }),
 });
-
-function requireValid(key: KeyDoc | null, nowMs: number): asserts key is KeyDoc {
-  if (key === null) throw unknownKey();
-  if (key.expiresAt === null || key.expiresAt > nowMs) return;
-  throw new HubError('KEY_EXPIRED', 'This key has expired.');
-}
 
 function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
   if (expiresAt === null || expiresAt > nowMs) return;

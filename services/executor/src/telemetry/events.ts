@@ -25,7 +25,7 @@ export interface ExecutorEvents extends CacheEvents {
   /** Call this when the queries of a source could not be described again. */
   driftFailed(err: unknown): void;
   /** The issuer of tokens that an account names gave no keys. */
-  issuerFailed(accountId: string, err: unknown): void;
+  fetchFailed(event: FailedFetch, accountId: string, err: unknown): void;
   /** Call this when a handler failed with an unexpected error. */
   unexpected(err: unknown, requestId: string): void;
   /** Returns all metrics in Prometheus' text format. */
@@ -111,7 +111,7 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     watchLost: (err) => logger.warn(...lostWatch(err)),
     leaseEnded: (pausedMs) => logger.warn(...endedLease(pausedMs)),
     driftFailed: (err) => logger.warn(...failedDrift(err)),
-    issuerFailed: (accountId, err) => logger.info(...failedIssuer(accountId, err)),
+    fetchFailed: (event, accountId, err) => logger.info(...failedFetch(event, accountId, err)),
 
     unexpected: (err, requestId) => logger.error(...failedUnexpectedly(err, requestId)),
 
@@ -136,9 +136,15 @@ const failedUnexpectedly = (err: unknown, requestId: string): [object, string] =
   return [members, 'a call failed unexpectedly'];
 };
 
-const failedIssuer = (accountId: string, err: unknown): [object, string] => [
-  { event: 'issuer.failed', accountId, reason: toHubError(err).message, cause: causeOf(err) },
-  'the keys of an issuer of tokens could not be fetched',
+const failedFetches = {
+  'issuer.failed': 'the keys of an issuer of tokens could not be fetched',
+  'client.failed': 'the description of a client could not be fetched',
+};
+export type FailedFetch = keyof typeof failedFetches;
+
+const failedFetch = (event: FailedFetch, accountId: string, err: unknown): [object, string] => [
+  { event, accountId, reason: toHubError(err).message, cause: causeOf(err) },
+  failedFetches[event],
 ];
 
 const failedDrift = (err: unknown): [object, string] => [

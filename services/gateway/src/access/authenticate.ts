@@ -7,7 +7,7 @@
 
 import { isIP } from 'node:net';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
+import { audienceOfToken, hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -25,6 +25,8 @@ export interface AccessDeps {
   userTokens: UserTokens;
   /** The origin that browsers load the hub from, if it is configured. */
   publicOrigin?: string | undefined;
+  /** The header `WWW-Authenticate` where tokens of agents are accepted; absent if agents cannot connect by address. */
+  challenge?: string | undefined;
   /** The key of the session of a request without another key; absent if nobody can sign in. */
   sessionOf?: ((request: FastifyRequest, reply: FastifyReply) => string | undefined) | undefined;
 }
@@ -37,18 +39,34 @@ export function authenticate(
 ): void | Promise<void> {
   let found: Principal | Promise<Principal>;
   try {
-    const key = request.headers['x-service-api-key'] ?? bearerOf(request) ?? deps.sessionOf?.(request, reply);
-    found = deps.keyCache.principalOf(key, () => deps.rateLimiter.requireFewRefusals(addressOf(request)));
+    const key = request.headers['x-service-api-key'];
+    const beforeUnknown = () => deps.rateLimiter.requireFewRefusals(addressOf(request));
+    found =
+      key === undefined
+        ? withoutHeader(request, reply, { deps, beforeUnknown })
+        : deps.keyCache.principalOf(key, beforeUnknown);
   } catch (err) {
-    return refuse(err, addressOf(request), deps);
+    return refuse(err, request, { address: addressOf(request), deps });
   }
   if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
   // Read now, because the caller may have disconnected by the time the promise settles.
   const address = addressOf(request);
   return found.then(
     (principal) => admit(request, reply, { principal, deps }),
-    (err) => refuse(err, address, deps),
+    (err) => refuse(err, request, { address, deps }),
   );
+}
+
+/** The caller by the token of an agent, a key of a client that cannot send the header, or a session. */
+function withoutHeader(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { deps, beforeUnknown }: { deps: AccessDeps; beforeUnknown: () => void },
+): Principal | Promise<Principal> {
+  const bearer = bearerOf(request);
+  if (bearer !== undefined && audienceOfToken(bearer) === 'mcp')
+    return deps.keyCache.principalOfAgent(bearer, beforeUnknown);
+  return deps.keyCache.principalOf(bearer ?? deps.sessionOf?.(request, reply), beforeUnknown);
 }
 
 /** The key of clients that can only send `Authorization: Bearer`, on the route for them. */
@@ -62,9 +80,15 @@ function addressOf({ ip, socket }: FastifyRequest): string {
   return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
 }
 
-async function refuse(err: unknown, address: string, { rateLimiter }: AccessDeps): Promise<never> {
-  if (err instanceof HubError && err.code.startsWith('KEY_')) await rateLimiter.noteRefusedKey(address);
-  throw err;
+async function refuse(
+  err: unknown,
+  { context }: FastifyRequest,
+  { address, deps }: { address: string; deps: AccessDeps },
+): Promise<never> {
+  if (!(err instanceof HubError) || !err.code.startsWith('KEY_')) throw err;
+  await deps.rateLimiter.noteRefusedKey(address);
+  if (context.route?.bearer !== true || deps.challenge === undefined) throw err;
+  throw Object.assign(err, { challenge: deps.challenge });
 }
 
 function admit(
@@ -141,6 +165,8 @@ export interface KeyCache {
     header: string | string[] | undefined,
     beforeUnknown: () => void,
   ): Principal | Promise<Principal>;
+  /** The same for the token of an agent, which is accepted at `/mcp` alone. */
+  principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal>;
 }
 
 interface Entry {
@@ -183,11 +209,20 @@ class CatalogKeyCache implements KeyCache {
       beforeUnknown();
       throw invalidKey();
     }
-    const hash = hashApiKey(header);
+    return this.#principalOf(header, beforeUnknown);
+  }
+
+  principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal> {
+    return this.#principalOf(token, beforeUnknown);
+  }
+
+  #principalOf(text: string, beforeUnknown: () => void): Principal | Promise<Principal> {
+    const hash = hashApiKey(text);
     const entry = this.#entries.get(hash);
     if (entry === undefined) {
       beforeUnknown();
-      if (!isPossibleKey(header)) throw invalidKey();
+      // A text in no form of a key is the token of an agent, whose checksum was looked at.
+      if (isAllowedKey(text) && !isPossibleKey(text)) throw invalidKey();
       return this.#lookUpOnce(hash);
     }
     const { cacheMs, nowMs = Date.now } = this.#options;

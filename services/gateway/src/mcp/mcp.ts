@@ -3,7 +3,9 @@
  * The official SDK speaks the revisions of the protocol. It is loaded with the first message.
  */
 
+import { audienceOfToken } from '@datahub/service-kit/api-key';
 import { toAbortSignal } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { publicUrlOf } from '../http/public-url.ts';
 import type { Handler, Route } from '../http/route.ts';
@@ -50,6 +52,7 @@ interface Answer {
 function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Handler {
   let loading: Promise<Sdk> | undefined;
   return async (request, reply) => {
+    requireNoApiToken(request);
     const accepted = acceptedOf(request.headers.accept);
     const { body } = request;
     const refused = Array.isArray(body) ? refusalOfBatch(request, body) : refusalOf(body);
@@ -82,6 +85,16 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       await handler.close();
     }
   };
+}
+
+/** The token of the command line is for the API alone. */
+function requireNoApiToken({ headers }: FastifyRequest): void {
+  const { 'x-service-api-key': key = headers.authorization?.replace(/^bearer +/i, '') ?? '' } = headers;
+  if (audienceOfToken(String(key)) === 'api')
+    throw new HubError(
+      'SCOPE_DENIED',
+      'The sign-in of the command line is not for agents. Let the agent connect by the address of /mcp, or give it a key.',
+    );
 }
 
 /** The messages are answered in their order, and notifications not at all. */

@@ -2,11 +2,13 @@
 
 import { hash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
+import { withScope } from '@datahub/contract/roles';
+import type { Scope } from '@datahub/contract/scopes';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { isAllowed } from '../http/route.ts';
 import { pinnedNames } from '../resources/documents/hub-document.ts';
 import { type Described, toValueShapes } from '../resources/documents/value-schemas.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -34,12 +36,17 @@ export async function listTools(
   { catalog, ml }: Pick<Upstreams, 'catalog' | 'ml'>,
 ): Promise<AgentTool[]> {
   const { context } = request;
-  const [{ queries }, { classifiers }] = await Promise.all([
-    isAllowed(request, 'queries:execute') ? catalog.listTools({}, context) : { queries: [] },
-    isAllowed(request, 'classifiers:predict')
+  const acting = (scope: Scope) => context.principal && withScope(context.principal, scope);
+  const [executor, writer] = [acting('queries:execute'), acting('queries:execute:write')];
+  const [{ queries: found }, { classifiers }] = await Promise.all([
+    executor ?? writer ? catalog.listTools({}, context) : { queries: [] },
+    acting('classifiers:predict')
       ? ml.listClassifiers({ offset: 0, limit: classifiersMax }, context)
       : { classifiers: [] },
   ]);
+  const queries = found.filter(({ command, hubId }) =>
+    isHubOf(isReadingCommand(command) ? executor : writer, hubId),
+  );
   const named: Named[] = [
     ...queries.map(({ queryId: id, hubId, tool, path, label }) => ({
       id,
@@ -61,8 +68,14 @@ export async function listTools(
   return [
     ...queries.map((query) => toQueryTool(query, nameOf(query.queryId))),
     ...classifiers.map((classifier) => toClassifierTool(classifier, nameOf(classifier.classifierId))),
-    ...(isAllowed(request, 'ai:summarize') ? [summaryTool] : []),
-  ].filter(({ reads }) => reads || isAllowed(request, 'queries:execute:write'));
+    ...(acting('ai:summarize') ? [summaryTool] : []),
+  ];
+}
+
+/** A person can have another role in each hub. */
+export function isHubOf(principal: Principal | undefined, hubId: string): boolean {
+  const hubIds = principal?.limits?.hubIds ?? [];
+  return principal !== undefined && (hubIds.length === 0 || hubIds.includes(hubId));
 }
 
 const toQueryTool = (query: Query, name: string): AgentTool => ({

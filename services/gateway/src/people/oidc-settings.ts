@@ -27,9 +27,9 @@ export function readOidc(reader: SettingsReader, publicOrigin: string | undefine
   const issuer = reader.optional('DATAHUB_OIDC_ISSUER');
   if (issuer === undefined) return undefined;
   const why = 'DATAHUB_OIDC_ISSUER turns on sign-in, which needs it.';
-  if (!isSafe(issuer)) reader.fault('DATAHUB_OIDC_ISSUER must begin with https://, or be on this machine.');
+  if (!isSafeOrigin(issuer)) reader.fault('DATAHUB_OIDC_ISSUER must begin with https://, or be on this machine.');
   if (publicOrigin === undefined) reader.fault(`DATAHUB_PUBLIC_ORIGIN is not set: ${why}`);
-  else if (!isSafe(publicOrigin))
+  else if (!isSafeOrigin(publicOrigin))
     reader.fault('DATAHUB_PUBLIC_ORIGIN must begin with https:// for sign-in, or be on this machine.');
   const scopes = reader.text('DATAHUB_OIDC_SCOPES');
   if (!scopes.split(' ').includes('openid')) reader.fault('DATAHUB_OIDC_SCOPES must contain openid.');
@@ -46,7 +46,8 @@ export function readOidc(reader: SettingsReader, publicOrigin: string | undefine
   };
 }
 
-function isSafe(address: string): boolean {
+/** https, or on this machine. */
+export function isSafeOrigin(address: string): boolean {
   const url = URL.parse(address);
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && loopback.test(url.hostname));
 }

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { reportFailure } from '../response/error-handler.ts';
-import { pageHeaders, plainPage } from '../response/plain-page.ts';
+import { escaped, pageHeaders, plainPage } from '../response/plain-page.ts';
 import type { GatewayEvents } from '../telemetry/events.ts';
 import type { Upstreams } from '../upstreams.ts';
 import {
@@ -31,8 +31,8 @@ export interface SignInRouteDeps {
 /** How long a person may take at the provider. */
 const stateS = 600;
 const logoutBytesMax = 65_536;
-/** Where a sign-in leads back to: a page of the console. */
-const target = /^#[\x21-\x7e]{0,2000}$/;
+/** Where a sign-in leads back to: a page of the console, or the consent to an agent. */
+const target = /^(#[\x21-\x7e]{0,2000}|oauth\/authorize\?[\x21-\x7e]{0,2000})$/;
 
 interface Begun extends SignInState {
   to: string;
@@ -161,5 +161,3 @@ const pageOf = (message: string): string =>
     heading: 'You are not signed in',
     content: `<p>${escaped(message)}</p><p><a href="/">Back to the Data Hub</a></p>`,
   });
-
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (found) => `&#${found.charCodeAt(0)};`);

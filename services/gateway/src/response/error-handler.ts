@@ -31,7 +31,7 @@ export function reportFailure(thrown: unknown, request: FastifyRequest, events: 
 export function sendProblem(thrown: unknown, reply: FastifyReply, events: GatewayEvents): FastifyReply {
   const { request } = reply;
   const { hubError, problem } = reportFailure(thrown, request, events);
-  const { allow } = hubError as HubError & { allow?: string };
+  const { allow, challenge } = hubError as HubError & { allow?: string; challenge?: string };
   // RFC 9110 requires `Allow`. It is empty if the resource allows no method, such as `/data` of a query that writes.
   const isEmpty = allow === undefined && hubError.code === 'METHOD_NOT_ALLOWED';
   if (reply.hasHeader('connection')) keepConnection(reply);
@@ -42,6 +42,7 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
     .headers({
       'x-request-id': request.id,
       ...problemHeaders(hubError),
+      ...(challenge === undefined ? {} : { 'www-authenticate': challenge }),
       ...(isEmpty ? { allow: '' } : allow === undefined ? {} : { allow }),
     })
     .send(JSON.stringify(problem));

@@ -3,7 +3,7 @@
 import { unstoredHeaders } from '../http/problem-details.ts';
 
 /** `formAction` is where the forms of the page may lead. */
-export const pageHeaders = (formAction: "'none'" | "'self'") => ({
+export const pageHeaders = (formAction: "'none'" | `'self'${string}`) => ({
   ...unstoredHeaders,
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
@@ -24,3 +24,7 @@ export const plainPage = ({ title, heading, content, style = '' }: PlainPage): s
 <meta name="color-scheme" content="light dark"><title>${title}</title>
 <style>body{font:1rem/1.5 system-ui;max-width:32rem;margin:4rem auto;padding:0 1rem}${style}</style></head>
 <body><h1>${heading}</h1>${content}</body></html>`;
+
+/** A text as HTML, also within an attribute. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`);

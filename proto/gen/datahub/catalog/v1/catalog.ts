@@ -10,6 +10,28 @@ import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-j
 import { Timestamp } from "../../../google/protobuf/timestamp.ts";
 import { KeyLimits, Principal } from "../../common/v1/principal.ts";
 import {
+  CreateAgentRequest,
+  CreateAgentResponse,
+  CreateClientRequest,
+  CreateClientResponse,
+  DeleteAgentRequest,
+  DeleteAgentResponse,
+  DeleteClientRequest,
+  DeleteClientResponse,
+  FindClientRequest,
+  FindClientResponse,
+  IssueTokensRequest,
+  IssueTokensResponse,
+  ListAgentsRequest,
+  ListAgentsResponse,
+  ListClientsRequest,
+  ListClientsResponse,
+  RegisterClientRequest,
+  RegisterClientResponse,
+  RevokeTokenRequest,
+  RevokeTokenResponse,
+} from "./agents.ts";
+import {
   CreateBoardRequest,
   CreateBoardResponse,
   DeleteBoardRequest,
@@ -10447,6 +10469,101 @@ export const CatalogServiceService = {
     responseSerialize: (value: DeleteGrantResponse): Buffer => Buffer.from(DeleteGrantResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): DeleteGrantResponse => DeleteGrantResponse.decode(value),
   },
+  /** Clients and agents of OAuth. RegisterClient, IssueTokens and RevokeToken carry no principal. */
+  createClient: {
+    path: "/datahub.catalog.v1.CatalogService/CreateClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateClientRequest): Buffer => Buffer.from(CreateClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateClientRequest => CreateClientRequest.decode(value),
+    responseSerialize: (value: CreateClientResponse): Buffer =>
+      Buffer.from(CreateClientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateClientResponse => CreateClientResponse.decode(value),
+  },
+  registerClient: {
+    path: "/datahub.catalog.v1.CatalogService/RegisterClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RegisterClientRequest): Buffer =>
+      Buffer.from(RegisterClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RegisterClientRequest => RegisterClientRequest.decode(value),
+    responseSerialize: (value: RegisterClientResponse): Buffer =>
+      Buffer.from(RegisterClientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RegisterClientResponse => RegisterClientResponse.decode(value),
+  },
+  listClients: {
+    path: "/datahub.catalog.v1.CatalogService/ListClients" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListClientsRequest): Buffer => Buffer.from(ListClientsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListClientsRequest => ListClientsRequest.decode(value),
+    responseSerialize: (value: ListClientsResponse): Buffer => Buffer.from(ListClientsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListClientsResponse => ListClientsResponse.decode(value),
+  },
+  findClient: {
+    path: "/datahub.catalog.v1.CatalogService/FindClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FindClientRequest): Buffer => Buffer.from(FindClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FindClientRequest => FindClientRequest.decode(value),
+    responseSerialize: (value: FindClientResponse): Buffer => Buffer.from(FindClientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FindClientResponse => FindClientResponse.decode(value),
+  },
+  deleteClient: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteClient" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteClientRequest): Buffer => Buffer.from(DeleteClientRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteClientRequest => DeleteClientRequest.decode(value),
+    responseSerialize: (value: DeleteClientResponse): Buffer =>
+      Buffer.from(DeleteClientResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteClientResponse => DeleteClientResponse.decode(value),
+  },
+  createAgent: {
+    path: "/datahub.catalog.v1.CatalogService/CreateAgent" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CreateAgentRequest): Buffer => Buffer.from(CreateAgentRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CreateAgentRequest => CreateAgentRequest.decode(value),
+    responseSerialize: (value: CreateAgentResponse): Buffer => Buffer.from(CreateAgentResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CreateAgentResponse => CreateAgentResponse.decode(value),
+  },
+  issueTokens: {
+    path: "/datahub.catalog.v1.CatalogService/IssueTokens" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: IssueTokensRequest): Buffer => Buffer.from(IssueTokensRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): IssueTokensRequest => IssueTokensRequest.decode(value),
+    responseSerialize: (value: IssueTokensResponse): Buffer => Buffer.from(IssueTokensResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): IssueTokensResponse => IssueTokensResponse.decode(value),
+  },
+  revokeToken: {
+    path: "/datahub.catalog.v1.CatalogService/RevokeToken" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RevokeTokenRequest): Buffer => Buffer.from(RevokeTokenRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RevokeTokenRequest => RevokeTokenRequest.decode(value),
+    responseSerialize: (value: RevokeTokenResponse): Buffer => Buffer.from(RevokeTokenResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RevokeTokenResponse => RevokeTokenResponse.decode(value),
+  },
+  listAgents: {
+    path: "/datahub.catalog.v1.CatalogService/ListAgents" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListAgentsRequest): Buffer => Buffer.from(ListAgentsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListAgentsRequest => ListAgentsRequest.decode(value),
+    responseSerialize: (value: ListAgentsResponse): Buffer => Buffer.from(ListAgentsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListAgentsResponse => ListAgentsResponse.decode(value),
+  },
+  deleteAgent: {
+    path: "/datahub.catalog.v1.CatalogService/DeleteAgent" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: DeleteAgentRequest): Buffer => Buffer.from(DeleteAgentRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): DeleteAgentRequest => DeleteAgentRequest.decode(value),
+    responseSerialize: (value: DeleteAgentResponse): Buffer => Buffer.from(DeleteAgentResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): DeleteAgentResponse => DeleteAgentResponse.decode(value),
+  },
   createKey: {
     path: "/datahub.catalog.v1.CatalogService/CreateKey" as const,
     requestStream: false as const,
@@ -10653,6 +10770,17 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   createGrant: handleUnaryCall<CreateGrantRequest, CreateGrantResponse>;
   listGrants: handleUnaryCall<ListGrantsRequest, ListGrantsResponse>;
   deleteGrant: handleUnaryCall<DeleteGrantRequest, DeleteGrantResponse>;
+  /** Clients and agents of OAuth. RegisterClient, IssueTokens and RevokeToken carry no principal. */
+  createClient: handleUnaryCall<CreateClientRequest, CreateClientResponse>;
+  registerClient: handleUnaryCall<RegisterClientRequest, RegisterClientResponse>;
+  listClients: handleUnaryCall<ListClientsRequest, ListClientsResponse>;
+  findClient: handleUnaryCall<FindClientRequest, FindClientResponse>;
+  deleteClient: handleUnaryCall<DeleteClientRequest, DeleteClientResponse>;
+  createAgent: handleUnaryCall<CreateAgentRequest, CreateAgentResponse>;
+  issueTokens: handleUnaryCall<IssueTokensRequest, IssueTokensResponse>;
+  revokeToken: handleUnaryCall<RevokeTokenRequest, RevokeTokenResponse>;
+  listAgents: handleUnaryCall<ListAgentsRequest, ListAgentsResponse>;
+  deleteAgent: handleUnaryCall<DeleteAgentRequest, DeleteAgentResponse>;
   createKey: handleUnaryCall<CreateKeyRequest, CreateKeyResponse>;
   listKeys: handleUnaryCall<ListKeysRequest, ListKeysResponse>;
   updateKey: handleUnaryCall<UpdateKeyRequest, UpdateKeyResponse>;

@@ -853,6 +853,15 @@ export interface FetchIssuerKeysResponse {
   jwksJson: string;
 }
 
+export interface FetchClientDocumentRequest {
+  url: string;
+}
+
+export interface FetchClientDocumentResponse {
+  /** The JSON of an object. */
+  documentJson: string;
+}
+
 function createBaseExecuteOptions(): ExecuteOptions {
   return {
     timeoutMs: undefined,
@@ -5524,6 +5533,98 @@ export const FetchIssuerKeysResponse: MessageFns<FetchIssuerKeysResponse> = {
   },
 };
 
+function createBaseFetchClientDocumentRequest(): FetchClientDocumentRequest {
+  return { url: "" };
+}
+
+export const FetchClientDocumentRequest: MessageFns<FetchClientDocumentRequest> = {
+  encode(message: FetchClientDocumentRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.url !== "") {
+      writer.uint32(10).string(message.url);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FetchClientDocumentRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFetchClientDocumentRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFetchClientDocumentResponse(): FetchClientDocumentResponse {
+  return { documentJson: "" };
+}
+
+export const FetchClientDocumentResponse: MessageFns<FetchClientDocumentResponse> = {
+  encode(message: FetchClientDocumentResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.documentJson !== "") {
+      writer.uint32(10).string(message.documentJson);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FetchClientDocumentResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFetchClientDocumentResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.documentJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Runs stored queries on the users' databases. */
 export type ExecutorServiceService = typeof ExecutorServiceService;
 export const ExecutorServiceService = {
@@ -5640,6 +5741,18 @@ export const ExecutorServiceService = {
       Buffer.from(FetchIssuerKeysResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): FetchIssuerKeysResponse => FetchIssuerKeysResponse.decode(value),
   },
+  /** Fetches the JSON document at which a client of OAuth describes itself, under the same rules. */
+  fetchClientDocument: {
+    path: "/datahub.executor.v1.ExecutorService/FetchClientDocument" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: FetchClientDocumentRequest): Buffer =>
+      Buffer.from(FetchClientDocumentRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): FetchClientDocumentRequest => FetchClientDocumentRequest.decode(value),
+    responseSerialize: (value: FetchClientDocumentResponse): Buffer =>
+      Buffer.from(FetchClientDocumentResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): FetchClientDocumentResponse => FetchClientDocumentResponse.decode(value),
+  },
 } as const;
 
 export interface ExecutorServiceServer extends UntypedServiceImplementation {
@@ -5671,6 +5784,8 @@ export interface ExecutorServiceServer extends UntypedServiceImplementation {
    * UNAVAILABLE if they cannot be fetched.
    */
   fetchIssuerKeys: handleUnaryCall<FetchIssuerKeysRequest, FetchIssuerKeysResponse>;
+  /** Fetches the JSON document at which a client of OAuth describes itself, under the same rules. */
+  fetchClientDocument: handleUnaryCall<FetchClientDocumentRequest, FetchClientDocumentResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -5,6 +5,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { endAgents } from '../../agents/agent.ts';
 import { type Catalog, notFound, remove, update } from '../../catalog.ts';
 import { requireNoStronger } from '../../key-delegation.ts';
 import { keyLimits } from '../../key-limits.ts';
@@ -58,7 +59,8 @@ export function createPeopleCalls(catalog: Catalog) {
 
     deletePerson: async ({ personId, ...expected }, ctx) => {
       const load = await loaderOf(catalog, ctx, personId);
-      const sessions = await sessionsOf(catalog, await load());
+      const person = await load();
+      const sessions = await sessionsOf(catalog, person);
       await remove({
         collection: store.people,
         load,
@@ -66,6 +68,7 @@ export function createPeopleCalls(catalog: Catalog) {
         entry: auditEntry(catalog, ctx, { rpc: 'deletePerson', resourceId: personId }),
       });
       await endSessions(catalog, sessions);
+      await endAgents(catalog, { accountId: person.accountId, where: { personId } });
       return {};
     },
 
@@ -85,7 +88,7 @@ export function createPeopleCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-function requireWholeAccount({ limits }: Principal): void {
+export function requireWholeAccount({ limits }: Principal): void {
   if (limits !== undefined && (isConfined(limits) || keyLimits.context.isPinned(limits)))
     throw new HubError(
       'SCOPE_DENIED',

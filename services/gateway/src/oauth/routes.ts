@@ -1,0 +1,72 @@
+/** The routes of the authorization server. They need no key by header. */
+
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { unstoredHeaders } from '../http/problem-details.ts';
+import { pathOf } from '../http/route.ts';
+import { reportFailure } from '../response/error-handler.ts';
+import type { GatewayEvents } from '../telemetry/events.ts';
+import { type AuthorizeDeps, createAuthorize } from './authorize.ts';
+import { registerMetadata } from './metadata.ts';
+import { errorContent, sendPage } from './pages.ts';
+import type { OAuthSettings } from './settings.ts';
+import { createTokenHandlers, sendOAuthError, toOAuthError } from './tokens.ts';
+
+export interface OAuthDeps extends AuthorizeDeps {
+  events: GatewayEvents;
+}
+
+const bodyBytesMax = 65_536;
+
+type Answer = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, deps: OAuthDeps): void {
+  registerMetadata(app, settings);
+  const { show, decide } = createAuthorize(settings, deps);
+  const { issue, revoke, register } = createTokenHandlers(settings, deps);
+  /** An address that was refused too often waits. */
+  const guarded =
+    (handler: Answer, fail: (err: unknown, request: FastifyRequest, reply: FastifyReply) => unknown): Answer =>
+    async (request, reply) => {
+      reply.headers(unstoredHeaders);
+      try {
+        deps.rateLimiter.requireFewRefusals(request.ip);
+        return await handler(request, reply);
+      } catch (err) {
+        const failed = toHubError(err);
+        if (failed.retryAfterMs !== undefined)
+          reply.header('retry-after', Math.ceil(failed.retryAfterMs / 1_000));
+        return fail(err, request, reply);
+      }
+    };
+  const asPage = (handler: Answer): Answer =>
+    guarded(handler, (err, request, reply) => {
+      const { problem } = reportFailure(err, request, deps.events);
+      const { status, detail } = problem;
+      return sendPage(reply, { status, heading: 'This did not work', content: errorContent(detail) });
+    });
+  const asJson = (handler: Answer): Answer =>
+    guarded(handler, (err, request, reply) => {
+      const { hubError } = reportFailure(err, request, deps.events);
+      return sendOAuthError(reply, toOAuthError(hubError, pathOf(request)));
+    });
+  void app.register(async (routes) => {
+    routes.removeAllContentTypeParsers();
+    const options = { parseAs: 'string', bodyLimit: bodyBytesMax } as const;
+    routes.addContentTypeParser<string>('application/x-www-form-urlencoded', options, (_request, text, done) =>
+      done(null, new URLSearchParams(text)),
+    );
+    routes.addContentTypeParser<string>('application/json', options, (_request, text, done) => {
+      try {
+        done(null, JSON.parse(text));
+      } catch (err) {
+        done(new HubError('VALIDATION', 'The body is not JSON.', { cause: err }));
+      }
+    });
+    routes.get('/oauth/authorize', asPage(show));
+    routes.post('/oauth/authorize', asPage(decide));
+    routes.post('/oauth/token', asJson(issue));
+    routes.post('/oauth/revoke', asJson(revoke));
+    if (settings.registration) routes.post('/oauth/register', asJson(register));
+  });
+}
