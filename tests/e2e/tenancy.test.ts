@@ -21,6 +21,7 @@ const otherKind = (ids: Record<string, string>) => ({
   classifierId: ids.keyId as string,
   classId: ids.nodeId as string,
   keyId: ids.classId as string,
+  clientId: ids.keyId as string,
   jobId: ids.classifierId as string,
   exampleId: ids.classId as string,
 });
@@ -32,6 +33,7 @@ const random: Record<string, string> = {
   classifierId: 'dh.clfr.01m7xzzzzz0000000000000000zzzz',
   classId: 'dh.clfc.01m7xzzzzz0000000000000000zzzz',
   keyId: 'dh.key.01m7xzzzzz0000000000000000zzzz',
+  clientId: 'dh.clnt.01m7xzzzzz0000000000000000zzzz',
   jobId: 'dh.job.01m7xzzzzz0000000000000000zzzz',
   exampleId: '1.0.00000000zz',
 };
@@ -42,6 +44,7 @@ async function end(ids: Record<string, string>, key?: typeof other): Promise<voi
     `/v1/classifiers/${ids.classifierId}/classes/${ids.classId}`,
     `/v1/classifiers/${ids.classifierId}`,
     `/v1/keys/${ids.keyId}`,
+    `/v1/clients/${ids.clientId}`,
     `/v1/grants/${ids.grantId}`,
     `/v1/queries/${ids.queryId}`,
     `/v1/sources/${ids.sourceId}`,

@@ -108,6 +108,7 @@ export async function makeResources(ids: Record<string, string>, key?: CallOptio
   ids.jobId = (await post(`/v1/classifiers/${ids.classifierId}/train`, job)).jobId;
   [{ exampleId: ids.exampleId }] = await as.ok(as.get(`/v1/classifiers/${ids.classifierId}/examples`, key));
   ids.keyId = (await post('/v1/keys', { name: 'mine' })).keyId;
+  ids.clientId = (await post('/v1/clients', clientBody)).clientId;
   ids.grantId = (await post('/v1/grants', grantBody(ids))).grantId;
   // Nothing listens there.
   const destination = { label: 'mine', url: 'http://127.0.0.1:9/', hubIds: [hubId] };
@@ -124,6 +125,8 @@ const grantBody = ({ hubId }: Record<string, string>) => ({
   role: 'viewer',
   hubIds: [hubId],
 });
+
+const clientBody = { name: 'x', redirectUris: ['https://agent.example/callback'] };
 
 const boardBody = ({ hubId, queryId }: Record<string, string>) => ({
   hubId,
@@ -175,6 +178,7 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
   if (url === '/v1/destinations' || url === '/v1/destinations/:destinationId')
     return { label: 'x', url: 'https://example.com/', hubIds: [ids.hubId] };
   if (url === '/v1/grants') return grantBody(ids);
+  if (url === '/v1/clients') return clientBody;
   if (url === '/v1/people/:personId') return { disabled: true };
   if (url.endsWith('/restore')) return { version: 1 };
   if (url.endsWith('/summarize')) return { queryId: ids.queryId, text: 'one' };

@@ -3585,6 +3585,88 @@ export interface Routes {
     };
     answer: Record<string, never>;
   };
+  /** List the agents that act for the caller; for whoever may do all in the account, all agents */
+  'GET /v1/agents': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      agentId: string;
+      client: {
+        clientId: string;
+        /** As the client calls itself. */
+        name: string;
+        /** Where the client describes itself, or where its answers go. */
+        host: string;
+      };
+      audience: "mcp" | "api";
+      scopes: string[];
+      /** Null for all hubs. */
+      hubIds: string[] | null;
+      /** The key or the person for whom it acts. */
+      keyId: string;
+      /** Null for a key of the hub. */
+      person: {
+        personId: string;
+        name: string | null;
+      } | null;
+      createdAt: string;
+      lastUsedAt: string;
+      /** When it ends if nobody uses it. */
+      expiresAt: string;
+    })[];
+  };
+  /** Disconnect an agent */
+  'DELETE /v1/agents/{agentId}': {
+    path: {
+      agentId: string;
+    };
+    answer: Record<string, never>;
+  };
+  /** Register a client of agents; its secret is returned only here */
+  'POST /v1/clients': {
+    body: {
+      name: string;
+      redirectUris: string[];
+    };
+    answer: {
+      clientId: string;
+      name: string;
+      redirectUris: string[];
+      /** True for a client that registered itself. */
+      dynamic: boolean;
+      createdAt: string;
+      /** When it is removed if nobody uses it. Null for never. */
+      expiresAt: string | null;
+      /** No other answer contains it. */
+      clientSecret: string;
+    };
+  };
+  /** List registered clients of agents */
+  'GET /v1/clients': {
+    query?: {
+      offset?: number | undefined;
+      limit?: number | undefined;
+    } | undefined;
+    answer: ({
+      clientId: string;
+      name: string;
+      redirectUris: string[];
+      /** True for a client that registered itself. */
+      dynamic: boolean;
+      createdAt: string;
+      /** When it is removed if nobody uses it. Null for never. */
+      expiresAt: string | null;
+    })[];
+  };
+  /** Delete a client, and disconnect its agents */
+  'DELETE /v1/clients/{clientId}': {
+    path: {
+      clientId: string;
+    };
+    answer: Record<string, never>;
+  };
   /** List who did what */
   'GET /v1/audit': {
     query?: {

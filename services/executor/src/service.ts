@@ -31,8 +31,8 @@ import {
 import { createSourceReports } from './execution/source-reports.ts';
 import { createFindCommit } from './execution/transactions/find-commit.ts';
 import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
-import { createDial, type Dial } from './network/dialer.ts';
 import { fetchClientDocument } from './network/client-document.ts';
+import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import type { FetchDeps } from './network/json-object.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
@@ -294,7 +294,8 @@ function createFetches(
     });
   };
   return {
-    fetchIssuerKeys: (request, ctx) => fetchWith(ctx, 'issuer.failed', (deps) => fetchIssuerKeys(request, deps)),
+    fetchIssuerKeys: (request, ctx) =>
+      fetchWith(ctx, 'issuer.failed', (deps) => fetchIssuerKeys(request, deps)),
     fetchClientDocument: (request, ctx) =>
       fetchWith(ctx, 'client.failed', (deps) => fetchClientDocument(request, deps)),
   };

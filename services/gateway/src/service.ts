@@ -15,10 +15,10 @@ import type { GatewayConfig } from './config.ts';
 import { countRequests } from './http/listener.ts';
 import { answerProblem } from './http/raw-problem.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
+import { challengeOf } from './oauth/settings.ts';
 import type { Readiness } from './open/health.ts';
 import type { SignIn } from './open/sign-in.ts';
 import { createSessionReader } from './people/cookies.ts';
-import { challengeOf } from './oauth/settings.ts';
 import { createRefreshRunner } from './people/refresh-runner.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
 import { createUsageCounter } from './telemetry/usage-counter.ts';
@@ -67,9 +67,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     keyCache,
     rateLimiter,
     userTokens: createUserTokens(deps.upstreams),
-    publicOrigin: config.publicOrigin,
-    challenge: config.oauth && challengeOf(config.oauth),
-    sessionOf: config.oidc && createSessionReader(config.oidc.publicOrigin),
+    ...waysIn(config),
     events,
     usage,
     readiness,
@@ -121,6 +119,12 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     },
   };
 }
+
+const waysIn = ({ publicOrigin, oauth, oidc }: GatewayConfig) => ({
+  publicOrigin,
+  challenge: oauth && challengeOf(oauth),
+  sessionOf: oidc && createSessionReader(oidc.publicOrigin),
+});
 
 const lagText = (lagMs: number): string =>
   `# TYPE datahub_watch_lag_seconds gauge\ndatahub_watch_lag_seconds ${lagMs / 1_000}\n`;

@@ -33,7 +33,14 @@ const tokenFormat = /^dh[cr]\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/;
 
 type Consent = Omit<
   AgentDoc,
-  'version' | 'handle' | 'accessHash' | 'accessUntil' | 'secretHash' | 'createdAt' | 'lastUsedAt' | 'expiresAt'
+  | 'version'
+  | 'handle'
+  | 'accessHash'
+  | 'accessUntil'
+  | 'secretHash'
+  | 'createdAt'
+  | 'lastUsedAt'
+  | 'expiresAt'
 >;
 
 /** The agent, and its code, which is kept nowhere. */
@@ -86,7 +93,10 @@ export function withTokens(
     lastUsedAt: nowMs,
     expiresAt: nowMs + idleMs,
   };
-  return { doc, tokens: { accessToken, refreshToken: `dhr.${handle}.${secret}`, expiresInS: accessMs / 1_000 } };
+  return {
+    doc,
+    tokens: { accessToken, refreshToken: `dhr.${handle}.${secret}`, expiresInS: accessMs / 1_000 },
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The documents of OAuth: the clients that are registered, and the agents that act for a person or a key. */
 
-import type { Audience } from '@datahub/contract/oauth';
+import type { Audience } from '@datahub/contract/people/oauth';
 import type { Doc } from '@datahub/document-store';
 
 export interface ClientDoc extends Doc {

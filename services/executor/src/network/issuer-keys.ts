@@ -47,6 +47,5 @@ const unavailable = (reason: string, cause?: unknown) =>
 const faults = {
   busy: (cause: unknown) => unavailable('Too many issuers of this account answer slowly.', cause),
   unreachable: (cause: unknown) => unavailable('They cannot be reached over HTTPS from the hub.', cause),
-  unusable: (reason: string, cause?: unknown) =>
-    unavailable(`The issuer was reached, but ${reason}.`, cause),
+  unusable: (reason: string, cause?: unknown) => unavailable(`The issuer was reached, but ${reason}.`, cause),
 };

@@ -39,7 +39,7 @@ export async function listTools(
   const acting = (scope: Scope) => context.principal && withScope(context.principal, scope);
   const [executor, writer] = [acting('queries:execute'), acting('queries:execute:write')];
   const [{ queries: found }, { classifiers }] = await Promise.all([
-    executor ?? writer ? catalog.listTools({}, context) : { queries: [] },
+    (executor ?? writer) ? catalog.listTools({}, context) : { queries: [] },
     acting('classifiers:predict')
       ? ml.listClassifiers({ offset: 0, limit: classifiersMax }, context)
       : { classifiers: [] },

@@ -2,12 +2,12 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import {
-  agentScopes,
   type Audience,
+  agentScopes,
   cliClient,
   codeChallengePattern,
   isSameRedirectUri,
-} from '@datahub/contract/oauth';
+} from '@datahub/contract/people/oauth';
 import type { OAuthClient } from './clients.ts';
 import { type OAuthSettings, resourceOf } from './settings.ts';
 
@@ -47,8 +47,10 @@ export interface RequestFault {
 export const audienceOf = (clientId: string): Audience => (clientId === cliClient.clientId ? 'api' : 'mcp');
 
 /** Whether the client registered the address of the request. */
-export const isRedirectOf = ({ redirectUris }: OAuthClient, { redirect_uri }: AuthorizationRequest): boolean =>
-  redirectUris.some((known) => isSameRedirectUri(known, redirect_uri ?? ''));
+export const isRedirectOf = (
+  { redirectUris }: OAuthClient,
+  { redirect_uri }: AuthorizationRequest,
+): boolean => redirectUris.some((known) => isSameRedirectUri(known, redirect_uri ?? ''));
 
 export function faultOfRequest(
   request: AuthorizationRequest,

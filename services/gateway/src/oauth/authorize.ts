@@ -4,7 +4,7 @@
  * key, and to the request.
  */
 
-import { cliClient } from '@datahub/contract/oauth';
+import { cliClient } from '@datahub/contract/people/oauth';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { audienceOfToken } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -100,7 +100,10 @@ export function createAuthorize(settings: OAuthSettings, deps: AuthorizeDeps) {
       const token = form.get('token') ?? '';
       if (!isFormToken(token, secret, wanted)) {
         await noteRefusal(asked, deps);
-        throw new HubError('SCOPE_DENIED', 'This page is not that of the request. Begin again in the program.');
+        throw new HubError(
+          'SCOPE_DENIED',
+          'This page is not that of the request. Begin again in the program.',
+        );
       }
       return conclude(asked, { allows: decision === 'allow', form }, all);
     },
@@ -187,7 +190,11 @@ async function refuse(
   return sendPage(asked.reply, { status: 400, heading, content: errorContent(`${fault.detail}.`, back) });
 }
 
-async function showConsent(asked: Asked, { secret, key, principal }: SignedIn, all: All): Promise<FastifyReply> {
+async function showConsent(
+  asked: Asked,
+  { secret, key, principal }: SignedIn,
+  all: All,
+): Promise<FastifyReply> {
   const { upstreams } = all.deps;
   const examined = await examine(asked, all);
   if (typeof examined === 'string') return refuse(asked, examined, all);

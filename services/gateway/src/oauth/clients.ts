@@ -1,6 +1,6 @@
 /** Finds clients: the built-in one, those of the catalog, and those that describe themselves at an address. */
 
-import { cliClient, faultOfRedirectUri, redirectUriBounds } from '@datahub/contract/oauth';
+import { cliClient, faultOfRedirectUri, redirectUriBounds } from '@datahub/contract/people/oauth';
 import { isHttpsAddress } from '@datahub/contract/user-limit';
 import { HubError } from '@datahub/service-kit/call/error';
 import { LRUCache } from 'lru-cache';
@@ -21,10 +21,7 @@ const documentsMax = 500;
 const documentMs = 600_000;
 const nameLengthMax = 100;
 
-export function createClients({
-  catalog,
-  executor,
-}: Pick<Upstreams, 'catalog' | 'executor'>): FindClient {
+export function createClients({ catalog, executor }: Pick<Upstreams, 'catalog' | 'executor'>): FindClient {
   const documents = new LRUCache<string, OAuthClient>({ max: documentsMax, ttl: documentMs });
 
   const findDescribed = async (url: string, context: RequestContext): Promise<OAuthClient | undefined> => {

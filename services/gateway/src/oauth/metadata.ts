@@ -1,6 +1,6 @@
 /** What clients read first: RFC 9728 of the resource, and RFC 8414 of the authorization server. */
 
-import { agentScopes } from '@datahub/contract/oauth';
+import { agentScopes } from '@datahub/contract/people/oauth';
 import type { FastifyInstance } from 'fastify';
 import { metadataPath, type OAuthSettings, resourceOf } from './settings.ts';
 

@@ -1,7 +1,7 @@
 /** What a person or a key can give an agent: its hubs with their tools. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
-import { agentHubsMax } from '@datahub/contract/oauth';
+import { agentHubsMax } from '@datahub/contract/people/oauth';
 import { withScope } from '@datahub/contract/roles';
 import type { RequestContext } from '../http/request-context.ts';
 import { isHubOf } from '../mcp/tools.ts';
@@ -33,7 +33,9 @@ export async function readOffer(
   const { principal } = context;
   const has = (scope: Parameters<typeof withScope>[1]) =>
     asked.includes(scope) && principal !== undefined && withScope(principal, scope) !== undefined;
-  const writer = has('queries:execute:write') ? principal && withScope(principal, 'queries:execute:write') : undefined;
+  const writer = has('queries:execute:write')
+    ? principal && withScope(principal, 'queries:execute:write')
+    : undefined;
   const [{ queries }, { classifiers }, listed] = await Promise.all([
     catalog.listTools({}, context),
     has('classifiers:predict') ? ml.listClassifiers({ offset: 0, limit: classifiersMax }, context) : none,

@@ -10,7 +10,7 @@ import { type AuthorizeDeps, createAuthorize } from './authorize.ts';
 import { registerMetadata } from './metadata.ts';
 import { errorContent, sendPage } from './pages.ts';
 import type { OAuthSettings } from './settings.ts';
-import { createTokenHandlers, sendOAuthError, toOAuthError } from './tokens.ts';
+import { createTokenHandlers, registerClient, sendOAuthError, toOAuthError } from './tokens.ts';
 
 export interface OAuthDeps extends AuthorizeDeps {
   events: GatewayEvents;
@@ -23,10 +23,13 @@ type Answer = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, deps: OAuthDeps): void {
   registerMetadata(app, settings);
   const { show, decide } = createAuthorize(settings, deps);
-  const { issue, revoke, register } = createTokenHandlers(settings, deps);
+  const { issue, revoke } = createTokenHandlers(settings, deps);
   /** An address that was refused too often waits. */
   const guarded =
-    (handler: Answer, fail: (err: unknown, request: FastifyRequest, reply: FastifyReply) => unknown): Answer =>
+    (
+      handler: Answer,
+      fail: (err: unknown, request: FastifyRequest, reply: FastifyReply) => unknown,
+    ): Answer =>
     async (request, reply) => {
       reply.headers(unstoredHeaders);
       try {
@@ -53,8 +56,10 @@ export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, dep
   void app.register(async (routes) => {
     routes.removeAllContentTypeParsers();
     const options = { parseAs: 'string', bodyLimit: bodyBytesMax } as const;
-    routes.addContentTypeParser<string>('application/x-www-form-urlencoded', options, (_request, text, done) =>
-      done(null, new URLSearchParams(text)),
+    routes.addContentTypeParser<string>(
+      'application/x-www-form-urlencoded',
+      options,
+      (_request, text, done) => done(null, new URLSearchParams(text)),
     );
     routes.addContentTypeParser<string>('application/json', options, (_request, text, done) => {
       try {
@@ -67,6 +72,7 @@ export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, dep
     routes.post('/oauth/authorize', asPage(decide));
     routes.post('/oauth/token', asJson(issue));
     routes.post('/oauth/revoke', asJson(revoke));
+    const register: Answer = (request, reply) => registerClient(request, reply, deps.upstreams);
     if (settings.registration) routes.post('/oauth/register', asJson(register));
   });
 }

@@ -27,19 +27,16 @@ const details: Record<string, string> = {
   invalid_target: 'The resource is not that of the token.',
 };
 
-type Body = Record<string, unknown>;
-
-export function createTokenHandlers(settings: OAuthSettings, { upstreams, rateLimiter }: TokenDeps) {
-  const { catalog } = upstreams;
-  const audienceOf = (resource: string | undefined): string | undefined => {
-    if (resource === undefined) return undefined;
-    if (resource === resourceOf.mcp(settings)) return 'mcp';
-    return resource === resourceOf.api(settings) ? 'api' : '';
-  };
+export function createTokenHandlers(
+  settings: OAuthSettings,
+  { upstreams: { catalog }, rateLimiter }: TokenDeps,
+) {
   const refuse = async (request: FastifyRequest, reply: FastifyReply, error: string) => {
     await rateLimiter.noteRefusedKey(request.ip);
-    if (error !== 'invalid_client') return sendOAuthError(reply, { status: 400, error, detail: details[error] ?? '' });
-    if (request.headers.authorization !== undefined) reply.header('www-authenticate', 'Basic realm="datahub"');
+    if (error !== 'invalid_client')
+      return sendOAuthError(reply, { status: 400, error, detail: details[error] ?? '' });
+    if (request.headers.authorization !== undefined)
+      reply.header('www-authenticate', 'Basic realm="datahub"');
     return sendOAuthError(reply, { status: 401, error, detail: details[error] ?? '' });
   };
   return {
@@ -59,7 +56,7 @@ export function createTokenHandlers(settings: OAuthSettings, { upstreams, rateLi
           refresh,
           redirectUri: refresh ? '' : required(form, 'redirect_uri'),
           codeVerifier: refresh ? '' : required(form, 'code_verifier'),
-          audience: audienceOf(form.resource),
+          audience: audienceOf(form.resource, settings),
         },
         request.context,
       );
@@ -79,29 +76,41 @@ export function createTokenHandlers(settings: OAuthSettings, { upstreams, rateLi
       const { error } = await catalog.revokeToken({ ...clientOf(request, form), token }, request.context);
       return error === '' ? {} : refuse(request, reply, error);
     },
-
-    register: async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-      const { client_name, redirect_uris } = Object(request.body) as Body;
-      const uris = Array.isArray(redirect_uris) ? redirect_uris : [];
-      if (uris.length === 0 || !uris.every((uri) => typeof uri === 'string'))
-        return sendOAuthError(reply, {
-          ...{ status: 400, error: 'invalid_redirect_uri' },
-          detail: 'redirect_uris must be a list of addresses.',
-        });
-      const name = typeof client_name === 'string' ? shorten(client_name).trim() : '';
-      const wanted = { name: name || 'A program', redirectUris: uris as string[] };
-      const { client } = await catalog.registerClient(wanted, request.context);
-      return reply.code(201).send({
-        client_id: client?.clientId,
-        client_id_issued_at: Math.floor((client?.createdAt?.getTime() ?? 0) / 1_000),
-        client_name: client?.name,
-        redirect_uris: client?.redirectUris,
-        token_endpoint_auth_method: 'none',
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-      });
-    },
   };
+}
+
+/** Registers a client that asks for it itself (RFC 7591). */
+export async function registerClient(
+  { body, context }: FastifyRequest,
+  reply: FastifyReply,
+  { catalog }: Pick<Upstreams, 'catalog'>,
+): Promise<unknown> {
+  const { client_name, redirect_uris } = Object(body) as Record<string, unknown>;
+  const uris = Array.isArray(redirect_uris) ? redirect_uris : [];
+  if (uris.length === 0 || !uris.every((uri) => typeof uri === 'string'))
+    return sendOAuthError(reply, {
+      ...{ status: 400, error: 'invalid_redirect_uri' },
+      detail: 'redirect_uris must be a list of addresses.',
+    });
+  const name = typeof client_name === 'string' ? shorten(client_name).trim() : '';
+  const wanted = { name: name || 'A program', redirectUris: uris as string[] };
+  const { client } = await catalog.registerClient(wanted, context);
+  return reply.code(201).send({
+    client_id: client?.clientId,
+    client_id_issued_at: Math.floor((client?.createdAt?.getTime() ?? 0) / 1_000),
+    client_name: client?.name,
+    redirect_uris: client?.redirectUris,
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+  });
+}
+
+/** The audience of a resource. Undefined if the request names none, and empty for that of another hub. */
+function audienceOf(resource: string | undefined, settings: OAuthSettings): string | undefined {
+  if (resource === undefined) return undefined;
+  if (resource === resourceOf.mcp(settings)) return 'mcp';
+  return resource === resourceOf.api(settings) ? 'api' : '';
 }
 
 /** `unstoredHeaders` are on the reply already. */

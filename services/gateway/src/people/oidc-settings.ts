@@ -27,7 +27,8 @@ export function readOidc(reader: SettingsReader, publicOrigin: string | undefine
   const issuer = reader.optional('DATAHUB_OIDC_ISSUER');
   if (issuer === undefined) return undefined;
   const why = 'DATAHUB_OIDC_ISSUER turns on sign-in, which needs it.';
-  if (!isSafeOrigin(issuer)) reader.fault('DATAHUB_OIDC_ISSUER must begin with https://, or be on this machine.');
+  if (!isSafeOrigin(issuer))
+    reader.fault('DATAHUB_OIDC_ISSUER must begin with https://, or be on this machine.');
   if (publicOrigin === undefined) reader.fault(`DATAHUB_PUBLIC_ORIGIN is not set: ${why}`);
   else if (!isSafeOrigin(publicOrigin))
     reader.fault('DATAHUB_PUBLIC_ORIGIN must begin with https:// for sign-in, or be on this machine.');

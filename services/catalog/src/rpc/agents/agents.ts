@@ -1,14 +1,14 @@
 /** The RPCs of agents: a person or a key consents to one, sees those that act for it, and ends them. */
 
 import {
+  type Audience,
   agentHubsMax,
   agentScopes,
-  type Audience,
   audiences,
   cliClient,
   codeChallengePattern,
   faultOfRedirectUri,
-} from '@datahub/contract/oauth';
+} from '@datahub/contract/people/oauth';
 import { withScope } from '@datahub/contract/roles';
 import { isConfined } from '@datahub/contract/withheld';
 import type { Agent, CreateAgentRequest } from '@datahub/proto/catalog/v1/agents';

@@ -1,6 +1,6 @@
 /** The RPCs of clients of OAuth: those that an admin registers, and those that register themselves. */
 
-import { faultOfRedirectUri, redirectUriBounds } from '@datahub/contract/oauth';
+import { faultOfRedirectUri, redirectUriBounds } from '@datahub/contract/people/oauth';
 import type { Client } from '@datahub/proto/catalog/v1/agents';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
@@ -123,7 +123,10 @@ async function requireRate({ store, nowMs }: Catalog, accountId: string): Promis
       retryAfterMs: waitMs,
     });
   if ((await store.clients.count({ accountId, where })) >= dynamicMax)
-    throw new HubError('QUOTA_EXCEEDED', `At most ${dynamicMax} clients that registered themselves are kept.`);
+    throw new HubError(
+      'QUOTA_EXCEEDED',
+      `At most ${dynamicMax} clients that registered themselves are kept.`,
+    );
 }
 
 /** Nobody is known who did it. */

@@ -1,7 +1,7 @@
 /** The RPCs that exchange codes and refresh tokens of agents. Whoever calls them proves who it is by what it sends. */
 
 import { createHash } from 'node:crypto';
-import { cliClient } from '@datahub/contract/oauth';
+import { cliClient } from '@datahub/contract/people/oauth';
 import type { CompanionWrite } from '@datahub/document-store';
 import type { IssueTokensRequest, IssueTokensResponse } from '@datahub/proto/catalog/v1/agents';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
@@ -81,7 +81,9 @@ function faultOf({ code, audience }: AgentDoc, request: IssueTokensRequest): Ref
   if (request.audience !== undefined && request.audience !== audience) return 'invalid_target';
   if (code === undefined) return undefined;
   const challenge = createHash('sha256').update(request.codeVerifier).digest('base64url');
-  return code.challenge === challenge && code.redirectUri === request.redirectUri ? undefined : 'invalid_grant';
+  return code.challenge === challenge && code.redirectUri === request.redirectUri
+    ? undefined
+    : 'invalid_grant';
 }
 
 /** Clients by a metadata document have an address as id, and no secret. */

@@ -1,7 +1,7 @@
 /** The agents that act for the caller, or in the account, and the clients that an admin registered. */
 
 import type { Complete } from '@datahub/contract/complete';
-import { audiences, redirectUriBounds } from '@datahub/contract/oauth';
+import { audiences, redirectUriBounds } from '@datahub/contract/people/oauth';
 import type { Agent, Client } from '@datahub/proto/catalog/v1/agents';
 import {
   createdAtOf,
@@ -47,7 +47,10 @@ const agent = record({
   scopes: list(text),
   hubIds: { ...orNull(list(text)), description: 'Null for all hubs.' },
   keyId: { ...text, description: 'The key or the person for whom it acts.' },
-  person: { ...orNull(record({ personId: text, name: textOrNull })), description: 'Null for a key of the hub.' },
+  person: {
+    ...orNull(record({ personId: text, name: textOrNull })),
+    description: 'Null for a key of the hub.',
+  },
   createdAt: time,
   lastUsedAt: time,
   expiresAt: { ...time, description: 'When it ends if nobody uses it.' },

@@ -1,6 +1,6 @@
 /** Rules of OAuth 2.1 that the gateway and the catalog share. */
 
-import type { Scope } from './scopes.ts';
+import type { Scope } from '../scopes.ts';
 
 /** What a token is for: tools at `/mcp` alone, or the API without `/mcp`. */
 export const audiences = ['mcp', 'api'] as const;
