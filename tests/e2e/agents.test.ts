@@ -205,7 +205,11 @@ describe.skipIf(findCommand('openssl') === undefined)(
     it('refuses tokens on every route of the API', async () => {
       const { access_token: token } = (await on.redeem(await on.codeOf())).body;
       for (const { method, path } of describeRoutes())
-        for (const headers of [{ 'x-service-api-key': token }, { authorization: `Bearer ${token}` }]) {
+        for (const [name, value] of [
+          ['x-service-api-key', token],
+          ['authorization', `Bearer ${token}`],
+        ] as const) {
+          const headers = { [name]: value };
           const asked = path.replaceAll(/:\w+|\*/g, on.hubIds[0] as string);
           const answer = await on.hub.api.call(method, asked, { key: null, headers });
           expect(answer.status, `${method} ${path}`).toBe(401);

@@ -38,6 +38,7 @@ export async function startAgentsHub() {
   const hub = await spawnHub({
     ...{ PORT: String(port), ...oidcSettings(provider, origin) },
     ...{ NODE_EXTRA_CA_CERTS: ca, DATAHUB_OAUTH_REGISTRATION: '1' },
+    DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '10000',
   });
   const { api } = hub;
   const { hubIds, registered } = await makeTools(api);
