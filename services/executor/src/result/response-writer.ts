@@ -81,7 +81,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     this.#frames?.close(frame);
     this.#frames?.begin(columns);
     // The head of the first result waits for a row: until then, a failure is answered instead.
-    if (isFurther) this.rowWritten();
+    if (isFurther) this.rowWritten(0);
   }
 
   row(source: Buffer, offsets: Int32Array): void {
@@ -93,7 +93,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     const frame = this.#frames?.open(frameKinds.row) ?? 0;
     this.#encoder.row(source, offsets);
     this.#frames?.closeRow(frame, source, offsets);
-    this.rowWritten();
+    this.rowWritten(offsets.length >> 1);
   }
 
   document(source: Buffer, start: number): void {
@@ -101,7 +101,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     const frame = this.#frames?.open(frameKinds.row) ?? 0;
     this.#encoder.document?.(source, start);
     this.#frames?.closeDocument(frame);
-    this.rowWritten();
+    this.rowWritten(1);
   }
 
   /** False for a row beyond the limit. */

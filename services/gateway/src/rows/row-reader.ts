@@ -28,6 +28,8 @@ const recordBytes = 100;
 /** A longer row is reported as faulty. The learner and the summarizer read less of a text. */
 const rowBytesMax = 1_048_576;
 const rowsMax = 500;
+/** Of the rows that are read at once, but for the last one. */
+const batchCharactersMax = 65_536;
 
 /** Receives an execution's rows in NDJSON. */
 export class RowReader implements ExecutionReply {
@@ -83,7 +85,7 @@ export class RowReader implements ExecutionReply {
     this.#isUsing = true;
     try {
       while (this.#records.length > kept && !stop.aborted) {
-        const rows = this.#records.splice(0, Math.min(rowsMax, this.#records.length - kept)).map(toRow);
+        const rows = this.#records.splice(0, this.#countOfBatch(kept)).map(toRow);
         await use(rows);
         await this.#endOfTurn();
         if (this.#records.length <= rowsMax) this.#drain();
@@ -92,6 +94,14 @@ export class RowReader implements ExecutionReply {
       stop.abort(err);
     }
     this.#isUsing = false;
+  }
+
+  #countOfBatch(kept: number): number {
+    const max = Math.min(rowsMax, this.#records.length - kept);
+    let count = 0;
+    for (let characters = 0; count < max && characters < batchCharactersMax; count++)
+      characters += this.#records[count]?.text?.length ?? 0;
+    return count;
   }
 
   #drain(): void {

@@ -5,7 +5,8 @@
 import { Carry } from '../../network/shared-read-buffer.ts';
 import { RowTooLarge } from '../shared/bounds.ts';
 
-export type OnPacket = (source: Buffer, start: number, end: number) => void;
+/** Returns true to read no further packet now. */
+export type OnPacket = (source: Buffer, start: number, end: number) => boolean;
 
 const payloadMax = 0xffffff;
 
@@ -16,6 +17,8 @@ export class PacketReader {
   /** The parts of a payload that is longer than one packet. */
   #split: Buffer[] = [];
   #splitBytes = 0;
+  /** True after `onPacket` has stopped the reader before the last whole packet. The next call reads on there. */
+  isStopped = false;
 
   constructor(rowBytesMax: number) {
     this.#rowBytesMax = rowBytesMax;
@@ -26,7 +29,8 @@ export class PacketReader {
     if (source === undefined) return;
     let at = 0;
     let needed = 0;
-    while (source.length - at >= 4) {
+    this.isStopped = false;
+    while (source.length - at >= 4 && !this.isStopped) {
       // `readUIntLE` would take most of the time for a short packet.
       const length =
         (source[at] as number) | ((source[at + 1] as number) << 8) | ((source[at + 2] as number) << 16);
@@ -36,21 +40,24 @@ export class PacketReader {
         needed = end - at;
         break;
       }
-      if (length < payloadMax && this.#split.length === 0) onPacket(source, at + 4, end);
-      else this.#join(source.subarray(at + 4, end), onPacket);
+      const isWhole = length < payloadMax && this.#split.length === 0;
+      const stops = isWhole
+        ? onPacket(source, at + 4, end)
+        : this.#join(source.subarray(at + 4, end), onPacket);
       at = end;
+      this.isStopped = stops && at < source.length;
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
   }
 
-  #join(part: Buffer, onPacket: OnPacket): void {
+  #join(part: Buffer, onPacket: OnPacket): boolean {
     this.#split.push(Buffer.from(part));
     this.#splitBytes += part.length;
-    if (part.length === payloadMax) return;
+    if (part.length === payloadMax) return false;
     const whole = Buffer.concat(this.#split);
     this.#split = [];
     this.#splitBytes = 0;
-    onPacket(whole, 0, whole.length);
+    return onPacket(whole, 0, whole.length);
   }
 }
 

@@ -36,6 +36,7 @@ interface Exchange {
   resolve: (failures: Failures) => void;
 }
 
+const nothing = Buffer.alloc(0);
 const okHeader = 0x00;
 const errorHeader = 0xff;
 
@@ -66,6 +67,7 @@ export class Wire {
   readonly #exchanges: Exchange[] = [];
   /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
+  #isPaused = false;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
@@ -121,12 +123,16 @@ export class Wire {
     if (!this.closed && this.#isAwake()) this.#socket.write(bytes);
   }
 
+  /** No packet is read before `resume`, not even one that has arrived: a few bytes can hold a million NULLs. */
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#isPaused = false;
+    if (this.#reader.isStopped) this.#read(nothing);
+    if (!this.#isPaused) this.#socket.resume();
   }
 
   close(cause?: unknown): void {
@@ -145,7 +151,10 @@ export class Wire {
   #read(bytes: Buffer): void {
     this.silentSince = undefined;
     try {
-      this.#reader.push(bytes, (source, start, end) => this.#take(source, start, end));
+      this.#reader.push(bytes, (source, start, end) => {
+        this.#take(source, start, end);
+        return this.#isPaused || this.closed;
+      });
     } catch (err) {
       this.close(err);
     }

@@ -24,10 +24,10 @@ import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
 export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEncoder(out, options);
 
 /**
- * A batch ends with the row that reaches one of these, in the database's bytes. It does not depend on time, so equal rows
+ * A batch ends with the row that reaches one of these; bytes are the database's, which has none for a NULL. It does not depend on time, so equal rows
  * are equal bytes. Batches of 4 MiB take as much CPU and 50 MiB more memory for a million rows.
  */
-const batch = { rowsMax: 16_384, bytesMax: 1_048_576 };
+const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;
 /** `apache-arrow` takes the end of the bytes for the end of the rows until it has read the first bytes of metadata. */
 const sentMetadataBytes = 8;
@@ -39,6 +39,7 @@ class ArrowEncoder implements RowEncoder {
   #columns: ArrowColumn[] = [];
   #rows = 0;
   #rowsMax = 0;
+  #batchRows = batch.rowsMax;
   #bytes = 0;
   /** The bytes with which each batch begins. */
   #head: Buffer[] = [];
@@ -58,6 +59,7 @@ class ArrowEncoder implements RowEncoder {
       const name = names[i] as string;
       return { name, type, nullable: !notNull.includes(name) };
     });
+    this.#batchRows = Math.min(batch.rowsMax, Math.ceil(batch.cellsMax / Math.max(1, columns.length)));
     this.#grow();
     const metadata = this.#metadata(this.#buffers(), false);
     this.#head = [prefix(metadata.length), metadata.subarray(0, sentMetadataBytes)];
@@ -79,7 +81,7 @@ class ArrowEncoder implements RowEncoder {
       else this.#fail(i);
     }
     this.#bytes += bytes;
-    if (this.#rows < batch.rowsMax && this.#bytes < batch.bytesMax) return;
+    if (this.#rows < this.#batchRows && this.#bytes < batch.bytesMax) return;
     this.#writeBatch(false, this.#head);
   }
 
