@@ -188,6 +188,11 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByText('Accuracy', { exact: true }).first().waitFor();
     const chart = page.getByRole('img', { name: /the accuracy was .* over the last \d+ of 1,200/ });
     await chart.locator('canvas').waitFor();
+    // Of few cases a count and a range, and nothing is certain.
+    await chart.locator('.u-over').hover({ position: { x: 2, y: 5 } });
+    const pointed = page.locator('.curve .legend-line');
+    await pointed.filter({ hasText: /Accuracy \d+ of 10 \(\d+ / }).waitFor();
+    expect(await pointed.textContent()).not.toContain('100 %');
     await page.getByText('Learning curve as a table').click();
     await page.getByRole('rowheader', { name: '501 to 1,200' }).waitFor();
     await page.getByRole('tab', { name: 'Classes' }).click();

@@ -32,9 +32,9 @@ export const moment = (iso: string | null): string => (iso === null ? 'never' : 
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
 
-/** Nothing is certain, so 0.9999 is not “100 %”. */
+/** Nothing is certain, so 0.9999 is not “100 %”, and 0.0001 is not “0 %”. */
 export const confidenceText = (share: number): string =>
-  share > 0.995 ? 'over 99 %' : `${Math.round(share * 100)} %`;
+  share > 0.995 ? 'over 99 %' : share < 0.005 ? 'under 1 %' : `${Math.round(share * 100)} %`;
 
 /** Of fewer cases, a share in percent would look more certain than it is. */
 const casesEnough = 100;

@@ -11,6 +11,7 @@ it.each([
   expect(shareOf(share, cases)).toBe(text),
 );
 
-it('never calls a prediction certain', () => {
-  expect([1, 0.9999, 0.99].map(confidenceText)).toEqual(['over 99 %', 'over 99 %', '99 %']);
+it('never calls a prediction certain or impossible', () => {
+  const texts = ['over 99 %', 'over 99 %', '99 %', '1 %', 'under 1 %', 'under 1 %'];
+  expect([1, 0.9999, 0.99, 0.005, 0.0049, 0].map(confidenceText)).toEqual(texts);
 });

@@ -5,7 +5,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
-import { count, percent, shareOf } from '../../ui/format.ts';
+import { confidenceText, count, percent, shareOf } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
@@ -218,8 +218,16 @@ const summaryOf = (first: CurvePoint, last: CurvePoint) =>
 function chartOf(points: CurvePoint[]): ChartData {
   const inPercent = (share: number) => Math.round(share * 1_000) / 10;
   const series = [
-    { name: 'Accuracy', values: points.map(({ accuracy }) => inPercent(accuracy)) },
-    { name: 'Mean confidence', values: points.map(({ meanConfidence }) => inPercent(meanConfidence)) },
+    {
+      name: 'Accuracy',
+      values: points.map(({ accuracy }) => inPercent(accuracy)),
+      texts: points.map(({ accuracy, window }) => shareOf(accuracy, window)),
+    },
+    {
+      name: 'Mean confidence',
+      values: points.map(({ meanConfidence }) => inPercent(meanConfidence)),
+      texts: points.map(({ meanConfidence }) => confidenceText(meanConfidence)),
+    },
   ];
   const values = series.flatMap((one) => one.values);
   const labels = points.map(({ examples }) => count(examples));
@@ -246,7 +254,7 @@ function CurveTable({ points }: { points: CurvePoint[] }) {
                   {count(examples - window + 1)} to {count(examples)}
                 </th>
                 <td>{shareOf(accuracy, window)}</td>
-                <td>{percent(meanConfidence)}</td>
+                <td>{confidenceText(meanConfidence)}</td>
               </tr>
             ))}
           </tbody>

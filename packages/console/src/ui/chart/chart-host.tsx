@@ -109,7 +109,7 @@ function LegendLine({ data: { x, series, y }, at }: LegendProps) {
           <span key={one.name}>
             {/* A chart of one series names it in its title. */}
             {(series.length > 1 || text !== undefined) && <Swatch i={i} />} {series.length > 1 && one.name}
-            {text !== undefined && <b> {`${text}${y?.unit ?? ''}`}</b>}
+            {text !== undefined && <b> {`${text}${one.texts === undefined ? (y?.unit ?? '') : ''}`}</b>}
           </span>
         );
       })}

@@ -13,7 +13,7 @@ export interface ChartSeries {
   name: string;
   /** Where the values are drawn. */
   values: (number | null)[];
-  /** The values as they are written; without them, the numbers are rounded for reading. */
+  /** The values as they are written, with their unit; without them, the numbers are rounded for reading. */
   texts?: (string | null)[] | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface ChartData {
   series: ChartSeries[];
   /** True if what is stacked at a place has a sum. */
   hasSum?: boolean;
-  /** The scale of the values, and what follows each; by default it fits the values. */
+  /** The scale of the values, and what follows each number; by default it fits the values. */
   y?: { from: number; to: number; unit: string } | undefined;
 }
 
