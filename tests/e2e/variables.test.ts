@@ -47,6 +47,26 @@ describe.each(engines)('a declared variable on %s', (engine) => {
 
   const run = (queryId: string, context?: object) => api.post('/v1/queries/execute', { queryId, context });
 
+  it('means one moment by a declared timestamp in a comparison, and refuses one that does not exist', async () => {
+    const moment =
+      engine === 'postgres' ? "TIMESTAMP '2026-01-02 00:00:00'" : "TIMESTAMP'2026-01-02 00:00:00'";
+    const context = [{ key: 'at', type: 'timestamp' }];
+    const queryId = await store(`SELECT CASE WHEN ${moment} = :at THEN 'same' ELSE 'other' END AS is_it`, {
+      context,
+    });
+    for (const at of ['2026-01-01T24:00:00Z', '2026-01-01T23:59:60Z', '2026-01-01T23:59:59.9999999Z'])
+      expect((await run(queryId, { at })).body).toEqual({ data: [{ is_it: 'same' }] });
+    for (const at of [
+      '2026-02-29T00:00:00Z',
+      '2026-01-01T25:00:00Z',
+      '2026-01-02T00:00:00+24:00',
+      '2026-02-30',
+    ])
+      expect((await run(queryId, { at })).body).toMatchObject({ status: 422, code: 'CONTEXT_INVALID' });
+    const day = await store(`SELECT :day AS day`, { context: [{ key: 'day', type: 'date' }] });
+    expect((await run(day, { day: '2026-02-30' })).status).toBe(422);
+  });
+
   it('takes a declared timestamp as it answers one, and any zone for the moment it names', async () => {
     const cast = engine === 'postgres' ? ':at::timestamp' : 'CAST(:at AS DATETIME(3))';
     const context = [{ key: 'at', type: 'timestamp' }];

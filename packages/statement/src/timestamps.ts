@@ -1,44 +1,91 @@
-/** Timestamps as callers write them. */
+/** Timestamps as callers write them: a date, or a date and a time, with a zone or in UTC. */
 
-const zoned =
-  /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?(?:Z|([+-])(\d{2}):?(\d{2})?)$/;
+const shape =
+  /^(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+
+type Parts = Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number> & {
+  fraction: string;
+  /** In minutes; undefined without a zone. */
+  offset: number | undefined;
+};
+
+/** Undefined for another shape. */
+function partsOf(text: string): Parts | undefined {
+  const groups = shape.exec(text)?.groups;
+  if (groups === undefined) return undefined;
+  const number = (name: string) => Number(groups[name] ?? 0);
+  const [year, month, day] = ['year', 'month', 'day'].map(number) as [number, number, number];
+  const [hour, minute, second] = ['hour', 'minute', 'second'].map(number) as [number, number, number];
+  return {
+    year,
+    month,
+    day,
+    hour,
+    minute,
+    second,
+    fraction: groups.fraction ?? '',
+    offset: offsetOf(groups.zone),
+  };
+}
+
+function offsetOf(zone: string | undefined): number | undefined {
+  if (zone === undefined || zone === 'Z') return zone && 0;
+  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(3).replace(':', '') || 0);
+  return zone.startsWith('-') ? -minutes : minutes;
+}
+
+const hourMinutes = 60;
+/** PostgreSQL's. */
+const offsetMax = 16 * hourMinutes;
 
 /**
- * Converts a timestamp with a zone to date and time in UTC, the time zone of every session: MySQL rejects some
- * zones and ignores others. A value without a zone, or with an impossible date, is left for the database to judge.
+ * True if there is such a day and such a time. As in PostgreSQL, 24:00 is the start of the next day, and the second 60 that
+ * of the next minute.
  */
-export function toUtcText(text: string): string {
-  const parts = zoned.exec(text);
-  if (parts === null) return text;
-  const [year, month, day, hour, minute, second = 0] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const [, , , , , , , fraction = '', sign, hours = '0', minutes = '0'] = parts;
+export function isMoment(text: string): boolean {
+  const parts = partsOf(text);
+  if (parts === undefined) return false;
+  const { hour, minute, second, fraction, offset = 0 } = parts;
+  const isEndOfDay = hour === 24 && minute === 0 && second === 0 && /^0*$/.test(fraction);
+  const isTime = (hour < 24 || isEndOfDay) && minute < 60 && second <= 60;
+  return isTime && Math.abs(offset) < offsetMax && startOf(parts).toISOString().startsWith(text.slice(0, 10));
+}
+
+function startOf({ year, month, day }: Parts): Date {
   // Date.UTC would take the year 26 for 1926.
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  date.setUTCHours(hour, minute, second);
-  if (!toDateTime(date).startsWith(`${text.slice(0, 10)} ${text.slice(11, 16)}`)) return text;
-  const offset = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes));
-  date.setTime(date.getTime() - offset * 60_000);
-  return /^\d{4}-/.test(date.toISOString()) ? toDateTime(date) + fraction : text;
+  return date;
 }
 
-const toDateTime = (date: Date) => date.toISOString().slice(0, 19).replace('T', ' ');
+const microsecondDigits = 6;
 
-const endsInDate = /^\d{4}-\d{2}-\d{2}$/;
-const endsInZone = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/;
+/**
+ * Converts a moment to date and time in UTC, the time zone of every session, with at most six digits of a second, rounded:
+ * MySQL rejects some zones and ignores others, and each server has rules of its own for 24:00 and for further digits. A
+ * date alone stays one. Undefined if the year in UTC has not four digits.
+ */
+export function toUtcText(text: string): string | undefined {
+  const parts = partsOf(text);
+  if (parts === undefined || text.length === 'YYYY-MM-DD'.length) return text;
+  const { hour, minute, second, offset = 0 } = parts;
+  const date = startOf(parts);
+  date.setUTCHours(hour, minute - offset, second);
+  let fraction = parts.fraction;
+  if (fraction.length > microsecondDigits) {
+    const micros = String(Math.round(Number(fraction) / 10 ** (fraction.length - microsecondDigits)));
+    const isWhole = micros.length > microsecondDigits;
+    if (isWhole) date.setUTCSeconds(date.getUTCSeconds() + 1);
+    fraction = isWhole ? '' : micros.padStart(microsecondDigits, '0');
+  }
+  const utc = date.toISOString().slice(0, 19).replace('T', ' ');
+  return /^\d{4}-/.test(utc) ? utc + (fraction && `.${fraction}`) : undefined;
+}
 
 /** The same text for the same instant. Without a zone it is in UTC. */
 export function canonicalTimestamp(text: string): string {
-  const isDate = endsInDate.test(text);
-  const zonedText = isDate ? `${text}T00:00Z` : endsInZone.test(text) ? text : `${text}Z`;
-  const utc = toUtcText(zonedText);
-  if (utc === zonedText) return text;
+  if (!isMoment(text)) return text;
+  const isDate = text.length === 'YYYY-MM-DD'.length;
+  const utc = toUtcText(isDate ? `${text}T00:00` : text) ?? text;
   return utc.includes('.') ? utc.replace(/\.?0+$/, '') : utc;
 }

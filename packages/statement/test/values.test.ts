@@ -107,7 +107,7 @@ const types: Record<string, { must: string; good: string[]; bad: string[] }> = {
     ],
   },
   date: {
-    must: 'must be a date such as 2026-11-20',
+    must: 'must be a date that exists, such as 2026-11-20',
     good: ['"2026-01-01"', '"2026-12-31"', '"2026-09-30"', '"2026-10-29"', '"0001-11-09"', '"2026-07-19"'],
     bad: [
       ...['"2026-00-01"', '"2026-13-01"', '"2026-20-01"', '"2026-01-00"', '"2026-01-32"', '"2026-01-40"'],
@@ -123,7 +123,7 @@ const types: Record<string, { must: string; good: string[]; bad: string[] }> = {
     ],
   },
   timestamp: {
-    must: 'must be a timestamp such as 2026-11-20T13:04:05.123Z',
+    must: 'must be a timestamp that exists, such as 2026-11-20T13:04:05.123Z',
     good: [
       ...['"2026-11-20"', '"2026-11-20T13:04"', '"2026-11-20 13:04:05"', '"2026-11-20T13:04:05.123Z"'],
       ...['"2026-11-20T13:04:05.123456789+01:00"', '"2026-11-20T13:04-0130"', '"2026-11-20 13:04:05+02"'],
