@@ -4,6 +4,8 @@ import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promise
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CommandError, exitCodes } from './failure.ts';
+import { createRenewal } from './sign-in/renewal.ts';
+import type { SignIn } from './sign-in/server.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -12,7 +14,14 @@ export interface Access {
   key: string;
   /** Where the key is: a file, or the setting DATAHUB_API_KEY. */
   keyPlace: string;
+  /** Resolves with the key that is valid now, if the key is the token of a sign-in. */
+  renew?: () => Promise<string>;
 }
+
+export const keyOf = async ({ key, renew }: Access): Promise<string> => (await renew?.()) ?? key;
+
+/** What `login` stores: a key, or the tokens of a sign-in. */
+export type Profile = { url: string } & ({ key: string } | { signIn: SignIn });
 
 /** What a place knows; each part may be missing. */
 export type Known = Partial<Access> & Pick<Access, 'url'>;
@@ -24,7 +33,7 @@ export function profilePath(env: Environment): string {
   return join(config, 'datahub', 'profile.json');
 }
 
-export async function writeProfile(env: Environment, profile: { url: string; key: string }): Promise<string> {
+export async function writeProfile(env: Environment, profile: Profile): Promise<string> {
   const path = profilePath(env);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}`;
@@ -34,7 +43,7 @@ export async function writeProfile(env: Environment, profile: { url: string; key
   return path;
 }
 
-async function readProfile(env: Environment): Promise<Access | undefined> {
+export async function readProfile(env: Environment): Promise<Profile | undefined> {
   const path = profilePath(env);
   const text = await readFile(path, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -42,12 +51,32 @@ async function readProfile(env: Environment): Promise<Access | undefined> {
   if (process.platform !== 'win32' && (mode & 0o077) !== 0)
     throw new CommandError(`Others can read ${path}, which contains a key. Run: chmod 600 '${path}'`);
   try {
-    const { url, key } = JSON.parse(text) as Record<string, unknown>;
-    if (typeof url === 'string' && typeof key === 'string') return { url, key, keyPlace: path };
+    const { url, key, signIn } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof url === 'string' && typeof key === 'string') return { url, key };
+    if (typeof url === 'string' && isSignIn(signIn)) return { url, signIn };
   } catch {
     // The error below says what to do.
   }
   throw new CommandError(`${path} is no profile. Write it again: datahub login`);
+}
+
+const isSignIn = (value: unknown): value is SignIn => {
+  const { accessToken, refreshToken, expiresAt } = Object(value) as Record<string, unknown>;
+  return typeof accessToken === 'string' && typeof refreshToken === 'string' && typeof expiresAt === 'number';
+};
+
+function accessOf(env: Environment, profile: Profile): Access {
+  const [path, { url }] = [profilePath(env), profile];
+  if ('key' in profile) return { url, key: profile.key, keyPlace: path };
+  const renew = createRenewal(profile.signIn, {
+    ...{ path, url },
+    read: async () => {
+      const now = await readProfile(env);
+      return now !== undefined && 'signIn' in now && now.url === url ? now.signIn : undefined;
+    },
+    write: (signIn) => writeProfile(env, { url, signIn }),
+  });
+  return { url, key: profile.signIn.accessToken, keyPlace: path, renew };
 }
 
 /**
@@ -64,7 +93,7 @@ export async function findAccess(
   if (!key) {
     const profile = await readProfile(env);
     const isMeant = profile !== undefined && (!env.DATAHUB_URL || isSameHub(env.DATAHUB_URL, profile.url));
-    if (isMeant) return profile;
+    if (isMeant) return accessOf(env, profile);
   }
   const found = await fallback(env);
   return key ? { ...found, key, keyPlace: 'DATAHUB_API_KEY' } : found;
@@ -75,11 +104,12 @@ const isSameHub = (one: string, other: string): boolean => {
   return a === b;
 };
 
-export function requireKey({ url, key, keyPlace }: Known): Access {
-  if (key !== undefined && keyPlace !== undefined) return { url, key, keyPlace };
+export function requireKey({ url, key, keyPlace, renew }: Known): Access {
+  if (key !== undefined && keyPlace !== undefined)
+    return { url, key, keyPlace, ...(renew === undefined ? {} : { renew }) };
   const where = keyPlace === undefined ? '' : ` in ${keyPlace}`;
   throw new CommandError(
-    `There is no key${where}. Set DATAHUB_API_KEY, or store a key: datahub login --url ${url}`,
+    `There is no key${where}. Set DATAHUB_API_KEY, or sign in: datahub login --url ${url}`,
     exitCodes.rejectedKey,
   );
 }

@@ -15,6 +15,7 @@ import {
 import { init } from './commands/init.ts';
 import { createKey, listKeys, revokeKey, rotateKey, usageOfKey } from './commands/keys.ts';
 import { login } from './commands/login.ts';
+import { logout } from './commands/logout.ts';
 import { mcp } from './commands/mcp.ts';
 import { backup, compact, forgetCredentials, sealingKeys } from './commands/operators.ts';
 import { grantRole, listPeople } from './commands/people.ts';
@@ -29,6 +30,7 @@ import { whoami } from './commands/whoami.ts';
 
 export const commands: readonly Command[] = [
   login,
+  logout,
   whoami,
   run,
   init,

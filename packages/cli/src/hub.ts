@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { createGunzip } from 'node:zlib';
 import { type Client, createClient, ProblemError, type Routes } from '@datahub/client';
-import type { Access } from './access.ts';
+import { type Access, keyOf } from './access.ts';
 import { parseExact, restoreDigits } from './exact-numbers.ts';
 import { CommandError, exitCodes } from './failure.ts';
 
@@ -19,8 +19,11 @@ const timeoutMs = 60_000;
 export function openHub(access: Access): Hub {
   const exactFetch: typeof fetch = async (url, init) => {
     const { body } = init ?? {};
+    const headers = new Headers(init?.headers);
+    headers.set('x-service-api-key', await keyOf(access));
     const response = await fetch(url, {
       ...init,
+      headers,
       ...(typeof body === 'string' ? { body: restoreDigits(body) } : {}),
     });
     return Object.assign(response, { json: async () => parseExact(await response.text()) });
@@ -37,9 +40,10 @@ export interface StreamedRequest {
 }
 
 /** A call whose body or answer is streamed. Rejects with a `ProblemError`. */
-export async function stream({ access: { url, key } }: Hub, request: StreamedRequest): Promise<Response> {
+export async function stream({ access }: Hub, request: StreamedRequest): Promise<Response> {
   const { path, headers, ...init } = request;
-  const response = await fetch(addressOf(url, path), {
+  const key = await keyOf(access);
+  const response = await fetch(addressOf(access.url, path), {
     ...init,
     ...(typeof init.body === 'object' ? { duplex: 'half' } : {}),
     headers: { ...headers, 'x-service-api-key': key },
@@ -66,13 +70,13 @@ const idleMsMax = 300_000;
 
 /** Posts JSON. Rejects with a `ProblemError`. */
 export async function receive(
-  { access: { url, key } }: Hub,
+  { access }: Hub,
   { path, accept, body }: { path: string; accept: string; body: string },
 ): Promise<Received> {
-  const address = addressOf(url, path);
+  const address = addressOf(access.url, path);
   const headers = {
     'content-type': 'application/json',
-    'x-service-api-key': key,
+    'x-service-api-key': await keyOf(access),
     'accept-encoding': 'gzip',
     accept,
   };

@@ -3,6 +3,7 @@
 import { createInterface } from 'node:readline';
 import { ProblemError } from '@datahub/client';
 import type { Command, Context } from '../command.ts';
+import { CommandError } from '../failure.ts';
 import { type Hub, stream } from '../hub.ts';
 import { note } from '../output.ts';
 
@@ -11,6 +12,10 @@ export const mcp: Command = {
   summary: 'Serves the tools of the hub to an agent over standard input and output (Model Context Protocol).',
   run: async (_input, context) => {
     const hub = await context.hub();
+    if (hub.access.renew !== undefined)
+      throw new CommandError(
+        `The sign-in of a person is not for agents. Let the agent connect to ${new URL('/mcp', hub.access.url)} by itself, or store a key: datahub login --with key`,
+      );
     await hub.call('GET /v1/keys/current');
     const session: McpSession = { hub, context, calls: new Map() };
     const running = new Set<Promise<void>>();

@@ -1,3 +1,4 @@
+import { keyOf } from '../access.ts';
 import type { Command } from '../command.ts';
 import { print, printJson } from '../output.ts';
 
@@ -9,9 +10,9 @@ export const whoami: Command = {
   },
   run: async (input, context) => {
     const hub = await context.hub();
-    const { url, key, keyPlace } = hub.access;
+    const { url, keyPlace } = hub.access;
     const { keyId, scopes } = await hub.call('GET /v1/keys/current');
-    const shown = input.values['show-key'] === true ? key : undefined;
+    const shown = input.values['show-key'] === true ? await keyOf(hub.access) : undefined;
     if (context.json) return printJson(context, { url, keyId, keyPlace, scopes, key: shown });
     const rows = [
       ['URL', url],

@@ -1,0 +1,67 @@
+/** Keeps the token of a sign-in valid. Several commands can run at once, and a refresh token works once. */
+
+import { open, rm, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandError } from '../failure.ts';
+import { askForTokens, type SignIn } from './server.ts';
+
+/** How long before its end a token is renewed. */
+const aheadMs = 60_000;
+const lockWaitMs = 100;
+/** A command that was killed leaves its lock. */
+const lockStaleMs = 60_000;
+
+interface Kept {
+  path: string;
+  url: string;
+  read(): Promise<SignIn | undefined>;
+  write(signIn: SignIn): Promise<unknown>;
+}
+
+/** Returns a function that resolves with the access token that is valid now. */
+export function createRenewal(first: SignIn, kept: Kept): () => Promise<string> {
+  let known = first;
+  let renewing: Promise<void> | undefined;
+  const isFresh = () => known.expiresAt - aheadMs > Date.now();
+  const renew = async () => {
+    await using _lock = await takeLock(`${kept.path}.lock`);
+    // Another command may have renewed it meanwhile.
+    known = (await kept.read()) ?? known;
+    if (isFresh()) return;
+    const { refreshToken } = known;
+    known = await askForTokens(new URL(kept.url).origin, {
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+    });
+    await kept.write(known);
+  };
+  return async () => {
+    if (!isFresh()) {
+      renewing ??= renew().finally(() => {
+        renewing = undefined;
+      });
+      await renewing;
+    }
+    return known.accessToken;
+  };
+}
+
+async function takeLock(path: string): Promise<AsyncDisposable> {
+  const until = Date.now() + 2 * lockStaleMs;
+  while (Date.now() < until) {
+    try {
+      const file = await open(path, 'wx', 0o600);
+      await file.close();
+      return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
+    } catch (err) {
+      if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
+    }
+    const age = await stat(path).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    );
+    if (age > lockStaleMs) await rm(path, { force: true });
+    else await sleep(lockWaitMs);
+  }
+  throw new CommandError(`Another command holds ${path} for too long.`);
+}
