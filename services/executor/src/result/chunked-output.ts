@@ -100,7 +100,8 @@ export class ChunkedOutput implements Flow {
 
   /** To be called after each row, which has so many values. */
   protected rowWritten(cells: number): void {
-    this.#cells += cells;
+    this.#cells += cells + this.out.elements;
+    this.out.elements = 0;
     if (this.out.position >= this.#target) this.#flush();
     else if (!this.#isScheduledToFlush) {
       this.#isScheduledToFlush = true;

@@ -1,5 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { ResponseWriter } from '../../src/result/response.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 
 const width = 2_000;
@@ -27,4 +28,36 @@ it('takes turns by the values that were written, too, because NULLs have hardly 
   }
   expect(turns).toBeGreaterThan(25);
   writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 });
+});
+
+describe('arrays', () => {
+  const writeArrays = (writer: ResponseWriter, elements: number[]) => {
+    const kind = { is: 'array', element: { is: 'text' } } as const;
+    writer.begin(elements.map((_, i) => ({ name: `c${i}`, type: 'text[]', kind })));
+    const texts = elements.map(
+      (count) =>
+        `{${Array(count - 1)
+          .fill('a')
+          .join(',')}}`,
+    );
+    const offsets = new Int32Array(2 * texts.length);
+    let at = 0;
+    for (const [i, { length }] of texts.entries()) {
+      offsets[2 * i] = at;
+      at += length;
+      offsets[2 * i + 1] = at;
+    }
+    return () => writer.row(Buffer.from(texts.join('')), offsets);
+  };
+  const reply = { chunk: () => true, onDrain: () => {} };
+  const open = () => createResponseWriter({ format: 'json', numbers: 'auto', meta: false, reply });
+
+  it.each([[[500_001]], [[300_000, 300_000]]])('of a row have at most 500,000 elements: %s', (elements) => {
+    expect(writeArrays(open(), elements)).toThrow('more than 500000 elements');
+  });
+
+  it('of several rows can have more', () => {
+    const write = writeArrays(open(), [300_000]);
+    for (let row = 0; row < 3; row++) write();
+  });
 });

@@ -167,6 +167,7 @@ class VariableColumn extends ArrowColumn {
   }
 
   append(row: number, source: Buffer, start: number, end: number): boolean {
+    this.#out.elements = 0;
     this.#encode(this.#out, source, start, end);
     this.#offsets[row + 1] = this.#out.position;
     return true;

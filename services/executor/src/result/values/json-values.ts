@@ -1,6 +1,7 @@
 /** How a value of each kind is written as JSON. */
 
 import { anyJson, type JsonType } from '@datahub/contract/json-types';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import { BsonWriter } from './bson.ts';
 import { isoTimestampEncoder } from './iso-times.ts';
@@ -120,16 +121,53 @@ const equals = 0x3d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
+/** Of a row, which is converted in one piece, however few bytes its elements have. */
+const elementsMax = 500_000;
+
 /**
  * Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. Throws for a text that ends too early: the
- * bytes after it belong to other values.
+ * bytes after it belong to other values. Throws RESULT_TOO_LARGE for too many elements.
  */
 function arrayEncoder(element: FieldEncoder): FieldEncoder {
+  const unescaped = new Unescaped();
   return (out, source, start, end) => {
     let at = source[start] === openBracket ? find(equals, source, start, end) + 1 : start;
-    while (at < end) at = writeToken(out, source, { at, end, element });
+    let left = elementsMax - out.elements;
+    while (at < end) {
+      const byte = source[at];
+      if (byte === comma) {
+        out.reserve(1);
+        out.buffer[out.position++] = byte;
+        at += 1;
+        continue;
+      }
+      if (--left < 0) throw tooManyElements();
+      if (byte === open || byte === close) {
+        out.reserve(1);
+        out.buffer[out.position++] = byte === open ? openBracket : closeBracket;
+        at += 1;
+      } else if (byte === quote) {
+        const stop = find(quote, source, at + 1, end);
+        unescaped.write(out, source, { start: at + 1, end: stop, element });
+        at = stop + 1;
+      } else {
+        let stop = at;
+        while (stop < end && source[stop] !== comma && source[stop] !== close) stop++;
+        if (isNull(source, at, stop)) writeNull(out);
+        else element(out, source, at, stop);
+        at = stop;
+      }
+    }
+    out.elements = elementsMax - left;
   };
 }
+
+const tooManyElements = () =>
+  new HubError(
+    'RESULT_TOO_LARGE',
+    `The arrays of a row have more than ${elementsMax} elements. Select them as rows, for example with unnest().`,
+    { retryable: false },
+  );
 
 function find(wanted: number, source: Buffer, start: number, end: number): number {
   let at = start;
@@ -138,52 +176,40 @@ function find(wanted: number, source: Buffer, start: number, end: number): numbe
   throw malformedError('an array that has no end');
 }
 
-/** Writes the element at `at` and returns the position of the next token. */
-function writeToken(
-  out: ByteWriter,
-  source: Buffer,
-  { at, end, element }: { at: number; end: number; element: FieldEncoder },
-): number {
-  const byte = source[at];
-  if (byte === open || byte === close || byte === comma) {
-    out.reserve(1);
-    out.buffer[out.position++] = byte === comma ? byte : byte === open ? openBracket : closeBracket;
-    return at + 1;
-  }
-  if (byte === quote) return writeQuotedElement(out, source, { at: at + 1, end, element });
-  let stop = at;
-  while (stop < end && source[stop] !== comma && source[stop] !== close) stop++;
-  if (isNull(source, at, stop)) writeNull(out);
-  else element(out, source, at, stop);
-  return stop;
-}
-
-/** Without a string for each element, which would take most of the time of a long array of numbers. */
+/** Compares bytes: a string for each element would take most of the time of a long array. */
 const isNull = (source: Buffer, start: number, end: number): boolean =>
-  end - start === 4 && source[start] === 0x4e && source.toString('latin1', start, end) === 'NULL';
+  end - start === 4 &&
+  source[start] === 0x4e &&
+  source[start + 1] === 0x55 &&
+  source[start + 2] === 0x4c &&
+  source[start + 3] === 0x4c;
 
-function writeQuotedElement(
-  out: ByteWriter,
-  source: Buffer,
-  { at, end, element }: { at: number; end: number; element: FieldEncoder },
-): number {
-  const stop = find(quote, source, at, end);
-  let plain = at;
-  while (plain < stop && source[plain] !== backslash) plain++;
-  if (plain === stop) element(out, source, at, stop);
-  else {
-    const bytes = removeEscapes(source, at, stop);
-    element(out, bytes, 0, bytes.length);
+/** Writes elements in quotes. They share a buffer in which their escapes are removed. */
+class Unescaped {
+  #bytes = Buffer.alloc(0);
+
+  write(
+    out: ByteWriter,
+    source: Buffer,
+    { start, end, element }: { start: number; end: number; element: FieldEncoder },
+  ): void {
+    let plain = start;
+    while (plain < end && source[plain] !== backslash) plain++;
+    if (plain === end) {
+      element(out, source, start, end);
+      return;
+    }
+    if (this.#bytes.length < end - start) this.#bytes = Buffer.allocUnsafe(2 * (end - start));
+    const bytes = this.#bytes;
+    let length = 0;
+    for (let i = start; i < end; i++) {
+      if (source[i] === backslash) i++;
+      bytes[length++] = source[i] as number;
+    }
+    element(out, bytes, 0, length);
+    // A long element is not kept in memory.
+    if (bytes.length > keptBytesMax) this.#bytes = Buffer.alloc(0);
   }
-  return stop + 1;
 }
 
-function removeEscapes(source: Buffer, start: number, end: number): Buffer {
-  const bytes = Buffer.allocUnsafe(end - start);
-  let length = 0;
-  for (let i = start; i < end; i++) {
-    if (source[i] === backslash) i++;
-    bytes[length++] = source[i] as number;
-  }
-  return bytes.subarray(0, length);
-}
+const keptBytesMax = 4_096;

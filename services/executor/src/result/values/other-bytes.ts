@@ -5,17 +5,50 @@ import { type FieldEncoder, writeAscii, writeBase64 } from './primitives.ts';
 
 /** Writes bytes, given in hexadecimal digits after `\x`, as base64. */
 export const writeHexAsBase64: FieldEncoder = (out, source, start, end) => {
-  const bytes = Buffer.from(source.toString('latin1', start + 2, end), 'hex');
-  writeBase64(out, bytes, 0, bytes.length);
+  const bytes = bytesOfHex(start, end);
+  const base64Bytes = 4 * Math.ceil(bytes / 3);
+  out.reserve(base64Bytes + bytes);
+  // Behind the base64, which is written over them later.
+  const from = out.position + base64Bytes;
+  decodeHex(out.buffer, from, source, { start, end });
+  writeBase64(out, out.buffer, from, from + bytes);
 };
 
 /** Writes bytes, given in hexadecimal digits after `\x`. */
 export const writeHexAsBytes: FieldEncoder = (out, source, start, end) => {
+  const bytes = bytesOfHex(start, end);
+  out.reserve(bytes);
+  decodeHex(out.buffer, out.position, source, { start, end });
+  out.position += bytes;
+};
+
+function bytesOfHex(start: number, end: number): number {
   const bytes = (end - start - 2) >> 1;
   if (bytes < 0) throw malformedError('bytes that do not begin with \\x');
-  out.reserve(bytes);
-  out.position += out.buffer.write(source.toString('latin1', start + 2, end), out.position, bytes, 'hex');
-};
+  return bytes;
+}
+
+/** A string for each short value would take most of the time of many. */
+const shortDigits = 64;
+
+function decodeHex(
+  target: Buffer,
+  at: number,
+  source: Buffer,
+  { start, end }: { start: number; end: number },
+): void {
+  if (end - start > shortDigits) {
+    const written = target.write(source.toString('latin1', start + 2, end), at, 'hex');
+    // What the target held before must not be read as bytes of the value.
+    if (written < bytesOfHex(start, end)) throw malformedError('bytes with digits that are not hexadecimal');
+    return;
+  }
+  for (let i = start + 2, to = at; i + 1 < end; i += 2, to++)
+    target[to] = (digitOf(source[i] as number) << 4) | digitOf(source[i + 1] as number);
+}
+
+/** Of 0 to 9 and a to f, as PostgreSQL writes them. */
+const digitOf = (code: number): number => (code <= 0x39 ? code - 0x30 : (code & 0x0f) + 9);
 
 /** Of BIT in MySQL and MariaDB. */
 const bitsMax = 64;

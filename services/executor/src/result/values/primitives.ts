@@ -328,6 +328,8 @@ export class ByteWriter {
   buffer: Buffer = nothing;
   view: DataView = nothingView;
   position = 0;
+  /** Of the arrays in the row, or in the value, that is written. */
+  elements = 0;
   #nextBytes: number;
   #source: Buffer = nothing;
   #sourceView: DataView = nothingView;

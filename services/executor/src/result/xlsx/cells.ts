@@ -45,6 +45,7 @@ const reading =
   (scratch: ByteWriter, encode: FieldEncoder): ReadText =>
   ({ source, start, end }) => {
     scratch.position = 0;
+    scratch.elements = 0;
     encode(scratch, source, start, end);
     return { source: scratch.buffer, start: 0, end: scratch.position };
   };
