@@ -93,13 +93,16 @@ function createBatchingStream(): { write(line: string): void } {
   const write = (bytes: Buffer) => destination.write(bytes as never);
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
+  /** Runs only while lines wait, so that a silent process sleeps. */
+  let timer: NodeJS.Timeout | undefined;
   const flush = () => {
+    clearTimeout(timer);
+    timer = undefined;
     if (used === 0) return;
     write(batch.subarray(0, used));
     batch = Buffer.allocUnsafeSlow(batchBytes);
     used = 0;
   };
-  setInterval(flush, batchMs).unref();
   process.on('exit', () => {
     flush();
     destination.flushSync();
@@ -108,8 +111,9 @@ function createBatchingStream(): { write(line: string): void } {
     write: (line) => {
       const bytesMax = line.length * unitBytesMax;
       if (bytesMax > batchBytes - used) flush();
-      if (bytesMax > batchBytes) write(Buffer.from(line));
-      else used += batch.write(line, used);
+      if (bytesMax > batchBytes) return write(Buffer.from(line));
+      used += batch.write(line, used);
+      timer ??= setTimeout(flush, batchMs).unref();
     },
   };
 }

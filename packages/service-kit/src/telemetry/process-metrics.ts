@@ -6,10 +6,10 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
 /**
- * The sampling interval for event loop lag. The metric includes the interval, so 0.05 s means no lag. With the default of
+ * The sampling interval for event loop lag. The metric includes the interval, so 0.1 s means no lag. With the default of
  * 10 ms an idle process takes close to 1 % of a CPU.
  */
-const lagIntervalMs = 50;
+const lagIntervalMs = 100;
 
 export function createProcessRegistry(): Registry {
   const registry = new Registry();
