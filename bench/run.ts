@@ -13,6 +13,7 @@ const all = [
   'key-check',
   'statistics',
   'start',
+  'idle',
   'small-execution',
   'half-rate',
   'rest',
