@@ -234,6 +234,7 @@ function toForm(values) {
 }
 
 // src/client.ts
+var reading = /* @__PURE__ */ new Set(["POST /v1/queries/check"]);
 function createClient(options) {
   const base = new URL(options.url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";
@@ -313,7 +314,7 @@ function toCall(route, input) {
     headers: { "idempotency-key": idempotencyKey, "if-match": ifMatch },
     body: body && toJson(body),
     signal,
-    repeatable: method === "GET" || idempotencyKey !== void 0
+    repeatable: method === "GET" || reading.has(route) || idempotencyKey !== void 0
   };
 }
 export {

@@ -132,6 +132,9 @@ export interface Client {
   ): Promise<Routes[Name]['answer']>;
 }
 
+/** Requests that change nothing, beside those with GET. */
+const reading: ReadonlySet<string> = new Set(['POST /v1/queries/check']);
+
 export function createClient(options: ClientOptions): Client {
   const base = new URL(options.url);
   if (!base.pathname.endsWith('/')) base.pathname += '/';
@@ -227,6 +230,6 @@ function toCall(route: string, input: object) {
     headers: { 'idempotency-key': idempotencyKey, 'if-match': ifMatch },
     body: body && toJson(body),
     signal,
-    repeatable: method === 'GET' || idempotencyKey !== undefined,
+    repeatable: method === 'GET' || reading.has(route) || idempotencyKey !== undefined,
   };
 }

@@ -124,6 +124,9 @@ describe('a retry', () => {
     expect(await client().data('dh.q.any')).toEqual(rows);
     answers(answer, json([]));
     expect(await client().call('GET /v1/hubs')).toEqual([]);
+    answers(answer, json({ problems: [] }));
+    const body = { sourceId: 'dh.src.any', query: 'SELECT 1' };
+    expect(await client().call('POST /v1/queries/check', { body })).toEqual({ problems: [] });
   });
 
   it.each(cases)('of a write does not follow %s without an Idempotency-Key', async (_name, answer) => {
