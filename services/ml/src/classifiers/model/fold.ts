@@ -4,6 +4,7 @@
  * traditional characters in Chinese.
  */
 
+import { readCharactersMax } from '@datahub/contract/limits';
 import { simplifiedCharacters, traditionalCharacters } from './traditional-characters.ts';
 
 const isFolded = /[\u0451\u0591-\u06ed]/;
@@ -37,6 +38,12 @@ const simplified = new Map(
 export function simplifyHan(tokens: string[]): string[] {
   if (!tokens.some((token) => token.length === 1 && isHan(token)) || tokens.some(isKana)) return tokens;
   return tokens.map((token) => simplified.get(token) ?? token);
+}
+
+/** The same for a text, up to the part that is read. */
+export function simplifyText(text: string): string {
+  if (!/[\u3400-\u9fff\uf900-\ufaff]/.test(text)) return text;
+  return simplifyHan([...text.slice(0, readCharactersMax).normalize('NFKC')]).join('');
 }
 
 const isHan = (token: string) => token >= '\u3400' && token <= '\u9fff';

@@ -29,41 +29,45 @@ export interface Similarities {
 
 export class Kernel {
   readonly #postings = new Postings();
-  readonly #vectors = new DenseVectors();
+  /** By their length. Vectors of two lengths have nothing in common. */
+  readonly #vectors = new Map<number, DenseVectors>();
+  #count = 0;
 
   add({ rows, inputs, vector }: Point): void {
-    this.#postings.add({ rows, inputs }, this.#vectors.count);
-    this.#vectors.add(vector);
+    const example = this.#count++;
+    this.#postings.add({ rows, inputs }, example);
+    if (vector.length === 0) return;
+    const vectors = this.#vectors.get(vector.length) ?? new DenseVectors();
+    this.#vectors.set(vector.length, vectors);
+    vectors.add(vector, example);
   }
 
   similarities({ rows, inputs, vector }: Point): Similarities {
-    const sparse = this.#postings.dotProducts({ rows, inputs }, this.#vectors.count);
-    return { sparse, dense: this.#vectors.dotProducts(vector) };
+    const sparse = this.#postings.dotProducts({ rows, inputs }, this.#count);
+    const dense = new Float64Array(this.#count);
+    this.#vectors.get(vector.length)?.dotProducts(vector, dense);
+    return { sparse, dense };
   }
 }
 
-/** Vectors of one length in a flat array; zeros for an example without a vector. */
+/** Vectors of one length in a flat array, with the examples that they belong to. */
 class DenseVectors {
-  count = 0;
-  #dimensions = 0;
+  readonly #examples: number[] = [];
   #numbers = new Float32Array(0);
 
-  add(vector: Float32Array): void {
-    this.count++;
-    // Examples before the first vector have no vectors, so no zeros are stored for them.
-    if (this.#dimensions === 0) this.#dimensions = vector.length;
-    const size = this.count * this.#dimensions;
+  add(vector: Float32Array, example: number): void {
+    const from = this.#examples.length * vector.length;
+    this.#examples.push(example);
+    const size = from + vector.length;
     if (size > this.#numbers.length) this.#numbers = grown(this.#numbers, new Float32Array(2 * size));
-    this.#numbers.set(vector, size - this.#dimensions);
+    this.#numbers.set(vector, from);
   }
 
-  /** Returns the dot products with each vector. Four separate sums take a third of the time of one. */
-  dotProducts(vector: Float32Array): Float64Array {
-    const products = new Float64Array(this.count);
+  /** Writes the dot products with each vector, by example. Four separate sums take a third of the time of one. */
+  dotProducts(vector: Float32Array, into: Float64Array): void {
     const numbers = this.#numbers;
     const size = vector.length;
-    if (size !== this.#dimensions) return products;
-    for (let i = 0, from = 0; i < products.length; i++, from += size) {
+    for (let i = 0, from = 0; i < this.#examples.length; i++, from += size) {
       let a = 0;
       let b = 0;
       let c = 0;
@@ -76,9 +80,8 @@ class DenseVectors {
         d += (vector[j + 3] as number) * (numbers[from + j + 3] as number);
       }
       for (; j < size; j++) a += (vector[j] as number) * (numbers[from + j] as number);
-      products[i] = a + b + c + d;
+      into[this.#examples[i] as number] = a + b + c + d;
     }
-    return products;
   }
 }
 

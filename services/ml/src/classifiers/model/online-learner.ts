@@ -1,6 +1,6 @@
 /**
  * The learner combines naive Bayes on words, a sparse logistic regression on words and character n-grams, and a ridge
- * regression on the vectors of English texts. Their ensemble is calibrated on examples that the regression has not
+ * regression on the vectors of English and Chinese texts. Their ensemble is calibrated on examples that the regression has not
  * learnt. While there are few examples, an exact model replaces the regression. Training is one pass, one example at a
  * time. Earlier examples are replayed, so the order of training hardly matters.
  */
@@ -12,6 +12,7 @@ import { DenseRegression, type DenseRegressionState } from './dense-regression.t
 import { Ensemble, type EnsembleState } from './ensemble.ts';
 import { FeatureTable, type FeatureTableState } from './feature-table.ts';
 import { extractFeatures, type Features } from './features.ts';
+import { simplifyText } from './fold.ts';
 import {
   bestScore,
   bestScores,
@@ -26,7 +27,7 @@ import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
 /** Of a classifier with few classes, and of one with many. */
-const formats = { few: 14, many: 15 };
+const formats = { few: 16, many: 17 };
 /**
  * The cost of a prediction grows with the number of classes, and so would that of an example. With more classes than this,
  * only a share of the examples is predicted before it is learnt, and fewer examples are replayed.
@@ -193,7 +194,9 @@ class OnlineLearner implements Learner {
 
   /** The text vector; empty if nothing uses it. */
   #vectorOf(text: string): Float32Array {
-    return this.#smallSample === undefined && this.#model.dense.isOver ? noVector : this.#toVector(text);
+    return this.#smallSample === undefined && this.#model.dense.isOver
+      ? noVector
+      : this.#toVector(simplifyText(text));
   }
 
   /** True for all examples while there are few classes. The multiples of an irrational number are spread evenly. */

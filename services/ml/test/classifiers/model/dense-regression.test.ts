@@ -1,3 +1,4 @@
+import { chineseDimensions, englishDimensions } from '@datahub/word-vectors/text-vectors';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import { DenseRegression } from '../../../src/classifiers/model/dense-regression.ts';
@@ -8,12 +9,10 @@ interface Point {
 }
 
 /** Vectors of 3 classes, which lie around the corners of a cube. */
-function makePoints(count: number): Point[] {
+function makePoints(count: number, length = englishDimensions): Point[] {
   const random = createRandom(5);
   return Array.from({ length: count }, (_, i) => ({
-    vector: Float32Array.from({ length: 178 }, (_, j) =>
-      j < 6 ? (j === i % 3 ? 0.5 : 0) + 0.3 * random() : 0,
-    ),
+    vector: Float32Array.from({ length }, (_, j) => (j < 6 ? (j === i % 3 ? 0.5 : 0) + 0.3 * random() : 0)),
     classIndex: i % 3,
   }));
 }
@@ -50,6 +49,26 @@ it('ignores texts without a vector, and scores nothing for a deleted class', () 
   expect(scoresOf(regression, { vector: new Float32Array(0) })).toEqual([0, 0, 0]);
   regression.dropClass(1);
   expect(scoresOf(regression, asked)[1]).toBe(0);
+});
+
+it('keeps English and Chinese texts apart, because their vectors cannot be compared', () => {
+  const others = makePoints(40, chineseDimensions).map(({ vector, classIndex }) => ({
+    vector,
+    classIndex: (classIndex + 1) % 3,
+  }));
+  const other = others[7] as Point;
+  for (const both of [
+    regressionOf([...points, ...others]),
+    DenseRegression.from(regressionOf([...others, ...points]).toState()),
+  ]) {
+    expect(scoresOf(both, asked)).toEqual(scoresOf(regressionOf(points), asked));
+    expect(scoresOf(both, other)).toEqual(scoresOf(regressionOf(others), other));
+    expect(scoresOf(both, other, other.classIndex)).toEqual(
+      scoresOf(regressionOf(others.filter((point) => point !== other)), other),
+    );
+    both.dropClass(other.classIndex);
+    expect(scoresOf(both, other)[other.classIndex]).toBe(0);
+  }
 });
 
 it('ends with the 501st class, also in snapshots', () => {

@@ -43,3 +43,21 @@ it('knows the meaning of new English words beyond few examples, also after a sna
   }
   expect(deserialize(restored.toBytes())).toEqual(deserialize(learner.toBytes()));
 });
+
+/** Examples, and a text that shares 和 with those of food alone, so that without meanings all would be food. */
+const chinese = {
+  animals: ['我想养一只狗 那只猫很可爱 草原上有很多马 牛羊在吃草', '动物园里的大象和猴子'],
+  food: ['我喜欢吃面包 这碗米饭很香 牛肉和土豆 奶酪蛋糕很甜', '巧克力和蔬菜的味道'],
+  travel: ['火车几点开 飞机晚点了 在机场等航班 酒店离车站很近', '和乘客坐地铁去旅游'],
+};
+
+it('knows the meaning of new Chinese words with few examples, beside examples in English', () => {
+  const learner = learners.create();
+  learn(learner, 20, createRandom(9));
+  for (const [label, [texts = '']] of Object.entries(chinese))
+    for (const text of texts.split(' ')) learner.learn(`${label} in Chinese`, text);
+  for (const [label, [, unseen = '']] of Object.entries(chinese))
+    expect(learner.predict(unseen)[0]?.classId).toBe(`${label} in Chinese`);
+  for (const [label, words] of Object.entries(strange))
+    expect(learner.predict(`they talked about ${words}`)[0]?.classId).toBe(label);
+});

@@ -10,8 +10,8 @@ import { createLearners } from '../../../src/classifiers/model/online-learner.ts
 
 const learners = createLearners();
 
-/** Phrases in English, so that these texts have vectors. */
-const phrases = ['my parcel is late', 'where is the invoice', 'play some music', 'the engine makes a noise'];
+/** Phrases in English and Chinese, so that these texts have vectors. */
+const phrases = ['my parcel is late', 'where is the invoice', '播放音乐', 'the engine makes a noise'];
 
 /** Twelve topics with some words of their own among common words, in long and short texts, and some English ones. */
 function* makeExamples(count: number, random: () => number): Generator<{ classId: string; text: string }> {
