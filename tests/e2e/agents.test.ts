@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import { findCommand } from '../../tools/databases/process.ts';
 import { type AgentsHub, challenge, loopback, startAgentsHub } from '../support/browser/agents-hub.ts';
+import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
 import {
   type ClientOptions,
   consent,
@@ -266,6 +267,30 @@ describe.skipIf(findCommand('openssl') === undefined)(
       await expect.poll(() => on.toolsOf(tokens.access_token)).toBe(401);
       expect((await on.refresh(tokens.refresh_token)).body.error).toBe('invalid_grant');
     });
+
+    it.skipIf(executablePath === undefined)(
+      'asks a person in a browser, and shows the agent in the console (needs Chromium)',
+      async () => {
+        const context = await (await sharedBrowser()).newContext();
+        const page = await context.newPage();
+        await page.route('http://127.0.0.1:41234/**', (route) => route.fulfill({ body: 'connected' }));
+        on.provider.who = 'ada';
+        await page.goto(on.authorizeUrl().href);
+        await page.getByRole('link', { name: /^Sign in with 127/ }).click();
+        await page.getByRole('heading', { name: 'Let 127.0.0.1 use this hub?' }).waitFor();
+        const writes = page.getByRole('checkbox', { name: /Also let it change data.*write_edited/ });
+        expect(await writes.isChecked()).toBe(false);
+        await page.getByRole('checkbox', { name: /viewed/ }).uncheck();
+        await page.getByRole('button', { name: 'Allow' }).click();
+        await page.waitForURL(/^http:\/\/127\.0\.0\.1:41234\/callback\?code=/);
+        const tokens = (await on.redeem(new URL(page.url()).searchParams.get('code') as string)).body;
+        await page.goto(`${on.origin}/#/hub/${on.hubIds[1]}/agents`);
+        const rows = page.getByRole('row', { name: /127\.0\.0\.1.*Ada Lovelace.*read, summarize.*edited/ });
+        await rows.last().getByRole('button').click();
+        await expect.poll(() => on.toolsOf(tokens.access_token)).toBe(401);
+        await context.close();
+      },
+    );
 
     it('lists agents to their person and to admins, who can disconnect them, and a client with its agents', async () => {
       const own = {

@@ -33,7 +33,7 @@ describe('what is derived from the table of commands', () => {
   });
 
   it('completes commands, options, choices and shells in bash', async () => {
-    expect(await complete('lo')).toEqual(['login']);
+    expect(await complete('lo')).toEqual(['login', 'logout']);
     expect(await complete('keys', 'r')).toEqual(['rotate', 'revoke']);
     expect(await complete('keys', 'create', '--new')).toEqual(['--new-account']);
     expect(await complete('run', 'a/b', '--format', 'nd')).toEqual(['ndjson']);

@@ -167,6 +167,7 @@ function View() {
   if (page === 'statistics') return <Later>{({ StatisticsPage }) => <StatisticsPage />}</Later>;
   if (page === 'keys') return <Later>{({ KeysPage }) => <KeysPage key={hub} />}</Later>;
   if (page === 'people') return <Later>{({ PeoplePage }) => <PeoplePage />}</Later>;
+  if (page === 'agents') return <Later>{({ AgentsPage }) => <AgentsPage />}</Later>;
   if (page === 'watches') return <Later>{({ WatchesPage }) => <WatchesPage key={hub} />}</Later>;
   if (page === 'audit') return <Later>{({ AuditPage }) => <AuditPage />}</Later>;
   return <NoPage />;

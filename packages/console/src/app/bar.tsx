@@ -119,6 +119,7 @@ const pages: Record<string, string> = {
   statistics: 'Statistics',
   keys: 'Keys',
   people: 'People',
+  agents: 'Agents',
   audit: 'Audit',
   boards: 'Boards',
   watches: 'Watches',

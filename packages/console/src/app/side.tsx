@@ -81,19 +81,16 @@ function OtherLinks({ hub }: { hub: string }) {
         ))}
         {may('ai:summarize') && <SideLink to={['summary']} icon="summary" label="Summaries" />}
       </ul>
-      {(may('queries:read') || may('keys:admin')) && (
-        <>
-          <div class="section">
-            <span>Account</span>
-          </div>
-          <ul class="links">
-            {may('queries:read') && <SideLink to={['statistics']} icon="statistics" label="Statistics" />}
-            {may('keys:admin') && <SideLink to={['keys']} icon="key" label="Keys" />}
-            {may('keys:admin') && <SideLink to={['people']} icon="people" label="People" />}
-            {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
-          </ul>
-        </>
-      )}
+      <div class="section">
+        <span>Account</span>
+      </div>
+      <ul class="links">
+        {may('queries:read') && <SideLink to={['statistics']} icon="statistics" label="Statistics" />}
+        {may('keys:admin') && <SideLink to={['keys']} icon="key" label="Keys" />}
+        {may('keys:admin') && <SideLink to={['people']} icon="people" label="People" />}
+        <SideLink to={['agents']} icon="pin" label="Agents" />
+        {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
+      </ul>
     </>
   );
 }

@@ -11,6 +11,7 @@ export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ShownKeyDialog } from './key/shown-key.tsx';
 export { KeysHelp } from './keys-help.tsx';
+export { AgentsPage } from './people/agents-page.tsx';
 export { PeoplePage } from './people/people-page.tsx';
 export { PersonMenu } from './people/person-menu.tsx';
 export { ChartView } from './query/chart-view.tsx';

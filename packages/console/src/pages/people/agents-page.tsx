@@ -1,0 +1,191 @@
+/** The agents that act for whoever is signed in, or in the account, and the clients that an admin registered. */
+
+import { useRef, useState } from 'preact/hooks';
+import { call, callJson, callList, part } from '../../api/client.ts';
+import type { Answer } from '../../api/types.ts';
+import { may } from '../../state/permissions.ts';
+import { CopyBlock } from '../../ui/copy-block.tsx';
+import { Dialog, FormDialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { moment } from '../../ui/format.ts';
+import { useLoad } from '../../ui/load.tsx';
+import { notify } from '../../ui/notice.tsx';
+import { Loading, PageHead } from '../../ui/page.tsx';
+import { ProblemBox } from '../../ui/problem.tsx';
+import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
+import { hubsOf } from './role-tags.tsx';
+
+type Agent = Answer<'GET /v1/agents'>[number];
+type Client = Answer<'GET /v1/clients'>[number];
+
+const readAgents = (signal: AbortSignal) => callList<Agent>('v1/agents', { signal });
+const readClients = (signal: AbortSignal) => callList<Client>('v1/clients', { signal });
+
+export function AgentsPage() {
+  const agents = useLoad(readAgents, []);
+  return (
+    <div class="page">
+      <PageHead title="Agents" />
+      <p class="hint">
+        An agent connects with the address {new URL('mcp', document.baseURI).href} alone, and can do what its
+        person or key may do and what was allowed to it.
+      </p>
+      <section aria-label="Connected agents">
+        {agents.problem !== undefined && <ProblemBox problem={agents.problem} />}
+        {agents.loading && agents.value === undefined && <Loading what="agents" />}
+        {agents.value?.length === 0 && <p class="empty">No agent is connected.</p>}
+        {agents.value !== undefined && agents.value.length > 0 && (
+          <Agents all={agents.value} onChange={agents.refresh} />
+        )}
+      </section>
+      {may('keys:admin') && <Clients onChange={agents.refresh} />}
+    </div>
+  );
+}
+
+function Agents({ all, onChange }: { all: Agent[]; onChange(): void }) {
+  const remove = (agentId: string) => () =>
+    call(`v1/agents/${part(agentId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
+  return (
+    <Scrolling label="List of agents">
+      <table class="facts">
+        <TableHead names={['Agent', 'Acts for', 'May', 'Last used']}>
+          <ActionsHead />
+        </TableHead>
+        <tbody>
+          {all.map(({ agentId, client, person, keyId, scopes, hubIds, lastUsedAt }) => (
+            <tr key={agentId}>
+              <td>
+                <strong>{client.host}</strong>
+                <div class="note">{client.name}</div>
+              </td>
+              <td>{person?.name ?? person?.personId ?? keyId}</td>
+              <td>
+                {wordsOf(scopes)}
+                <div class="note">{hubsOf(hubIds)}</div>
+              </td>
+              <td>{moment(lastUsedAt)}</td>
+              <td class="right">
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Disconnect ${client.host}`}
+                  onClick={remove(agentId)}
+                >
+                  Disconnect
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+const words: Record<string, string> = {
+  '*': 'all that the person may do',
+  'queries:execute': 'read',
+  'queries:execute:write': 'change data',
+  'classifiers:predict': 'classify',
+  'ai:summarize': 'summarize',
+};
+const wordsOf = (scopes: readonly string[]): string => scopes.map((one) => words[one] ?? one).join(', ');
+
+function Clients({ onChange }: { onChange(): void }) {
+  const clients = useLoad(readClients, []);
+  const [isRegistering, setRegistering] = useState(false);
+  const readAgain = () => {
+    clients.refresh();
+    onChange();
+  };
+  return (
+    <section aria-label="Clients">
+      <h2>Registered clients</h2>
+      <p class="hint">
+        Most programs describe themselves at an address, and need no registration. Register a client for a
+        program that asks for an id and a secret.
+      </p>
+      {clients.problem !== undefined && <ProblemBox problem={clients.problem} />}
+      {clients.loading && clients.value === undefined && <Loading what="clients" />}
+      {clients.value !== undefined && clients.value.length > 0 && (
+        <ClientList all={clients.value} onChange={readAgain} />
+      )}
+      <button type="button" onClick={() => setRegistering(true)}>
+        Register a client
+      </button>
+      {isRegistering && <Register onClose={() => setRegistering(false)} onDone={readAgain} />}
+    </section>
+  );
+}
+
+function ClientList({ all, onChange }: { all: Client[]; onChange(): void }) {
+  const remove = (clientId: string) => () =>
+    call(`v1/clients/${part(clientId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
+  return (
+    <Scrolling label="List of clients">
+      <table class="facts">
+        <TableHead names={['Client', 'Redirect addresses', 'Since']}>
+          <ActionsHead />
+        </TableHead>
+        <tbody>
+          {all.map(({ clientId, name, redirectUris, dynamic, createdAt }) => (
+            <tr key={clientId}>
+              <td>
+                <strong>{name}</strong>
+                <div class="note">{dynamic ? 'registered itself' : clientId}</div>
+              </td>
+              <td>{redirectUris.join(', ')}</td>
+              <td>{moment(createdAt)}</td>
+              <td class="right">
+                <button type="button" class="quiet" aria-label={`Delete ${name}`} onClick={remove(clientId)}>
+                  Delete
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}
+
+function Register({ onClose, onDone }: { onClose(): void; onDone(): void }) {
+  const [name, setName] = useState('');
+  const [address, setAddress] = useState('');
+  const [made, setMade] = useState<Answer<'POST /v1/clients'>>();
+  const isMade = useRef(false);
+  if (made !== undefined)
+    return (
+      <Dialog title="The client is registered" onClose={onClose}>
+        <p>The secret is shown once. Enter both in the program.</p>
+        <CopyBlock label="Id" text={made.clientId} />
+        <CopyBlock label="Secret" text={made.clientSecret} />
+      </Dialog>
+    );
+  const submit = async () => {
+    const body = { name: name.trim(), redirectUris: address.split(/\s+/).filter((uri) => uri !== '') };
+    setMade(await callJson<Answer<'POST /v1/clients'>>('v1/clients', { body }));
+    // The secret is shown instead of the form.
+    isMade.current = true;
+    onDone();
+  };
+  return (
+    <FormDialog
+      title="Register a client"
+      action="Register"
+      disabled={name.trim() === '' || address.trim() === ''}
+      onClose={() => isMade.current || onClose()}
+      onSubmit={submit}
+    >
+      <Field label="Name" value={name} onInput={setName} required autofocus />
+      <Field
+        label="Redirect address"
+        hint="The program says it. It begins with https://, or with http://127.0.0.1/."
+        value={address}
+        onInput={setAddress}
+        required
+      />
+    </FormDialog>
+  );
+}
