@@ -181,7 +181,7 @@ function Register({ onClose, onDone }: { onClose(): void; onDone(): void }) {
       <Field label="Name" value={name} onInput={setName} required autofocus />
       <Field
         label="Redirect address"
-        hint="The program says it. It begins with https://, or with http://127.0.0.1/."
+        hint="The program says it: with https, or on its own computer."
         value={address}
         onInput={setAddress}
         required
