@@ -3445,6 +3445,8 @@ export interface Routes {
         role: "viewer" | "editor" | "admin";
         /** Null for all hubs. */
         hubIds: string[] | null;
+        /** How many more hubs are granted by name than the 200 that count. */
+        hubsLeftOut: number;
       })[];
       createdAt: string;
       signedInAt: string;
@@ -3468,6 +3470,8 @@ export interface Routes {
         role: "viewer" | "editor" | "admin";
         /** Null for all hubs. */
         hubIds: string[] | null;
+        /** How many more hubs are granted by name than the 200 that count. */
+        hubsLeftOut: number;
       })[];
       createdAt: string;
       signedInAt: string;
@@ -3509,6 +3513,8 @@ export interface Routes {
         role: "viewer" | "editor" | "admin";
         /** Null for all hubs. */
         hubIds: string[] | null;
+        /** How many more hubs are granted by name than the 200 that count. */
+        hubsLeftOut: number;
       })[];
       createdAt: string;
       signedInAt: string;

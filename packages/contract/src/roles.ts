@@ -40,6 +40,8 @@ export interface HeldRole {
   role: Role;
   /** Absent for all hubs. */
   hubIds?: readonly string[];
+  /** How many more hubs are granted than count. Absent for none. */
+  hubsLeftOut?: number;
 }
 
 /** The most hubs that the roles of one person name. Each call of the person carries them. */
@@ -47,20 +49,34 @@ export const hubsOfPersonMax = 200;
 
 /**
  * The roles of a person, each with all hubs where the person has at least this role, the least role first. A role is left
- * out if the next one reaches the same hubs.
+ * out if the next one reaches the same hubs. Beyond the most hubs, those of stronger roles count first.
  */
 export function mergeRoles(held: readonly HeldRole[]): HeldRole[] {
   const merged = roles.flatMap((role, rank): HeldRole[] => {
     const atLeast = held.filter((one) => roles.indexOf(one.role) >= rank);
     if (atLeast.length === 0) return [];
     if (atLeast.some(({ hubIds }) => hubIds === undefined)) return [{ role }];
-    const hubIds = [...new Set(atLeast.flatMap(({ hubIds = [] }) => hubIds))].sort();
-    return [{ role, hubIds: hubIds.slice(0, hubsOfPersonMax) }];
+    const byRole = roles.toReversed().flatMap((of) =>
+      atLeast
+        .filter((one) => one.role === of)
+        .flatMap(({ hubIds = [] }) => hubIds)
+        .sort(),
+    );
+    return [{ role, hubIds: [...new Set(byRole)] }];
   });
-  return merged.filter(({ hubIds }, at) => {
-    const next = merged[at + 1];
-    return next === undefined || next.hubIds?.length !== hubIds?.length;
-  });
+  return merged
+    .filter(({ hubIds }, at) => {
+      const next = merged[at + 1];
+      return next === undefined || next.hubIds?.length !== hubIds?.length;
+    })
+    .map(capped);
+}
+
+function capped({ role, hubIds }: HeldRole): HeldRole {
+  if (hubIds === undefined || hubIds.length <= hubsOfPersonMax)
+    return { role, ...(hubIds && { hubIds: hubIds.toSorted() }) };
+  const hubsLeftOut = hubIds.length - hubsOfPersonMax;
+  return { role, hubIds: hubIds.slice(0, hubsOfPersonMax), hubsLeftOut };
 }
 
 /**

@@ -45,6 +45,20 @@ describe('the roles of a person', () => {
     );
   });
 
+  it('say how many hubs beyond the most do not count, and keep those of stronger roles', () => {
+    const many = (start: number, count: number) => Array.from({ length: count }, (_, i) => `${start + i}`);
+    const merged = mergeRoles([
+      { role: 'viewer', hubIds: many(1_000, 250) },
+      { role: 'editor', hubIds: many(9_000, 150) },
+    ]);
+    expect(merged.map(({ role, hubIds, hubsLeftOut }) => [role, hubIds?.length, hubsLeftOut])).toEqual([
+      ['viewer', 200, 200],
+      ['editor', 150, undefined],
+    ]);
+    const [viewer, editor] = merged;
+    expect(editor?.hubIds?.every((id) => viewer?.hubIds?.includes(id))).toBe(true);
+  });
+
   it('keep the other limits of a key', () => {
     const key = { scopes: ['queries:execute'], limits: { maxRows: 5, queryIds: ['q'] } };
     expect(narrowToRoles(key, [{ role: 'viewer', hubIds: ['a'] }])).toEqual([

@@ -11,7 +11,11 @@ export function toPerson(person: PersonDoc, grants: readonly GrantDoc[], nowMs: 
   return {
     ...{ personId: id, issuer, subject, name, email, groups },
     state: stateOf(person),
-    roles: roles.map(({ role, hubIds = [] }) => ({ role, hubIds: [...hubIds] })),
+    roles: roles.map(({ role, hubIds = [], hubsLeftOut = 0 }) => ({
+      role,
+      hubIds: [...hubIds],
+      hubsLeftOut,
+    })),
     createdAt: new Date(person.createdAt),
     signedInAt: new Date(person.signedInAt),
     confirmedUntil: new Date(person.confirmedUntil),

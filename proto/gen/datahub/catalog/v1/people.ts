@@ -111,6 +111,8 @@ export interface Role {
   role: string;
   /** Empty for all hubs. */
   hubIds: string[];
+  /** How many more hubs are granted than count. */
+  hubsLeftOut: number;
 }
 
 export interface PersonSession {
@@ -1083,7 +1085,7 @@ export const Person: MessageFns<Person> = {
 };
 
 function createBaseRole(): Role {
-  return { role: "", hubIds: [] };
+  return { role: "", hubIds: [], hubsLeftOut: 0 };
 }
 
 export const Role: MessageFns<Role> = {
@@ -1093,6 +1095,9 @@ export const Role: MessageFns<Role> = {
     }
     for (const v of message.hubIds) {
       writer.uint32(18).string(v!);
+    }
+    if (message.hubsLeftOut !== 0) {
+      writer.uint32(24).uint32(message.hubsLeftOut);
     }
     return writer;
   },
@@ -1124,6 +1129,14 @@ export const Role: MessageFns<Role> = {
             }
 
             message.hubIds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.hubsLeftOut = reader.uint32();
             continue;
           }
         }

@@ -1,7 +1,7 @@
 /** The people who have signed in. */
 
 import type { Complete } from '@datahub/contract/complete';
-import { roles } from '@datahub/contract/roles';
+import { hubsOfPersonMax, roles } from '@datahub/contract/roles';
 import type { Person, PersonSession } from '@datahub/proto/catalog/v1/people';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
@@ -43,6 +43,10 @@ const paging = { limitDefault: 100, limitMax: 1_000 };
 export const heldRole = record({
   role: { type: 'string', enum: roles },
   hubIds: { ...orNull(list(text)), description: 'Null for all hubs.' },
+  hubsLeftOut: {
+    ...count,
+    description: `How many more hubs are granted by name than the ${hubsOfPersonMax} that count.`,
+  },
 });
 const members = {
   personId: text,
@@ -112,7 +116,8 @@ function toPersonJson(one: Person): Complete<PersonJson> {
   return {
     ...{ personId, name, email, issuer, subject, groups },
     state: one.state as PersonJson['state'],
-    roles: roles.map(({ role, hubIds }) => ({
+    roles: roles.map(({ role, hubIds, hubsLeftOut }) => ({
+      hubsLeftOut,
       role: role as PersonJson['roles'][number]['role'],
       hubIds: hubIds.length === 0 ? null : hubIds,
     })),
