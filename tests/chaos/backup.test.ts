@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -102,6 +103,25 @@ describe('a backup', () => {
       saying('a hub uses or used this directory'),
     );
     await restored.close();
+  });
+
+  it('runs and sends nothing by itself with DATAHUB_OWN_WORK=0, as in the documented test', async () => {
+    const hub = await openHub({ ...env(), DATAHUB_OWN_WORK: '0' });
+    const api = createApi({ url: hub.url, key });
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'copied' }));
+    const connectionSettings = { host: '127.0.0.1', port: 1, database: 'd', user: 'u', password: 'p' };
+    const source = { hubId, label: 's', engine: 'postgres', connectionSettings };
+    const { sourceId } = await api.ok(api.post('/v1/sources', source));
+    const stored = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS one' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', stored))).config.query;
+    const settings = { hubId, queryId, label: 'w', when: 'always', schedule: { everyS: 10 } };
+    const { watchId } = await api.ok(api.post('/v1/watches', settings));
+    const { runId } = await api.ok(api.post(`/v1/watches/${watchId}/run`));
+    // A gateway looks for runs twice a second.
+    await wait(2_000);
+    expect((await api.get(`/v1/watches/${watchId}/runs/${runId}`)).status).toBe(404);
+    expect(await api.ok(api.get(`/v1/watches/${watchId}`))).toMatchObject({ running: false, lastRun: null });
+    await hub.close();
   });
 
   it('reports why it cannot be taken', async () => {

@@ -16,6 +16,8 @@ export interface ExecutorConfig {
   executions: ExecutionLimits;
   transfer: TransferLimits;
   rdsIam: RdsIamSettings;
+  /** Whether it sends what destinations are told. */
+  delivers: boolean;
   /** Undefined if no mail is sent. */
   mail: MailSettings | undefined;
   /** The largest row that a source may send. */
@@ -53,6 +55,7 @@ export function readExecutorConfig(reader: SettingsReader, { embedded }: ConfigD
       bytesPerSecondMin: reader.integer('DATAHUB_TRANSFER_BYTES_PER_SECOND_MIN'),
     },
     rdsIam: readRdsIam(reader),
+    delivers: reader.flag('DATAHUB_OWN_WORK'),
     mail: readMail(reader),
     rowBytesMax: reader.integer('DATAHUB_ROW_BYTES_MAX'),
     definitionsMax: reader.integer('DATAHUB_DEFINITIONS_MAX'),

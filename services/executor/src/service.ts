@@ -119,7 +119,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const diffs = createDiffSemaphore();
   const sourceDeps = { ...shared, catalog, nowMs: Date.now, createWriter, diffs, ...ofSources(limits) };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
-  const deliveries = openDeliveries(deps, config.mail, { dialFor, events });
+  const deliveries = config.delivers ? openDeliveries(deps, config.mail, { dialFor, events }) : undefined;
   const lease = deps.leaseSlots(book);
   const watch = deps.follow({
     invalidate: (ids) => {
@@ -140,14 +140,14 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
         mergeStatistics(new Map([['executor-1', await readStatistics(request, ctx)]])),
     },
     readStatistics,
-    metrics: () => events.metrics() + deliveries.metrics(),
+    metrics: () => events.metrics() + (deliveries?.metrics() ?? ''),
     onFailure: events.unexpected,
     drain: () => pools.drain(),
     inFlight: () => pools.stats.busy + pools.stats.waiting,
     close: async (graceMs) => {
       // Closing the pools ends a description that is under way.
       await logins.stop(() =>
-        Promise.all([drift?.close(), reports.close(), deliveries.close(), pools.close(graceMs)]),
+        Promise.all([drift?.close(), reports.close(), deliveries?.close(), pools.close(graceMs)]),
       );
       await runs.close();
       // The executor says that it leaves, so that others have its slots at once.

@@ -18,6 +18,8 @@ export interface GatewayConfig {
   edgeConfigPath: string;
   /** The values of `${NAME}` in the pipeline. */
   edgeVariables: Environment;
+  /** Whether it runs watches and jobs, and renews sign-ins. */
+  ownWork: boolean;
   /** Whether the console is served at `/`. */
   console: boolean;
   /** `*`, or the origins that browsers may call from. */
@@ -71,6 +73,7 @@ export function readGatewayConfig(
     edge: reader.oneOf('DATAHUB_EDGE', edge),
     edgeVariables: env,
     edgeConfigPath: reader.text('DATAHUB_EDGE_CONFIG', defaultPipelinePath),
+    ownWork: reader.flag('DATAHUB_OWN_WORK'),
     console: reader.flag('DATAHUB_CONSOLE'),
     corsOrigins: readOrigins(reader),
     publicOrigin,

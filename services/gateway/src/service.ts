@@ -77,9 +77,8 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  const [watches, jobs] = [createWatchRunner(deps), createJobRunner(deps)];
-  const refreshes = config.oidc && createRefreshRunner(config.oidc, deps);
-  const metricsText = async () => (await events.metrics()) + lagText(watches.lagMs());
+  const ownWork = config.ownWork ? startOwnWork(config, deps) : undefined;
+  const metricsText = async () => (await events.metrics()) + lagText(ownWork?.lagMs() ?? 0);
   const metrics = await serveMetrics(
     async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? ''),
     {
@@ -92,7 +91,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
 
   const close = async (): Promise<void> => {
     draining = true;
-    const returned = Promise.all([jobs.close(), watches.close(), refreshes?.close()]);
+    const returned = ownWork?.close();
     const cut = setTimeout(() => {
       stopLog.cut(inFlight());
       app.server.closeAllConnections();
@@ -125,6 +124,16 @@ const waysIn = ({ publicOrigin, oauth, oidc }: GatewayConfig) => ({
   challenge: oauth && challengeOf(oauth),
   sessionOf: oidc && createSessionReader(oidc.publicOrigin),
 });
+
+/** What no client asks for at the moment. */
+function startOwnWork({ oidc }: GatewayConfig, deps: GatewayDeps) {
+  const [watches, jobs] = [createWatchRunner(deps), createJobRunner(deps)];
+  const refreshes = oidc && createRefreshRunner(oidc, deps);
+  return {
+    lagMs: () => watches.lagMs(),
+    close: () => Promise.all([jobs.close(), watches.close(), refreshes?.close()]),
+  };
+}
 
 const lagText = (lagMs: number): string =>
   `# TYPE datahub_watch_lag_seconds gauge\ndatahub_watch_lag_seconds ${lagMs / 1_000}\n`;

@@ -33,6 +33,10 @@ const all = {
     'created at the first start',
   ),
   DATAHUB_DEMO: flag(true, '0 starts `npm start` without the demo'),
+  DATAHUB_OWN_WORK: flag(
+    true,
+    '0 runs no watches, training jobs, deliveries or renewals of sign-ins, as in the [test of a backup](operations.md#backup)',
+  ),
   DATAHUB_WORKERS: text(
     '1',
     '`npm start`: the number of [workers](operations.md#all-cores-of-one-machine) that share the port, 1 to 64, or `auto` for one on each core; `npm start -- --workers N` wins. Limits "of the process", such as `DATAHUB_CONNECTIONS_MAX` and `DATAHUB_CACHE_BYTES_MAX`, apply to each worker',

@@ -6,6 +6,7 @@
 import { audienceOfToken } from '@datahub/service-kit/api-key';
 import { toAbortSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { publicUrlOf } from '../http/public-url.ts';
 import type { Handler, Route } from '../http/route.ts';
@@ -104,7 +105,10 @@ async function answerBatch(
 ): Promise<Answer> {
   const texts: string[] = [];
   for (const [i, message] of messages.entries()) {
-    if (i > 0) await admit();
+    if (i > 0) {
+      await admit();
+      await nextTurn();
+    }
     const refused = refusalOf(message) ?? refusalInBatch(message);
     const { text } =
       refused === undefined

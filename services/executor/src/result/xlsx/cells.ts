@@ -125,8 +125,9 @@ const isoTime = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?Z
 const epochDay = 25_569;
 const firstDay = 61;
 
+/** Date.UTC would take the year 26 for 1926. */
 const daysOf = ([, year, month, day]: RegExpExecArray): number =>
-  Date.UTC(Number(year), Number(month) - 1, Number(day)) / 86_400_000 + epochDay;
+  new Date(0).setUTCFullYear(Number(year), Number(month) - 1, Number(day)) / 86_400_000 + epochDay;
 
 const bsonNumbers = new Set<number>([types.int32, types.int64, types.double, types.decimal]);
 
