@@ -1,5 +1,6 @@
 /** Cuts a streamed body into batches of records, which an executor asks for. */
 
+import { countValues, membersOf } from '@datahub/contract/json-text';
 import type { RecordBatch } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -45,9 +46,10 @@ export class RecordBatches {
       const text = isFirst ? raw.text?.replace(/^\ufeff/, '') : raw.text;
       const isHeader = isFirst && isCsv;
       isFirst = false;
-      if (isHeader) this.columns = readHeader(text ?? faultOf(raw));
+      if (isHeader) this.columns = readHeader(raw, text);
       else if (raw.line >= this.#options.fromLine) {
-        const record = isCsv && text !== undefined ? this.#toList(raw.line, text) : text;
+        const record =
+          isCsv && text !== undefined ? this.#toList(raw.line, text) : text && bounded(raw.line, text);
         if (record === undefined) throw atLine(raw.line, faultOf(raw));
         batch.records.push(record);
         batch.lines.push(raw.line);
@@ -87,13 +89,28 @@ export class RecordBatches {
   }
 }
 
+/** A record is read in one piece, so its values are bounded as those of a body are. */
+const valuesMax = 100_000;
+const membersMax = 10_000;
+/** A shorter record cannot have as many members. */
+const smallCharacters = 65_536;
+
+function bounded(line: number, text: string): string {
+  if (text.length <= smallCharacters) return text;
+  if (countValues(text) > valuesMax) throw atLine(line, `has more than ${valuesMax} values`);
+  const isObject = text.trimStart().startsWith('{');
+  if (isObject && membersOf(text, { max: membersMax + 1 }).size > membersMax)
+    throw atLine(line, `has more than ${membersMax} members`);
+  return text;
+}
+
 const faultOf = ({ fault = 'cannot be read' }: RawRecord): string => fault;
 
 const atLine = (line: number, fault: string) =>
   new HubError('VALIDATION', `Line ${line} ${fault}.`, { line, retryable: false });
 
-function readHeader(text: string): string[] {
-  const names = parseCsvRecord(text);
+function readHeader(raw: RawRecord, text: string | undefined): string[] {
+  const names = text === undefined ? faultOf(raw) : parseCsvRecord(text);
   if (typeof names === 'string')
     throw validationError([{ pointer: '', detail: `has a first line, the header, that ${names}` }]);
   if (names.includes('')) throw validationError([{ pointer: '', detail: 'has a column without a name' }]);
