@@ -27,13 +27,12 @@ export const isOlder = (tree: string): boolean => !existsSync(flagsOf(tree));
 
 /**
  * Node's arguments that start the hub of a tree in one process: V8's flags and the program. The process must run in the
- * tree. `npm start` of an older tree names both.
+ * tree. `npm start` of the tree names the program, and in an older tree both.
  */
 export async function argumentsOf(tree: string): Promise<string[]> {
-  if (isOlder(tree)) {
-    const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
-    return scripts.start.split(' ').slice(1);
-  }
+  const { scripts } = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
+  const words: string[] = scripts.start.split(' ');
+  if (isOlder(tree)) return words.slice(1);
   const { v8Flags } = await import(pathToFileURL(flagsOf(tree)).href);
-  return [...v8Flags, join(tree, 'services/hub/src/main.ts')];
+  return [...v8Flags, join(tree, words.at(-1) as string)];
 }
