@@ -667,7 +667,7 @@ export interface Routes {
       hubId: string;
       label: string;
       sourceId: string;
-      query: string;
+      query?: string | undefined;
       parentNodeId?: string | undefined;
       path?: string | null | undefined;
       command?: string | undefined;
@@ -709,6 +709,22 @@ export interface Routes {
         columns?: Record<string, Json> | Json[] | null | undefined;
         pinned?: boolean | Record<string, Json> | null | undefined;
       } | null | undefined;
+      steps?: ({
+        query: string;
+        command?: string | undefined;
+        as?: string | undefined;
+        options?: {
+          maxRows?: number | undefined;
+          maxAffected?: number | undefined;
+          expectRows?: number | undefined;
+        } | undefined;
+        references?: Record<string, {
+            from: string;
+            pointer: string;
+          }> | undefined;
+      })[] | null | undefined;
+      isolation?: "read-committed" | "repeatable-read" | "serializable" | null | undefined;
+      retry?: boolean | null | undefined;
       /** Read-only: ignored. */
       queryId?: Json | undefined;
       /** Read-only: ignored. */
@@ -746,6 +762,22 @@ export interface Routes {
             among: string[];
           } | undefined;
         } | undefined;
+        steps?: ({
+          query: string;
+          command?: string | undefined;
+          as?: string | undefined;
+          options?: {
+            maxRows?: number | undefined;
+            maxAffected?: number | undefined;
+            expectRows?: number | undefined;
+          } | undefined;
+          references?: Record<string, {
+              from: string;
+              pointer: string;
+            }> | undefined;
+        })[] | undefined;
+        isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
+        retry?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -846,6 +878,22 @@ export interface Routes {
             among: string[];
           } | undefined;
         } | undefined;
+        steps?: ({
+          query: string;
+          command?: string | undefined;
+          as?: string | undefined;
+          options?: {
+            maxRows?: number | undefined;
+            maxAffected?: number | undefined;
+            expectRows?: number | undefined;
+          } | undefined;
+          references?: Record<string, {
+              from: string;
+              pointer: string;
+            }> | undefined;
+        })[] | undefined;
+        isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
+        retry?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -976,6 +1024,22 @@ export interface Routes {
             among: string[];
           } | undefined;
         } | undefined;
+        steps?: ({
+          query: string;
+          command?: string | undefined;
+          as?: string | undefined;
+          options?: {
+            maxRows?: number | undefined;
+            maxAffected?: number | undefined;
+            expectRows?: number | undefined;
+          } | undefined;
+          references?: Record<string, {
+              from: string;
+              pointer: string;
+            }> | undefined;
+        })[] | undefined;
+        isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
+        retry?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -1100,6 +1164,22 @@ export interface Routes {
           columns?: Record<string, Json> | Json[] | null | undefined;
           pinned?: boolean | Record<string, Json> | null | undefined;
         } | null | undefined;
+        steps?: ({
+          query: string;
+          command?: string | undefined;
+          as?: string | undefined;
+          options?: {
+            maxRows?: number | undefined;
+            maxAffected?: number | undefined;
+            expectRows?: number | undefined;
+          } | undefined;
+          references?: Record<string, {
+              from: string;
+              pointer: string;
+            }> | undefined;
+        })[] | null | undefined;
+        isolation?: "read-committed" | "repeatable-read" | "serializable" | null | undefined;
+        retry?: boolean | null | undefined;
         query?: {
           query?: string | undefined;
           /** Read-only: ignored. */
@@ -1308,7 +1388,7 @@ export interface Routes {
   'POST /v1/queries/check': {
     body: {
       sourceId: string;
-      query: string;
+      query?: string | undefined;
       command?: string | undefined;
       context?: ({
         key: string;
@@ -1334,6 +1414,22 @@ export interface Routes {
         } | undefined;
       } | null | undefined;
       compareTo?: string | undefined;
+      steps?: ({
+        query: string;
+        command?: string | undefined;
+        as?: string | undefined;
+        options?: {
+          maxRows?: number | undefined;
+          maxAffected?: number | undefined;
+          expectRows?: number | undefined;
+        } | undefined;
+        references?: Record<string, {
+            from: string;
+            pointer: string;
+          }> | undefined;
+      })[] | null | undefined;
+      isolation?: "read-committed" | "repeatable-read" | "serializable" | null | undefined;
+      retry?: boolean | null | undefined;
       diff?: boolean | undefined;
       values?: Record<string, Json> | null | undefined;
     };
@@ -1562,6 +1658,22 @@ export interface Routes {
           among: string[];
         } | undefined;
       } | undefined;
+      steps?: ({
+        query: string;
+        command?: string | undefined;
+        as?: string | undefined;
+        options?: {
+          maxRows?: number | undefined;
+          maxAffected?: number | undefined;
+          expectRows?: number | undefined;
+        } | undefined;
+        references?: Record<string, {
+            from: string;
+            pointer: string;
+          }> | undefined;
+      })[] | undefined;
+      isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
+      retry?: boolean | undefined;
       cache?: {
         maxAgeS: number;
         staleS?: number | undefined;

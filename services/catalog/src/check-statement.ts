@@ -1,6 +1,9 @@
 /** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
 import { joinSessions, parseSession } from '@datahub/contract/session-settings';
+import { parseTransaction, type StoredStep } from '@datahub/contract/transactions';
+import type { FieldPath } from '@datahub/contract/validation-error';
+import type { QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type CompiledStatement, compileStatement, unknownVariables } from '@datahub/statement/compile';
 import { outsideOfTransaction } from '@datahub/statement/session';
@@ -9,6 +12,7 @@ import type { CheckStatement } from './query.ts';
 export const checkStatement: CheckStatement = (checked, source, isNew) => {
   const { engine, command, query, context, cache } = checked;
   requireOwnSettings(checked.sessionJson, source?.sessionJson);
+  if (checked.transactionJson !== undefined) return checkSteps(checked, source, isNew);
   const options = { dialect: engine, command, variables: context, pooling: source?.pooling, isNew };
   const compiled = compileStatement(query, options);
   if (compiled.kind === 'standalone' && (checked.sessionJson ?? source?.sessionJson) !== undefined)
@@ -27,6 +31,45 @@ export const checkStatement: CheckStatement = (checked, source, isNew) => {
   if (fault !== undefined) throw fieldError([{ path, detail: fault }]);
   return compiled.warnings();
 };
+
+/** Checks each step as a statement. Their warnings name the step. */
+function checkSteps(...[checked, source, isNew]: Parameters<CheckStatement>): QueryWarning[] {
+  const { engine, context, cache } = checked;
+  if (cache !== undefined)
+    throw fieldError([{ path: ['cache'], detail: 'must be left out, because the query has steps' }]);
+  const { steps } = parseTransaction(checked.transactionJson as string);
+  const declared = new Set(context.map(({ key }) => key));
+  const variables = [...context, ...undeclared(steps, declared)];
+  return steps.flatMap(({ query, command = 'SELECT', references = {} }, i) => {
+    const compiled = compileStep(i, () =>
+      compileStatement(query, { dialect: engine, command, variables, pooling: source?.pooling, isNew }),
+    );
+    const fault = (detail: string, ...path: FieldPath) =>
+      fieldError([{ path: ['steps', i, ...path], detail }]);
+    if (compiled.kind === 'standalone')
+      throw fault('runs outside of a transaction, as CALL and changes of tables do', 'query');
+    const other = Object.keys(references).find((name) => !compiled.variables.includes(name));
+    if (other !== undefined) throw fault('is not a variable of this step', 'references', other);
+    return compiled.warnings().map((one) => ({ ...one, detail: `Step ${i}: ${one.detail}` }));
+  });
+}
+
+/** A variable that takes its value from another step is known to the text without a declaration. */
+const undeclared = (steps: readonly StoredStep[], declared: ReadonlySet<string>) =>
+  [...new Set(steps.flatMap(({ references = {} }) => Object.keys(references)))]
+    .filter((key) => !declared.has(key))
+    .map((key) => ({ key }));
+
+/** Faults of the statement have the index of the step. */
+function compileStep(step: number, compile: () => CompiledStatement): CompiledStatement {
+  try {
+    return compile();
+  } catch (err) {
+    if (!(err instanceof HubError)) throw err;
+    const { code, message, cause, stage, retryable, sql } = err;
+    throw new HubError(code, `Step ${step}: ${message}`, { cause, stage, retryable, sql, step });
+  }
+}
 
 /** The warnings of statements that fail each time they run. */
 const failing = new Set(['LOCKING_READ', 'WRITING_WITH']);

@@ -1,10 +1,20 @@
 /** Collects the faults of a request, so that one error names them all. */
 
+import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
-import { type Bounds, faultOfLabel, pathLength } from '@datahub/contract/limits';
+import { type Bounds, faultOfLabel, pathLength, queryLimits } from '@datahub/contract/limits';
 import { faultsOfSession, type SessionSettings, toSessionJson } from '@datahub/contract/session-settings';
+import {
+  faultsOfTransaction,
+  parseTransaction,
+  type StoredTransaction,
+  textOfSteps,
+  toTransactionJson,
+  transactionCommand,
+} from '@datahub/contract/transactions';
 import type { FieldFault, FieldPath } from '@datahub/contract/validation-error';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import type { QueryDoc } from './documents.ts';
 
 export interface Checker {
   fault(path: FieldPath, detail: string): void;
@@ -78,13 +88,73 @@ export function checkSession(
       errors: [{ path, detail: 'must be left out, because the engine is not PostgreSQL' }],
       retryable: false,
     });
-  let session: unknown;
-  try {
-    session = JSON.parse(json);
-  } catch {
-    session = undefined;
-  }
+  const session = parseJson(json);
   const faults = faultsOfSession(session);
   for (const fault of faults) check.fault([...path, ...fault.path], fault.detail);
   return faults.length > 0 ? undefined : toSessionJson(session as SessionSettings);
+}
+
+/** Returns undefined for invalid JSON. The gateway sends only JSON, but other callers of the catalog may not. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const { textLength, commandLength } = queryLimits;
+const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
+
+/** Returns the transaction as it is stored; undefined for a query of one statement. */
+function checkTransaction(check: Checker, json: string | undefined, engine: EngineName): string | undefined {
+  if (json === undefined || json === '') return undefined;
+  if (engine === 'mongodb') {
+    check.fault(['steps'], 'must be left out, because queries of MongoDB cannot be part of a transaction');
+    return undefined;
+  }
+  const value = parseJson(json);
+  const faults = faultsOfTransaction(value);
+  for (const { path, detail } of faults) check.fault(path, detail);
+  return faults.length > 0 ? undefined : toTransactionJson(value as StoredTransaction);
+}
+
+interface GivenStatement {
+  engine: EngineName;
+  /** Absent for a new query. */
+  stored?: QueryDoc;
+  sent: Partial<Pick<QueryDoc, 'command' | 'query' | 'transactionJson'>>;
+}
+
+/** The text and command of a transaction are derived from its steps. Others may be sent only if they are the same. */
+export function checkStatementMembers(
+  check: Checker,
+  { engine, stored, sent }: GivenStatement,
+): Complete<Pick<QueryDoc, 'command' | 'query' | 'transactionJson'>> {
+  const json = sent.transactionJson ?? stored?.transactionJson ?? '';
+  if (json === '')
+    return {
+      // What is stored need not fit the limits of today.
+      command:
+        sent.command === undefined && stored ? stored.command : checkCommand(check, sent.command ?? ''),
+      query:
+        sent.query === undefined && stored
+          ? stored.query
+          : check.text(['query'], sent.query ?? '', textLength),
+      transactionJson: undefined,
+    };
+  const transactionJson = checkTransaction(check, json, engine);
+  if (transactionJson === undefined) return { command: transactionCommand, query: '', transactionJson };
+  const text = textOfSteps(parseTransaction(transactionJson).steps);
+  if (sent.query && sent.query !== text)
+    check.fault(['query'], 'must be left out, because the query has steps: change their texts');
+  if (![transactionCommand, 'SELECT', undefined].includes(sent.command?.trim().toUpperCase()))
+    check.fault(['command'], `must be left out or ${transactionCommand}, because the query has steps`);
+  return { command: transactionCommand, query: check.text(['steps'], text, textLength), transactionJson };
+}
+
+function checkCommand(check: Checker, text: string): string {
+  const command = text.trim().toUpperCase();
+  if (!isVerb.test(command)) check.fault(['command'], 'must be one verb, such as SELECT or UPDATE');
+  return command;
 }

@@ -134,6 +134,8 @@ export interface QueryDoc extends Doc, Dated {
   errors?: 'author';
   /** JSON text of what the query adds to the session of its source. */
   sessionJson?: string;
+  /** JSON text of a `StoredTransaction`. `query` and `command` follow from it. */
+  transactionJson?: string;
   /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
   path?: string;
   /** If absent, the query is not a tool. */

@@ -18,10 +18,10 @@ import type { FieldPath } from '@datahub/contract/validation-error';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Checker, createChecker } from './check.ts';
+import { type Checker, createChecker, parseJson } from './check.ts';
 import type { KeyDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
-import { parseJson, variableName } from './query.ts';
+import { variableName } from './query.ts';
 
 export interface NewKey {
   name: string;

@@ -18,14 +18,13 @@ import type {
 import { HubError } from '@datahub/service-kit/call/error';
 import { verbOf } from '@datahub/statement/mongodb/command';
 import { faultOfDefault } from '@datahub/statement/values';
-import { type Checker, checkSession, createChecker } from './check.ts';
+import { type Checker, checkSession, checkStatementMembers, createChecker, parseJson } from './check.ts';
 import type { CacheDoc, QueryDoc, SourceDoc, ToolDoc, VariableDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 
-const { textLength, commandLength, variableNameLength } = queryLimits;
+const { textLength, variableNameLength } = queryLimits;
 const isQueryPath = new RegExp(queryPathPattern);
 const isToolName = new RegExp(toolNamePattern);
-const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameLength.max - 1}}$`);
 
 /**
@@ -33,7 +32,10 @@ export const variableName = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${variableNameL
  * VALIDATION if text, command and cache do not fit the engine.
  */
 export type CheckStatement = (
-  query: Pick<QueryDoc, 'engine' | 'command' | 'query' | 'context' | 'cache' | 'sessionJson'>,
+  query: Pick<
+    QueryDoc,
+    'engine' | 'command' | 'query' | 'context' | 'cache' | 'sessionJson' | 'transactionJson'
+  >,
   source: Pick<SourceDoc, 'pooling' | 'sessionJson'> | null,
   isNew: boolean,
 ) => QueryWarning[];
@@ -47,6 +49,8 @@ export interface NewQuery extends Omit<CreateQueryRequest, 'context' | 'notNull'
 
 export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
   const check = createChecker();
+  const { engine, query: text, transactionJson } = input;
+  const sent = { command: input.command ?? commandOf(input), query: text, transactionJson };
   const query: Complete<QueryDoc> = {
     id: context.createId('q', context.nowMs),
     accountId: context.accountId,
@@ -56,8 +60,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     label: check.label(['label'], input.label),
     sourceId: input.sourceId,
     engine: input.engine,
-    command: checkCommand(check, ['command'], input.command ?? commandOf(input)),
-    query: check.text(['query'], input.query, textLength),
+    ...checkStatementMembers(check, { engine, sent }),
     context: checkVariables(check, ['context'], input.context ?? []),
     cache: input.cache && checkCache(check, ['cache'], input.cache),
     notNull: checkNotNull(check, input.notNull ?? []),
@@ -105,20 +108,20 @@ export type VersionedChange = Pick<QueryChange, keyof QueryChange & MemberOf<'st
 export function patchQuery(query: QueryDoc, patch: QueryPatch): QueryDoc {
   const check = createChecker();
   const { cache, notNull, path, tool, presentationJson } = query;
+  const engine = patch.source?.engine ?? query.engine;
   const changed: Complete<Pick<QueryDoc, MemberOf<Exclude<Part, 'record'>>>> = {
     notNull: checkNotNull(check, patch.notNull ?? notNull ?? []),
-    errors: checkErrors(check, patch.errors ?? query.errors, patch.source?.engine ?? query.engine),
+    errors: checkErrors(check, patch.errors ?? query.errors, engine),
     sessionJson: checkSession(check, patch.sessionJson ?? query.sessionJson, {
       path: ['session'],
-      engine: patch.source?.engine ?? query.engine,
+      engine,
     }),
     label: patch.label === undefined ? query.label : check.label(['label'], patch.label),
     parentNodeId: patch.parentNodeId ?? query.parentNodeId,
-    command: patch.command === undefined ? query.command : checkCommand(check, ['command'], patch.command),
-    query: patch.query === undefined ? query.query : check.text(['query'], patch.query, textLength),
+    ...checkStatementMembers(check, { engine, stored: query, sent: patch }),
     context: patchVariables(check, query, patch),
     sourceId: patch.source?.id ?? query.sourceId,
-    engine: patch.source?.engine ?? query.engine,
+    engine,
     cache:
       patch.cache === undefined
         ? cache
@@ -181,6 +184,7 @@ const parts = {
   notNull: 'state',
   errors: 'state',
   sessionJson: 'state',
+  transactionJson: 'state',
   parentNodeId: 'place',
   path: 'name',
   tool: 'name',
@@ -215,12 +219,6 @@ export function withoutNames(query: QueryDoc): QueryDoc {
 
 /** True if the queries differ at most in their place, names and presentation. */
 export const isSameState = (one: QueryDoc, other: QueryDoc): boolean => isSameIn(stateMembers, one, other);
-
-function checkCommand(check: Checker, path: FieldPath, text: string): string {
-  const command = text.trim().toUpperCase();
-  if (!isVerb.test(command)) check.fault(path, 'must be one verb, such as SELECT or UPDATE');
-  return command;
-}
 
 function checkCache(check: Checker, path: FieldPath, policy: CachePolicy): CacheDoc {
   const { maxAgeS, staleS, validate } = policy;
@@ -304,15 +302,6 @@ function requireFewValues(path: FieldPath, variables: readonly Variable[]): void
   if (count <= max) return;
   const detail = `must have at most ${max} values in all defaults and lists of allowed values, with their members and elements`;
   throw new HubError('TOO_LARGE', `${fieldName(path)} ${detail}.`, { errors: [{ path, detail }] });
-}
-
-/** Returns undefined for invalid JSON. The gateway sends only JSON, but other callers of the catalog may not. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function toVariableDoc(variable: Variable): VariableDoc {

@@ -5,7 +5,8 @@ import type { SettingsReader } from '@datahub/service-kit/settings/settings';
 import type { ListName } from '@datahub/service-kit/settings/settings-table';
 import { parseAllowed, type RdsIamSettings } from './credentials/rds-tokens.ts';
 import type { MailSettings } from './deliveries/send-mail.ts';
-import type { ExecutionLimits, TransferLimits } from './execution/prepare.ts';
+import type { TransferLimits } from './execution/execution-state.ts';
+import type { ExecutionLimits } from './execution/prepare.ts';
 import { type AddressPolicySettings, faultOfEntry } from './network/address-policy.ts';
 import { type ConnectionLimits, defaultPoolSettings, type PoolSettings } from './pool/pool-types.ts';
 

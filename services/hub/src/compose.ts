@@ -6,7 +6,7 @@ import { requireMatchingKeys } from '@datahub/executor/credentials/key-check';
 import { startResealing } from '@datahub/executor/credentials/rotation';
 import { watchCatalog } from '@datahub/executor/definitions/catalog-watch';
 import { createEngines } from '@datahub/executor/engines/index';
-import { compileQuery } from '@datahub/executor/execution/prepare';
+import { compileStored } from '@datahub/executor/execution/transactions/compile';
 import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import { openExecutor } from '@datahub/executor/service';
 import { leaseSlots } from '@datahub/executor/slots/slot-stream';
@@ -74,7 +74,7 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
       leaseSlots({ catalog: catalog.internal, instanceId: 'hub', random: Math.random, book }),
     opener,
     engines: createEngines(),
-    compile: compileQuery,
+    compile: compileStored,
     createWriter: createResponseWriters(),
     tracing,
   });

@@ -70,8 +70,8 @@ async function checkOne(
   { query, sourceId }: { query: QueryFile; sourceId: string },
 ): Promise<Found[]> {
   const { file, model, textLine } = query;
-  const { text, command, context, notNull, session } = model;
-  const body = { sourceId, query: text, command, context, notNull, session };
+  const { text, command, context, notNull, session, steps } = model;
+  const body = { sourceId, query: text, command, context, notNull, session, steps };
   const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
     const faults = toFaults(err, query);
     if (faults.length === 0) throw err;
@@ -79,9 +79,9 @@ async function checkOne(
   });
   if (Array.isArray(checked)) return checked;
   return checked.problems.map(({ severity, code, detail, sql }) => {
-    // A problem without a place is about the settings or the whole text.
+    // A problem without a place is about the settings or the whole text. That of a step has its place in the step.
     const at =
-      sql?.line === undefined
+      sql?.line === undefined || model.steps !== undefined
         ? { line: textLine, column: 1 }
         : { line: textLine + sql.line - 1, column: sql.column ?? 1 };
     return { file, ...at, severity, code, detail };

@@ -3,6 +3,7 @@
 import type { Json, Routes } from '@datahub/client';
 import type { Complete } from '@datahub/contract/complete';
 import { toolNamePattern } from '@datahub/contract/limits';
+import { isolations } from '@datahub/contract/transactions';
 import type { Shape } from './yaml.ts';
 
 export interface HubModel {
@@ -106,6 +107,23 @@ export type Concern = 'contract' | 'name';
 export const querySettings = {
   errors: { concern: 'name', shape: { oneOf: ['author'] } },
   session: { concern: 'contract', shape: 'object' },
+  steps: {
+    concern: 'contract',
+    shape: {
+      list: {
+        members: {
+          query: 'text',
+          command: 'text',
+          as: 'text',
+          options: 'object',
+          references: 'object',
+        } satisfies Record<keyof NonNullable<QueryBody['steps']>[number], Shape>,
+        required: ['query'],
+      },
+    },
+  },
+  isolation: { concern: 'name', shape: { oneOf: isolations } },
+  retry: { concern: 'name', shape: 'boolean' },
   cache: {
     concern: 'name',
     shape: {

@@ -326,10 +326,11 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
         ),
       };
     if (step.action !== 'update' || !step.members.some(isOfContract)) return;
-    const { text: query, command, context, notNull, session, source } = step.file.model;
+    const { text: query, command, context, notNull, session, steps: ofQuery, source } = step.file.model;
     const sourceId = sourceIds.get(source);
     if (sourceId === undefined) return;
-    const body = { sourceId, query, command, context, notNull, session, compareTo: queryId };
+    const asked = { sourceId, query, command, context, notNull, session, steps: ofQuery };
+    const body = { ...asked, compareTo: queryId };
     const checked = await hub.call('POST /v1/queries/check', { body }).catch((err) => {
       faults[i] = toFaults(err, step.file);
       return faults[i].length > 0 ? undefined : unlessUnknown(err);

@@ -1,6 +1,7 @@
 /** The file of a query: its settings in comments, then its text. */
 
 import type { Complete } from '@datahub/contract/complete';
+import { textOfSteps, transactionCommand } from '@datahub/contract/transactions';
 import { declarableTypes } from '@datahub/contract/variable-types';
 import type { Fault } from './fault.ts';
 import { bySetting, type QueryModel, querySettings, settingsOf } from './model.ts';
@@ -54,7 +55,7 @@ export function writeQueryFile(query: QueryModel): string {
     label: query.label,
     source: query.source,
     folder: folder.length === 0 ? undefined : isPlain ? folder.join('/') : folder,
-    command: query.command === 'SELECT' ? undefined : query.command,
+    command: query.command === 'SELECT' || query.steps ? undefined : query.command,
     context: context.length === 0 ? undefined : context,
     notNull: notNull.length === 0 ? undefined : notNull,
     ...settingsOf(query),
@@ -64,7 +65,9 @@ export function writeQueryFile(query: QueryModel): string {
     .trimEnd()
     .split('\n')
     .map((line) => (line === '' ? '--' : `-- ${line}`));
-  return [fence, ...comments, fence, query.text, ''].join('\n');
+  // The steps have their texts.
+  const body = query.steps === undefined ? [query.text] : [];
+  return [fence, ...comments, fence, ...body, ''].join('\n');
 }
 
 /**
@@ -109,16 +112,21 @@ export function readQueryFile(
     .slice(end + 1)
     .join('\n')
     .replace(/\n$/, '');
-  if (body.trim() === '') {
-    faults.push({ file, line: end + 2, column: 1, detail: 'The query has no text.' });
+  const { steps } = rest;
+  if ((body.trim() === '') === (steps === undefined)) {
+    const detail = steps
+      ? 'The query has steps, so nothing may follow the settings.'
+      : 'The query has no text.';
+    faults.push({ file, line: end + 2, column: 1, detail });
     return undefined;
   }
   const model: QueryModel = {
     ...{ context: [], notNull: [], ...rest },
     ...(isSql ? { command: rest.command ?? 'SELECT' } : {}),
+    ...(steps ? { command: transactionCommand } : {}),
     path,
     folder: folders,
-    text: body,
+    text: steps ? textOfSteps(steps) : body,
   };
   return { file, model, place: located.place, textLine: end + 2 };
 }

@@ -15,6 +15,7 @@ export interface CheckedText {
   context: Variable[];
   notNull?: string[];
   session?: QueryVersion['session'];
+  steps?: QueryVersion['steps'];
   /** The stored query whose callers would get the new text. */
   compareTo?: string;
 }

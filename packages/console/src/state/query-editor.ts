@@ -1,7 +1,7 @@
 /** A query that is edited and run: its text and settings, the values of its variables, its runs. */
 
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
-import type { CachePolicy, Column, Signature, Variable } from '../api/types.ts';
+import type { CachePolicy, Column, QueryVersion, Signature, Variable } from '../api/types.ts';
 import type { Annotation } from './annotation.ts';
 import type { Checked, CheckedText } from './check.ts';
 import { reads } from './commands.ts';
@@ -11,6 +11,8 @@ import { fieldsOf, readOutline, sentOf, shownContext, type Values } from './vari
 
 export interface Draft extends DraftQuery {
   cache: CachePolicy | null;
+  /** Of a transaction, whose text is that of its steps. This editor shows it, and does not change it. */
+  steps?: QueryVersion['steps'];
 }
 
 export type RunOptions = Pick<RunRequest, 'dryRun' | 'maxAffected' | 'fresh'>;
@@ -86,7 +88,7 @@ export abstract class QueryEditor {
 
   /** What the hub checks. */
   checkedText(draft: Draft): CheckedText {
-    const { text, sourceId, command, context, notNull, session } = draft;
+    const { text, sourceId, command, context, notNull, session, steps } = draft;
     return {
       query: text,
       sourceId,
@@ -94,6 +96,7 @@ export abstract class QueryEditor {
       context,
       notNull: reads(command) ? notNull : [],
       session,
+      steps,
     };
   }
 
@@ -105,7 +108,7 @@ export abstract class QueryEditor {
 
   edit(change: Partial<Draft>): void {
     const draft = this.draft.value;
-    if (draft === undefined) return;
+    if (draft === undefined || (change.text !== undefined && draft.steps !== undefined)) return;
     const next = { ...draft, ...change };
     if (change.text !== undefined)
       next.command = readOutline({ ...next, engine: this.engine.value }).command ?? next.command;

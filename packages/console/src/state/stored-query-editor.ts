@@ -43,6 +43,7 @@ const draftOf = ({ config }: Query): Draft => ({
   cache: config.cache ?? null,
   notNull: config.notNull ?? [],
   session: config.session,
+  steps: config.steps,
 });
 
 /** A query as the hub had it, with the ETag of the document and the number of its version. */
@@ -79,6 +80,7 @@ const partNames: Record<keyof Draft, string> = {
   cache: 'the cache',
   notNull: 'the columns that are never null',
   session: 'the session',
+  steps: 'the steps',
 };
 
 export class StoredQueryEditor extends QueryEditor {

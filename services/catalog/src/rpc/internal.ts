@@ -52,8 +52,9 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
       const source = await loadSource(catalog, context.principal, sourceId);
       const { hubId, parentNodeId, engine } = source;
       const place = { hubId, parentNodeId, label: 'draft', sourceId, engine };
-      const { notNull, errors, sessionJson } = rest;
-      const definition = { query, command, context: variables?.variables, notNull, errors, sessionJson };
+      const { notNull, errors, sessionJson, transactionJson } = rest;
+      const statement = { query, command, transactionJson };
+      const definition = { ...statement, context: variables?.variables, notNull, errors, sessionJson };
       const draft = makeQuery({ ...place, ...definition }, context);
       return { query: toResolvedQuery(draft, undefined), source: toResolvedSource(source), leaseMs: 0 };
     },

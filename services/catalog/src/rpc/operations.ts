@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
+import { transactionCommand } from '@datahub/contract/transactions';
 import { insertIfNew } from '@datahub/document-store';
 import {
   type BeginOperationRequest,
@@ -286,7 +287,7 @@ function committed(found: OperationDoc, { contentType }: CommitDoc): OperationDo
 }
 
 /** Commands whose statements always run in a transaction. */
-const inTransaction = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE']);
+const inTransaction = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', transactionCommand]);
 
 /** True if the operation committed nothing that it did not note. */
 async function isNoted(

@@ -143,7 +143,8 @@ async function applyChange(
     source?.sessionJson !== undefined ||
     next.context !== doc.context ||
     next.cache !== doc.cache ||
-    next.sessionJson !== doc.sessionJson
+    next.sessionJson !== doc.sessionJson ||
+    next.transactionJson !== doc.transactionJson
   ) {
     const bound = source ?? (await catalog.store.sources.get(doc.accountId, doc.sourceId));
     const isNew = !isRestored && next.query !== doc.query;

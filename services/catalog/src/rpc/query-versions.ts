@@ -62,6 +62,7 @@ function toChange(was: QueryDoc): Complete<VersionedChange> {
     notNull: { names: notNull },
     errors: rest.errors ?? '',
     sessionJson: rest.sessionJson ?? '',
+    transactionJson: rest.transactionJson ?? '',
   };
 }
 

@@ -116,6 +116,7 @@ export function toQuery(
     notNull: query.notNull ?? [],
     errors: query.errors,
     sessionJson: query.sessionJson,
+    transactionJson: query.transactionJson,
     path: query.path,
     tool: query.tool,
     presentationJson: query.presentationJson,
@@ -145,6 +146,7 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): C
     notNull: query.notNull ?? [],
     errors: query.errors,
     sessionJson: query.sessionJson,
+    transactionJson: query.transactionJson,
     path: query.path,
     hubPath,
   };

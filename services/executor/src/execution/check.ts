@@ -100,10 +100,10 @@ function warningsOf(draft: QueryDefinition, compile: CompileQuery) {
   }
 }
 
-const toProblem = ({ code, message: detail, sql }: HubError) => ({
+const toProblem = ({ code, message: detail, sql, step }: HubError) => ({
   severity: 'error',
   code,
-  detail,
+  detail: step === undefined ? detail : `Step ${step}: ${detail}`,
   state: sql?.state,
   line: sql?.line,
   column: sql?.column,

@@ -1,6 +1,6 @@
 /** Describes a query at its source: its columns and its variables. */
 
-import type { DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
+import type { DescribedVariable, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnFacts } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
@@ -9,12 +9,36 @@ import type { DescribedColumn, Signature } from '../ports/engine.ts';
 import { uniqueNames } from '../result/column-names.ts';
 import { jsonTypeOf } from '../result/values/json-values.ts';
 import { toFailure } from './execution-error.ts';
-import type { DescribableForm, PreparedQuery } from './prepare.ts';
+import type { DescribableForm, PreparedQuery, PreparedStep } from './prepare.ts';
+import { ofStep } from './transactions/step-error.ts';
 
 interface DescribeDeps {
   describe(form: DescribableForm): Promise<Signature>;
   /** The wall-clock time. */
   nowMs: () => number;
+}
+
+/** Describes each step. The columns are those of the last one, the variables those of all that callers set. */
+export async function describeTransaction(
+  steps: readonly PreparedStep[],
+  query: Pick<QueryDefinition, 'version' | 'notNull'>,
+  deps: DescribeDeps,
+): Promise<DescribeQueryResponse> {
+  const variables = new Map<string, DescribedVariable>();
+  let last: DescribeQueryResponse | undefined;
+  for (const [i, { stored, prepared }] of steps.entries()) {
+    last = await describeQuery(prepared, query, deps).catch((err) => {
+      throw ofStep(err, i);
+    });
+    for (const one of last.variables) {
+      const before = variables.get(one.key);
+      if (Object.hasOwn(stored.references ?? {}, one.key)) continue;
+      // Steps that expect different types leave it open which one a caller sends.
+      const isOther = before !== undefined && (before.type !== one.type || before.list !== one.list);
+      variables.set(one.key, isOther ? { ...before, type: undefined, list: false } : one);
+    }
+  }
+  return { ...(last as DescribeQueryResponse), variables: [...variables.values()] };
 }
 
 /** Describes the first form that the source accepts. If it accepts none, throws its error for the most likely form. */

@@ -3,6 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { isGranted } from '@datahub/contract/scopes';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
+import type { ResolveDraftRequest } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Draft, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
@@ -15,7 +16,7 @@ import { runOn, type StatementRun } from './run-statement.ts';
 
 /** The draft as a definition under the id of its source, because its calls are counted there. */
 export async function resolveDraft(
-  { explain: _, analyze: __, ...draft }: Omit<Draft, 'explain' | 'analyze'> & Partial<Draft>,
+  { explain: _, analyze: __, ...draft }: ResolveDraftRequest & Pick<Partial<Draft>, 'explain' | 'analyze'>,
   ctx: CallContext,
   catalog: Pick<Catalog, 'resolveDraft'>,
 ): Promise<QueryDefinition> {

@@ -31,7 +31,8 @@ import {
 } from './prepare.ts';
 import { type RunDeps, runOn, type StatementRun } from './run-statement.ts';
 import { CommitNotes } from './transactions/commit-notes.ts';
-import { createTransactions } from './transactions/transaction.ts';
+import { BoundBySteps } from './transactions/compile.ts';
+import { createTransactions, type Transactions } from './transactions/transaction.ts';
 import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
@@ -51,17 +52,17 @@ export interface ExecuteDeps extends RunDeps {
 }
 
 export function createExecute(deps: ExecuteDeps): Executor['execute'] {
-  const executeOne = createExecuteOne(deps);
-  const transact = createTransactions(deps);
+  const transactions = createTransactions(deps);
+  const executeOne = createExecuteOne(deps, transactions);
   const load = createLoads(deps);
   return (request, ctx, reply) => {
     reply.notesCommit?.();
-    if (request.transaction !== undefined) return transact(request, ctx, reply);
+    if (request.transaction !== undefined) return transactions.execute(request, ctx, reply);
     return request.load === undefined ? executeOne(request, ctx, reply) : load(request, ctx, reply);
   };
 }
 
-function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
+function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): Executor['execute'] {
   const { definitions, pools, compile, limits, now } = deps;
   const cached = new CachedExecution(deps);
   const contextOfForm = createContextOfForm();
@@ -74,10 +75,7 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
         draft !== undefined
           ? await resolveDraft(draft, ctx, deps.catalog)
           : (definitions.cached(request.queryId, principal) ??
-            (await definitions.query(request.queryId, principal, {
-              signal: ctx.signal,
-              traceparent: execution.traceparent,
-            })));
+            (await definitions.query(request.queryId, principal, callOf(execution))));
       requireNamed(query, request.path);
       execution.stage = 'prepare';
       const prepared = compile(query);
@@ -125,12 +123,15 @@ function createExecuteOne(deps: ExecuteDeps): Executor['execute'] {
       deps.events.executed(execution);
     } catch (err) {
       if (err instanceof Rerouted) throw err;
+      if (err instanceof BoundBySteps) return await executeStored(execution);
       const failure = toFailure(execution.causeOf(err), execution.stage, execution);
       deps.events.failed(execution, failure);
       throw failure;
     }
   };
 }
+
+const callOf = ({ ctx: { signal }, traceparent }: Execution) => ({ signal, traceparent });
 
 /** The time that a call may take which only needs rows from time to time. */
 const longestOf = (

@@ -21,7 +21,13 @@ import {
   timedOut,
   withoutValues,
 } from './execution-error.ts';
-import type { PreparedQuery, TransferLimits } from './prepare.ts';
+import type { PreparedQuery } from './prepare.ts';
+
+/** How long an answer may take in all if its client reads slowly, and the least rate of such a client. */
+export interface TransferLimits {
+  timeoutMs: number;
+  bytesPerSecondMin: number;
+}
 
 /** How often the rate of a slow client is looked at. */
 const lookMsMin = 100;

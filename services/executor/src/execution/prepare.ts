@@ -7,6 +7,7 @@ import { type FormatName, formats } from '@datahub/contract/formats';
 import { withScope } from '@datahub/contract/roles';
 import { isGranted } from '@datahub/contract/scopes';
 import { claimsOf, joinSessions, parseSession } from '@datahub/contract/session-settings';
+import type { StoredStep } from '@datahub/contract/transactions';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteOptions, ExecuteRequest, QueryPath } from '@datahub/proto/executor/v1/executor';
@@ -55,7 +56,10 @@ export interface DescribableForm extends Statement {
 
 /** A compiled query. */
 export interface PreparedQuery {
-  readonly kind: Statement['kind'];
+  /** `transaction` for a query with steps, which can write. */
+  readonly kind: Statement['kind'] | 'transaction';
+  /** Only of a transaction. */
+  readonly steps?: readonly PreparedStep[];
   /** The names of the variables in the text and in the session. */
   readonly names: readonly string[];
   /** Whether the session of the source is set from a claim. */
@@ -81,6 +85,14 @@ export interface PreparedQuery {
   readonly nameVariables: (message: string) => string;
 }
 
+export type PreparedStatement = PreparedQuery & { readonly kind: Statement['kind'] };
+
+/** A statement of a stored transaction. */
+export interface PreparedStep {
+  stored: StoredStep;
+  prepared: PreparedStatement;
+}
+
 /** Throws SQL_REJECTED, COMMAND_MISMATCH or VALIDATION. */
 export type CompileQuery = (definition: QueryDefinition) => PreparedQuery;
 
@@ -96,7 +108,8 @@ export function compileOnce(compile: CompileQuery): CompileQuery {
   };
 }
 
-export const compileQuery: CompileQuery = (definition) => {
+/** Compiles a query of one statement. */
+export function compileQuery(definition: QueryDefinition): PreparedStatement {
   const { text, command, source, cache } = definition;
   const session = sessionOf(definition);
   const variables = withVariables(definition.variables, session?.variables ?? []);
@@ -112,7 +125,7 @@ export const compileQuery: CompileQuery = (definition) => {
   const named = { ...definition, queryId: `${definition.queryId}.validate` };
   query.validation = new CompiledQuery(validate, named, session);
   return query;
-};
+}
 
 /** Throws SQL_REJECTED if the query sets what its source sets: the source got its session later. */
 function sessionOf({ sessionJson, source, variables }: QueryDefinition): CompiledSession | undefined {
@@ -125,7 +138,7 @@ function sessionOf({ sessionJson, source, variables }: QueryDefinition): Compile
 }
 
 /** A variable of the session of a source is one of each of its queries. */
-function withVariables(declared: Variable[], names: readonly string[]): Variable[] {
+export function withVariables(declared: Variable[], names: readonly string[]): Variable[] {
   const missing = names.filter((name) => !declared.some(({ key }) => key === name));
   return missing.length === 0 ? declared : [...declared, ...missing.map((key) => ({ key }))];
 }
@@ -142,7 +155,7 @@ function commentOf(definition: QueryDefinition): string | undefined {
 }
 
 class CompiledQuery implements PreparedQuery {
-  readonly kind: PreparedQuery['kind'];
+  readonly kind: Statement['kind'];
   readonly names: readonly string[];
   readonly uncounted: boolean;
   validation: PreparedQuery | undefined;
@@ -251,12 +264,6 @@ class CompiledQuery implements PreparedQuery {
   }
 }
 
-/** How long an answer may take in all if its client reads slowly, and the least rate of such a client. */
-export interface TransferLimits {
-  timeoutMs: number;
-  bytesPerSecondMin: number;
-}
-
 /** The limits that this hub sets for every execution. */
 export interface ExecutionLimits {
   /** The timeout for sources that set none. */
@@ -266,7 +273,11 @@ export interface ExecutionLimits {
 }
 
 /** Throws SCOPE_DENIED. Writes need their own scope, and only the compiled query shows whether it writes. */
-export function requireAllowed(principal: Principal, query: QueryDefinition, kind: Statement['kind']): void {
+export function requireAllowed(
+  principal: Principal,
+  query: QueryDefinition,
+  kind: PreparedQuery['kind'],
+): void {
   const scope = kind === 'read' ? 'queries:execute' : 'queries:execute:write';
   const allowed = isGranted(principal.scopes, scope) ? principal : withScope(principal, scope);
   if (allowed === undefined) throw new HubError('SCOPE_DENIED', `This needs a key with the scope ${scope}.`);

@@ -10,8 +10,7 @@ import type { ResponseOptions, ResponseWriter } from '../result/response.ts';
 import { runValidated, type Validation } from './cached/validation.ts';
 import { CancelUnconfirmed, withCancellation } from './cancellation.ts';
 import { cancelReason } from './execution-error.ts';
-import type { Execution } from './execution-state.ts';
-import type { TransferLimits } from './prepare.ts';
+import type { Execution, TransferLimits } from './execution-state.ts';
 import type { CommitNotes } from './transactions/commit-notes.ts';
 import { SingleCommit } from './transactions/single-commit.ts';
 

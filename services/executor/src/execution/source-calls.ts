@@ -17,11 +17,17 @@ import type { Lease } from '../pool/pool-types.ts';
 import type { Connection } from '../ports/engine.ts';
 import { withCancellation } from './cancellation.ts';
 import { checkQuery, statementFaults } from './check.ts';
-import { describeQuery } from './describe.ts';
+import { describeQuery, describeTransaction } from './describe.ts';
 import { resolveDraft } from './draft.ts';
 import { cancelReason, identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
-import { type CompileQuery, leastOf, requireAllowed, requireWithinLimits } from './prepare.ts';
+import {
+  type CompileQuery,
+  type DescribableForm,
+  leastOf,
+  requireAllowed,
+  requireWithinLimits,
+} from './prepare.ts';
 import { diffQueries } from './row-diff.ts';
 import type { Pause } from './row-key.ts';
 import type { RunDeps } from './run-statement.ts';
@@ -206,16 +212,21 @@ export interface Describer {
 /** `background`: using a connection does not count as using the source. */
 export function createDescriber(deps: SourceDeps, { background = false } = {}): Describer {
   const { catalog, compile, nowMs } = deps;
-  const describe: Describer['describe'] = async (query, ctx) =>
-    describeQuery(compile(query), query, {
+  const describe: Describer['describe'] = async (query, ctx) => {
+    const prepared = compile(query);
+    const asked = {
       nowMs,
-      describe: (form) =>
+      describe: (form: DescribableForm) =>
         withConnection(query.source, ctx, {
           ...deps,
           background,
           use: (connection) => connection.describe(form),
         }),
-    });
+    };
+    return prepared.steps === undefined
+      ? describeQuery(prepared, query, asked)
+      : describeTransaction(prepared.steps, query, asked);
+  };
   const save: Describer['save'] = async (query, ctx) => {
     const { queryId, version } = query;
     const { settingsVersion } = query.source;
@@ -246,8 +257,12 @@ export function createDescriber(deps: SourceDeps, { background = false } = {}): 
 const isRejection = (err: unknown): err is HubError =>
   err instanceof HubError && statementFaults.has(err.code) && err.retryable !== true;
 
-const toProblemJson = ({ code, message: detail, sql }: HubError): string =>
-  JSON.stringify({ code, detail, ...(sql === undefined ? {} : { sql }) });
+const toProblemJson = ({ code, message: detail, sql, step }: HubError): string =>
+  JSON.stringify({
+    code,
+    detail: step === undefined ? detail : `Step ${step}: ${detail}`,
+    ...(sql === undefined ? {} : { sql }),
+  });
 
 interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {
   background?: boolean;

@@ -1,7 +1,7 @@
 /** A process with a gateway and an executor. It runs executions itself, except those whose answers another worker caches. */
 
 import { createEngines } from '@datahub/executor/engines/index';
-import { compileQuery } from '@datahub/executor/execution/prepare';
+import { compileStored } from '@datahub/executor/execution/transactions/compile';
 import { startExecutorProcess } from '@datahub/executor/process';
 import { createResponseWriters } from '@datahub/executor/result/response-writer';
 import type { SignIn } from '@datahub/gateway/open/sign-in';
@@ -27,7 +27,7 @@ async function start(): Promise<RunningService> {
   await channel.ask('owner', undefined, ownerTimeoutMs);
   const executor = await startExecutorProcess(innerEnvironment(env), {
     engines: createEngines(),
-    compile: compileQuery,
+    compile: compileStored,
     createWriter: createResponseWriters(),
     embedded: true,
   });

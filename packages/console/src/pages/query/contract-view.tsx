@@ -10,6 +10,7 @@ import { Chips } from '../../ui/chips.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
+import { StepFacts } from '../../ui/step-facts.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { SourceChoice } from './source-choice.tsx';
 
@@ -21,15 +22,18 @@ export function ContractView({ editor }: { editor: StoredQueryEditor }) {
     <div class="page contract">
       <fieldset class="bare columns-2" disabled={!may('queries:write')}>
         <SourceChoice value={draft.sourceId} onChange={(sourceId) => editor.edit({ sourceId })} />
-        <Choice
-          label="Command"
-          value={draft.command}
-          options={verbs.map((verb) => [verb, verb] as const)}
-          onChange={(command) => editor.edit({ command })}
-          hint="The kind of statement. It must match the first word of the text."
-        />
+        {draft.steps === undefined && (
+          <Choice
+            label="Command"
+            value={draft.command}
+            options={verbs.map((verb) => [verb, verb] as const)}
+            onChange={(command) => editor.edit({ command })}
+            hint="The kind of statement. It must match the first word of the text."
+          />
+        )}
       </fieldset>
       {reads(draft.command) && <ResultSettings editor={editor} draft={draft} />}
+      <StepFacts config={editor.stored.value?.config} />
       <h2>Columns</h2>
       <Columns editor={editor} />
       <h2>Variables</h2>

@@ -49,7 +49,7 @@ export function StatementArea({ editor, run, faults, onSave }: StatementAreaProp
             sourceId={draft.sourceId}
             label="Statement"
             faults={faults}
-            readOnly={!may('queries:write')}
+            readOnly={!may('queries:write') || draft.steps !== undefined}
             variables={() => [
               ...new Set([
                 ...readOutline({ ...(editor.draft.value ?? draft), engine: editor.engine.value }).names,

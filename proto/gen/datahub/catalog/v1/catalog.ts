@@ -532,7 +532,11 @@ export interface Query {
     | string
     | undefined;
   /** The version of the query that this is, as in its versions. */
-  latest?: VersionMark | undefined;
+  latest?:
+    | VersionMark
+    | undefined;
+  /** The steps of a transaction, as JSON; absent for a query of one statement. `query` then has the texts of all steps. */
+  transactionJson?: string | undefined;
 }
 
 export interface VersionMark {
@@ -569,7 +573,11 @@ export interface CreateQueryRequest {
     | undefined;
   /** `author`, or absent. */
   errors?: string | undefined;
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** With it, `query` and `command` are derived from the steps. */
+  transactionJson?: string | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -671,7 +679,11 @@ export interface UpdateQueryRequest {
     | string
     | undefined;
   /** Must be the hub of the query, which never changes. */
-  hubId?: string | undefined;
+  hubId?:
+    | string
+    | undefined;
+  /** An empty text removes it. */
+  transactionJson?: string | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -4409,6 +4421,7 @@ function createBaseQuery(): Query {
     errors: undefined,
     sessionJson: undefined,
     latest: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -4485,6 +4498,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.latest !== undefined) {
       VersionMark.encode(message.latest, writer.uint32(226).fork()).join();
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(234).string(message.transactionJson);
     }
     return writer;
   },
@@ -4694,6 +4710,14 @@ export const Query: MessageFns<Query> = {
             message.latest = VersionMark.decode(reader, reader.uint32());
             continue;
           }
+          case 29: {
+            if (tag !== 234) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4837,6 +4861,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     presentationJson: undefined,
     errors: undefined,
     sessionJson: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -4883,6 +4908,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(194).string(message.sessionJson);
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(202).string(message.transactionJson);
     }
     return writer;
   },
@@ -5010,6 +5038,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
             continue;
           }
         }
@@ -5614,6 +5650,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     errors: undefined,
     sessionJson: undefined,
     hubId: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -5673,6 +5710,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.hubId !== undefined) {
       writer.uint32(202).string(message.hubId);
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(210).string(message.transactionJson);
     }
     return writer;
   },
@@ -5834,6 +5874,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.hubId = reader.string();
+            continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
             continue;
           }
         }

@@ -106,7 +106,11 @@ export interface ResolvedQuery {
     | string
     | undefined;
   /** What the query adds to the session of its source, as JSON. */
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** See `Query.transaction_json`. */
+  transactionJson?: string | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -130,6 +134,7 @@ export interface ResolveDraftRequest {
   notNull: string[];
   errors?: string | undefined;
   sessionJson?: string | undefined;
+  transactionJson?: string | undefined;
 }
 
 export interface ResolveDraftResponse {
@@ -849,6 +854,7 @@ function createBaseResolvedQuery(): ResolvedQuery {
     hubPath: undefined,
     errors: undefined,
     sessionJson: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -895,6 +901,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(186).string(message.sessionJson);
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(194).string(message.transactionJson);
     }
     return writer;
   },
@@ -1022,6 +1031,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 24: {
+            if (tag !== 194) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
             continue;
           }
         }
@@ -1160,6 +1177,7 @@ function createBaseResolveDraftRequest(): ResolveDraftRequest {
     notNull: [],
     errors: undefined,
     sessionJson: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -1185,6 +1203,9 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(58).string(message.sessionJson);
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(66).string(message.transactionJson);
     }
     return writer;
   },
@@ -1256,6 +1277,14 @@ export const ResolveDraftRequest: MessageFns<ResolveDraftRequest> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
             continue;
           }
         }

@@ -666,7 +666,11 @@ export interface CheckQueryRequest {
     | DiffRequest
     | undefined;
   /** See `Query.session_json`. */
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** See `Query.transaction_json`. */
+  transactionJson?: string | undefined;
 }
 
 export interface DiffRequest {
@@ -4094,6 +4098,7 @@ function createBaseCheckQueryRequest(): CheckQueryRequest {
     notNull: [],
     diff: undefined,
     sessionJson: undefined,
+    transactionJson: undefined,
   };
 }
 
@@ -4122,6 +4127,9 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(66).string(message.sessionJson);
+    }
+    if (message.transactionJson !== undefined) {
+      writer.uint32(74).string(message.transactionJson);
     }
     return writer;
   },
@@ -4201,6 +4209,14 @@ export const CheckQueryRequest: MessageFns<CheckQueryRequest> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.transactionJson = reader.string();
             continue;
           }
         }

@@ -103,6 +103,10 @@ async function prepareLoad(
 function requireLoadable({ engine }: SourceDefinition, { kind }: PreparedQuery): void {
   if (engine === 'mongodb') throw refusedOption('Queries of MongoDB do not take records.');
   if (kind === 'read') throw refusedOption('This query reads. Only a query that writes takes records.');
+  if (kind === 'transaction')
+    throw refusedOption(
+      'This query is a transaction of several statements. Only a single one takes records.',
+    );
   if (kind === 'standalone')
     throw refusedOption(
       'This statement runs outside of a transaction, as CALL and changes of tables do, so it takes no records.',

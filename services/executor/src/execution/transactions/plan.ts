@@ -1,9 +1,9 @@
 /** What a transaction will run: its queries, compiled and allowed, before anything is sent to the source. */
 
 import { membersOf } from '@datahub/contract/json-text';
-import { isIsolation, transactionBounds } from '@datahub/contract/transactions';
+import { isIsolation, parseTransaction, transactionBounds } from '@datahub/contract/transactions';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { ExecuteRequest, Step } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteOptions, ExecuteRequest, Step } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { contextInvalid } from '@datahub/statement/values';
 import type { QueryDefinition, SourceDefinition } from '../../definitions/definition.ts';
@@ -13,6 +13,7 @@ import { keyLimits } from '../key-limits.ts';
 import {
   type CompileQuery,
   type ExecutionLimits,
+  leastOf,
   type PreparedQuery,
   refusedOption,
   requireAllowed,
@@ -27,6 +28,9 @@ export interface PlanDeps {
   compile: CompileQuery;
   limits: ExecutionLimits;
 }
+
+/** What a step runs with unless something else is asked for. */
+const noOptions: ExecuteOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export interface PlannedStep {
   step: Step;
@@ -64,19 +68,61 @@ export async function planTransaction(
       throw ofStep(err, i);
     }
   }
-  const { source } = (steps[0] as PlannedStep).query;
-  const readOnly = steps.every(({ prepared }) => prepared.kind === 'read');
+  const plan = toPlan(steps, isolation, request);
   steps.forEach(({ query, prepared }, i) => {
     // A transaction of MySQL that writes can write in each of its steps.
-    const kind = source.engine !== 'postgres' && !readOnly ? 'write' : prepared.kind;
+    const kind = plan.source.engine !== 'postgres' && !plan.readOnly ? 'write' : prepared.kind;
     try {
       requireAllowed(principal, query, kind);
     } catch (err) {
       throw ofStep(err, i);
     }
   });
+  return plan;
+}
+
+function toPlan(
+  steps: PlannedStep[],
+  isolation: Plan['isolation'],
+  { options }: Pick<ExecuteRequest, 'options'>,
+): Plan {
+  const { source } = (steps[0] as PlannedStep).query;
+  const readOnly = steps.every(({ prepared }) => prepared.kind === 'read');
   const all = steps.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0);
-  return { source, steps, readOnly, isolation, timeoutMs: request.options?.timeoutMs ?? all };
+  return { source, steps, readOnly, isolation, timeoutMs: options?.timeoutMs ?? all };
+}
+
+/**
+ * What a query with steps will run. Whoever may run the query may run its steps. Each step gets the values of the call,
+ * and the last one makes the answer, so it gets the options of the call, too.
+ */
+export function planStored(
+  query: QueryDefinition,
+  { steps = [] }: PreparedQuery,
+  { request, limits }: { request: ExecuteRequest; limits: ExecutionLimits },
+): Plan {
+  const { options = noOptions, contextJson } = request;
+  if (options.maxAffected !== undefined || options.allResults)
+    throw refusedOption(
+      'This query is a transaction. Its steps have their own maxAffected, and only the last one has a result. Leave out maxAffected and results.',
+    );
+  const { isolation } = parseTransaction(query.transactionJson as string);
+  const timeoutMs = timeoutMsOf(query, undefined, limits);
+  const planned = steps.map(({ stored, prepared }, i): PlannedStep => {
+    const { as, references = {} } = stored;
+    const { expectRows, maxAffected, maxRows } = stored.options ?? {};
+    const own = i === steps.length - 1 ? options : undefined;
+    const step: Step = {
+      queryId: query.queryId,
+      contextJson,
+      options: { ...noOptions, ...own, maxAffected, maxRows: leastOf(maxRows, own?.maxRows) },
+      expectRows,
+      as,
+      references: Object.entries(references).map(([variable, one]) => ({ variable, ...one })),
+    };
+    return { step, query, prepared, timeoutMs };
+  });
+  return toPlan(planned, isolation, request);
 }
 
 interface Circumstances {
@@ -103,6 +149,8 @@ async function planStep(
   const [first] = before;
   if (query.source.engine === 'mongodb')
     throw refusedOption('Queries of MongoDB cannot be part of a transaction.');
+  if (prepared.kind === 'transaction')
+    throw refusedOption('This query is a transaction itself, so it cannot be a step of one.');
   if (prepared.kind === 'standalone')
     throw refusedOption(
       'This statement runs outside of a transaction, as CALL and changes of tables do, so it cannot be part of one.',

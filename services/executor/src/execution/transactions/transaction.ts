@@ -3,13 +3,14 @@
  * are held until the source has committed.
  */
 
-import { transactionBounds } from '@datahub/contract/transactions';
+import { formats } from '@datahub/contract/formats';
+import { parseTransaction, transactionBounds } from '@datahub/contract/transactions';
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
 import { CallForm, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Catalog, SourceDefinition } from '../../definitions/definition.ts';
+import type { Catalog, QueryDefinition, SourceDefinition } from '../../definitions/definition.ts';
 import type { PoolRegistry } from '../../pool/pool-registry.ts';
 import type { Lease } from '../../pool/pool-types.ts';
 import {
@@ -24,11 +25,12 @@ import { sendBytes } from '../cached/send-bytes.ts';
 import { identity, toFailure } from '../execution-error.ts';
 import { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
-import { leastOf, runOptionsOf } from '../prepare.ts';
+import { leastOf, type PreparedQuery, runOptionsOf } from '../prepare.ts';
 import type { RunDeps } from '../run-statement.ts';
 import { CommitNotes } from './commit-notes.ts';
+import { requireRows } from './expected-rows.ts';
 import { findEnd, LostCommit } from './lost-commit.ts';
-import { type Plan, type PlanDeps, type PlannedStep, planTransaction } from './plan.ts';
+import { type Plan, type PlanDeps, type PlannedStep, planStored, planTransaction } from './plan.ts';
 import { StepAnswer, withReferences } from './references.ts';
 import { SourceTransaction } from './source-transaction.ts';
 import { ofStep } from './step-error.ts';
@@ -50,30 +52,78 @@ const pauseMsMax = 50;
 /** Serialization failures and deadlocks. MySQL and MariaDB report deadlocks with the first one. */
 const repeatable = new Set(['40001', '40P01']);
 
-export function createTransactions(deps: TransactionDeps): Executor['execute'] {
-  return async (request, ctx, reply) => {
-    const principal = requirePrincipal(ctx);
-    const plan = await planTransaction(request, { ctx, principal }, deps);
-    const retry = request.transaction?.retry === true;
-    const { sourceId } = plan.source;
-    const { operation } = request;
-    const notes = operation && new CommitNotes(operation, { ...deps, ctx, sourceId });
-    let unrun = 0;
-    for (let attempt = 1; ; attempt++) {
-      const run = new TransactionRun(plan, { request, ctx, notes, attempt }, deps);
+export function createTransactions(deps: TransactionDeps) {
+  return {
+    /** Runs the queries that the call names. */
+    execute: (async (request, ctx, reply) => {
+      const principal = requirePrincipal(ctx);
+      const plan = await planTransaction(request, { ctx, principal }, deps);
+      const retry = request.transaction?.retry === true;
+      const { body } = await runPlan(plan, { request, ctx, retry }, deps);
+      await send(body, { reply, ctx });
+    }) satisfies Executor['execute'],
+
+    /** Runs the steps of a stored query, whose values are checked. The last one makes the answer. */
+    executeStored: async (whole: Execution): Promise<void> => {
       try {
-        const body = await run.run();
-        await send(body, { reply, ctx });
-        return;
+        await executeStored(whole, deps);
+        deps.events.executed(whole);
       } catch (err) {
-        const again = retry && attempt - unrun <= transactionBounds.repeats && run.mayRepeat(err);
-        // Each of its statements can have a plan that is out of date.
-        if (!again && !(run.foundNothingRan(err) && unrun++ < plan.steps.length)) throw err;
-        const pauseMs = deps.random() * pauseMsMax * attempt;
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        const failure = toFailure(whole.causeOf(err), whole.stage, whole);
+        deps.events.failed(whole, failure);
+        throw failure;
       }
-    }
+    },
   };
+}
+
+export type Transactions = ReturnType<typeof createTransactions>;
+
+async function executeStored(whole: Execution, deps: TransactionDeps): Promise<void> {
+  const { request, ctx } = whole;
+  const query = whole.query as QueryDefinition;
+  const plan = planStored(query, whole.prepared as PreparedQuery, { request, limits: deps.limits });
+  whole.timeoutMs = plan.timeoutMs;
+  const retry = parseTransaction(query.transactionJson as string).retry === true;
+  const { body, last } = await runPlan(plan, { request, ctx, retry, whole }, deps);
+  if (last !== undefined) whole.onOutcome(last.figures, last.outcome);
+  await send(body, { reply: whole, ctx });
+}
+
+interface Answered {
+  body: Buffer;
+  last: Ended | undefined;
+}
+
+/** How the last step ended. */
+interface Ended {
+  figures: RowFigures;
+  outcome: Outcome;
+}
+
+/** Repeats the whole if that was asked for. */
+async function runPlan(
+  plan: Plan,
+  { request, ctx, retry, whole }: Omit<Call, 'notes' | 'attempt'> & { retry: boolean },
+  deps: TransactionDeps,
+): Promise<Answered> {
+  const { sourceId } = plan.source;
+  const { operation } = request;
+  const notes = operation && new CommitNotes(operation, { ...deps, ctx, sourceId });
+  let unrun = 0;
+  for (let attempt = 1; ; attempt++) {
+    const run = new TransactionRun(plan, { request, ctx, notes, attempt, whole }, deps);
+    try {
+      const body = await run.run();
+      return { body, last: run.last };
+    } catch (err) {
+      const again = retry && attempt - unrun <= transactionBounds.repeats && run.mayRepeat(err);
+      // Each of its statements can have a plan that is out of date.
+      if (!again && !(run.foundNothingRan(err) && unrun++ < plan.steps.length)) throw err;
+      const pauseMs = deps.random() * pauseMsMax * attempt;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
 }
 
 /** The source has committed, so what fails here is no failure of the transaction. */
@@ -92,6 +142,8 @@ interface Call {
   notes: CommitNotes | undefined;
   /** From 1. */
   attempt: number;
+  /** Set if the steps are those of one stored query: its execution, which stands for all of them. */
+  whole?: Execution | undefined;
 }
 
 /** One attempt. */
@@ -102,6 +154,10 @@ class TransactionRun {
   readonly #answers = new Map<string, StepAnswer>();
   readonly #bodies: string[] = [];
   readonly #sessions = new StepSessions();
+  /** How the last step ended. */
+  last: Ended | undefined;
+  /** Of the last step, if the steps are those of one stored query. */
+  #lastBody: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #deadlineAt = 0;
   #isReused = false;
@@ -134,14 +190,25 @@ class TransactionRun {
 
   /** `recovered`: the answer to COMMIT was lost, and the source said later that it has committed. */
   #answer(found: { recovered?: true } = {}): Buffer {
+    if (this.#call.whole !== undefined) return this.#lastBody;
     const meta = { attempts: this.#call.attempt, ...found };
     return Buffer.from(`{"steps":[${this.#bodies.join(',')}],"meta":${JSON.stringify(meta)}}`);
+  }
+
+  /** The answer as a repeat gets it; undefined if it cannot say that it was cut. */
+  #repeatable(): Buffer | undefined {
+    const { whole } = this.#call;
+    const isCut = this.last?.figures.truncated === true || this.last?.outcome.moreResults === true;
+    if (whole !== undefined && isCut && formats[whole.format].hasTruncatedTrailer) return undefined;
+    return this.#answer({ recovered: true });
   }
 
   async #attempt(): Promise<void> {
     const { ctx } = this.#call;
     const { now } = this.#deps;
     const { source, timeoutMs } = this.#plan;
+    const { whole } = this.#call;
+    if (whole !== undefined) whole.stage = 'queue';
     const pool = this.#deps.pools.pool(source);
     const { keyId } = requirePrincipal(ctx);
     const lease = await pool
@@ -150,6 +217,7 @@ class TransactionRun {
         throw toFailure(err, 'queue', identity);
       });
     this.#isReused = lease.uses > 1;
+    whole?.onConnection(lease);
     this.#deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
     try {
       this.#transaction = new SourceTransaction(lease.connection, { ...this.#deps, signal: ctx.signal });
@@ -195,7 +263,7 @@ class TransactionRun {
       if (this.#call.request.options?.dryRun) await transaction.rollBack();
       else {
         const note = async (name: TransactionName | undefined) =>
-          this.#call.notes?.note(name, this.#answer({ recovered: true }));
+          this.#call.notes?.note(name, this.#repeatable());
         await transaction.commit({ readOnly, note }, this.#deadlineAt);
       }
     } catch (err) {
@@ -208,11 +276,13 @@ class TransactionRun {
     planned: PlannedStep,
     options: RunOptions,
   ): Promise<void> {
-    const { step, query, prepared } = planned;
+    const { query, prepared } = planned;
     const { connection } = lease;
-    const { ctx } = this.#call;
-    const { now, tracing, createWriter, events } = this.#deps;
-    const request = toRequest(planned, this.#call.request);
+    const { ctx, whole } = this.#call;
+    const { now, createWriter, events } = this.#deps;
+    const isAnswer = whole !== undefined && planned === this.#plan.steps.at(-1);
+    const request = toRequest(planned, this.#call.request, isAnswer);
+    const tracing = whole === undefined ? this.#deps.tracing : undefined;
     const chunks: Buffer[] = [];
     const reply = {
       chunk: (chunk: Buffer) => {
@@ -239,16 +309,19 @@ class TransactionRun {
         execution.onOutcome(writer, outcome);
         writer.finish(outcome, execution);
         requireRows(planned, outcome, writer);
+        const { rowCount, truncated } = writer;
+        this.last = { figures: { rowCount, truncated }, outcome };
       } catch (err) {
         writer.abandon();
         this.#isUnrun = err instanceof NothingRan;
         throw err;
       }
-      this.#keep(step.as, Buffer.concat(chunks).toString());
-      events.executed(execution);
+      if (isAnswer) this.#lastBody = Buffer.concat(chunks);
+      else this.#keep(planned.step.as, Buffer.concat(chunks).toString());
+      if (whole === undefined) events.executed(execution);
     } catch (err) {
       const failure = toFailure(execution.causeOf(err), execution.stage, execution);
-      events.failed(execution, failure);
+      if (whole === undefined) events.failed(execution, failure);
       throw failure;
     }
   }
@@ -266,7 +339,8 @@ class TransactionRun {
       contextJson,
       scalarsAsLists: claimedNames(principal),
       claimsJson: principal.user?.claimsJson,
-      strict: options?.strict || keyLimits.strict(principal.limits),
+      // The values of a stored query are checked for all steps.
+      strict: this.#call.whole === undefined && (options?.strict || keyLimits.strict(principal.limits)),
     });
     return this.#sessions.of(statement);
   }
@@ -302,38 +376,18 @@ const contextOf = ({ principal, requestId, traceparent, signal }: CallContext) =
 });
 
 /** A step as an execution of its own, for the figures of its query. */
-const toRequest = ({ step, query }: PlannedStep, { fromConsole }: ExecuteRequest): ExecuteRequest => ({
+const toRequest = (
+  { step, query }: PlannedStep,
+  { fromConsole, format }: ExecuteRequest,
+  isAnswer: boolean,
+): ExecuteRequest => ({
   queryId: query.queryId,
   contextJson: step.contextJson,
   options: step.options,
-  format: Format.FORMAT_JSON,
+  format: isAnswer ? format : Format.FORMAT_JSON,
   fromConsole,
   callForm: CallForm.CALL_FORM_TRANSACTION,
 });
-
-/** A limit cuts the rows of the answer, and never what is counted: a write is counted by the database. */
-function requireRows({ step, prepared }: PlannedStep, { affectedRows }: Outcome, answer: RowFigures): void {
-  const isRead = prepared.kind === 'read';
-  const { options, expectRows } = step;
-  const rows = isRead ? answer.rowCount : (affectedRows ?? answer.rowCount);
-  const { maxAffected } = options ?? {};
-  if (!isRead && maxAffected !== undefined && rows > maxAffected)
-    throw new HubError(
-      'MAX_AFFECTED',
-      `The step would affect ${rows} rows, and at most ${maxAffected} are allowed. Nothing was changed.`,
-      { retryable: false },
-    );
-  const areMore = isRead && answer.truncated;
-  if (expectRows === undefined || (rows === expectRows && !areMore)) return;
-  const returned = areMore
-    ? `returned more than the ${rows} rows that its limit allows`
-    : `returned ${rows} rows`;
-  throw new HubError(
-    'ROWS_UNEXPECTED',
-    `The step ${isRead ? returned : `affected ${rows} rows`}, and ${expectRows} were expected. Nothing was changed.`,
-    { retryable: false },
-  );
-}
 
 const tooLarge = () =>
   new HubError(

@@ -15,8 +15,9 @@ import { JsonText } from '../../response/json-splices.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { readSession, session } from '../session-schema.ts';
 import { readVariables } from './queries.ts';
-import { command, context, notNull, queryText } from './query-schemas.ts';
+import { context, notNull } from './query-schemas.ts';
 import { signatureOrNull, sqlFault, toSignatureJson } from './signatures.ts';
+import { command, queryText, readText, readTransaction, transaction } from './statement-schemas.ts';
 
 export function queryCheckRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
@@ -28,10 +29,11 @@ export function queryCheckRoutes(deps: ResourceDeps): Route[] {
 export const checkBody = object(
   {
     ...{ sourceId: id, query: queryText, command, context, notNull, session, compareTo: id },
+    ...transaction,
     diff: { type: 'boolean' },
     values: { type: ['object', 'null'] },
   },
-  ['sourceId', 'query'],
+  ['sourceId'],
 );
 
 const problem = record(
@@ -80,14 +82,15 @@ type Checked = FromSchema<typeof checked>;
 function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler {
   return async (request) => {
     const body = request.body as CheckBody;
-    const { sourceId, query, command, compareTo, notNull, diff, values } = body;
+    const { sourceId, command, compareTo, notNull, diff, values } = body;
     if (diff) requireDiff(request, compareTo);
     const context = readVariables(request, { context: body.context, path: ['context'] });
     return toCheckedJson(
       await executor.checkQuery(
         {
-          ...{ sourceId, query, command, compareTo, context, notNull: notNull ?? [] },
+          ...{ sourceId, query: readText(body), command, compareTo, context, notNull: notNull ?? [] },
           sessionJson: readSession(body.session),
+          transactionJson: readTransaction(body, ''),
           diff: diff ? { valuesJson: memberJson(request, 'values', values) } : undefined,
         },
         request.context,

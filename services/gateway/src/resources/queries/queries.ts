@@ -38,6 +38,7 @@ import {
   updateQueryPointers,
 } from './query-schemas.ts';
 import type { SignatureJson } from './signatures.ts';
+import { readText, readTransaction, toTransactionAnswer } from './statement-schemas.ts';
 
 export function queryRoutes(deps: ResourceDeps): Route[] {
   const handlers = createQueryHandlers(deps);
@@ -86,18 +87,19 @@ function toVariable(variable: VariableBody, texts?: ReadonlyMap<string, string>)
 }
 
 function toCreation(request: FastifyRequest): Complete<CreateQueryRequest> {
-  const { hubId, label, sourceId, query, command, parentNodeId, ...rest } = request.body as CreateBody;
+  const { hubId, label, sourceId, command, parentNodeId, ...rest } = request.body as CreateBody;
   return {
     hubId,
     label,
     sourceId,
-    query,
+    query: readText(rest),
     command,
     parentNodeId,
     context: readVariables(request, { context: rest.context, path: ['context'] }),
     notNull: rest.notNull ?? [],
     errors: rest.errors ?? undefined,
     sessionJson: readSession(rest.session),
+    transactionJson: readTransaction(rest, ''),
     cache: rest.cache ?? undefined,
     path: rest.path ?? undefined,
     tool: rest.tool ?? undefined,
@@ -122,6 +124,7 @@ function toChange(request: FastifyRequest): Complete<QueryChange> {
     notNull: config?.notNull === undefined ? undefined : { names: config.notNull ?? [] },
     errors: config?.errors === null ? '' : config?.errors,
     sessionJson: readSession(config?.session),
+    transactionJson: readTransaction(config ?? {}, '/config'),
     query: config?.query?.query,
     sourceId: config?.source?.sourceId,
     cache: config?.cache === undefined ? undefined : { policy: config.cache ?? undefined },
@@ -261,6 +264,7 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       notNull: query.notNull.length === 0 ? undefined : query.notNull,
       errors: query.errors === 'author' ? query.errors : undefined,
       session: toSessionAnswer(query.sessionJson),
+      ...withSteps(query.transactionJson),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
       cache: query.cache,
@@ -268,6 +272,12 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       presentation: JsonText.ofStored<Record<string, unknown>>(query.presentationJson),
     },
   };
+}
+
+/** Absent members are left out of answers. */
+function withSteps(json: string | undefined): Pick<ConfigJson<never>, 'steps' | 'isolation' | 'retry'> {
+  const { steps, isolation, retry } = toTransactionAnswer(json);
+  return { steps, isolation, retry };
 }
 
 export const toContextJson = ({ context }: Query) => context.map(toVariableJson);

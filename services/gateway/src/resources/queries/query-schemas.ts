@@ -20,10 +20,9 @@ import type { FieldPointers } from '../../http/request-error.ts';
 import { session, sessionOf } from '../session-schema.ts';
 import { callSpans } from './figures.ts';
 import { signature, signatureOrNull, sqlFault, warnings } from './signatures.ts';
+import { command, queryText, transaction, transactionOf } from './statement-schemas.ts';
 
-const { textLength, commandLength, variables, variableNameLength, cacheSeconds } = queryLimits;
-export const queryText = { type: 'string', minLength: textLength.min, maxLength: textLength.max } as const;
-export const command = { type: 'string', maxLength: commandLength.max } as const;
+const { variables, variableNameLength, cacheSeconds } = queryLimits;
 
 export const context = {
   type: ['array', 'null'],
@@ -81,7 +80,10 @@ const presentation = orNull(
 );
 
 /** The members of a query apart from its names, its place, its text and its source. */
-const settings = { command, context, cache, notNull, errors, session, tool, presentation } as const;
+const settings = {
+  ...{ command, context, cache, notNull, errors, session, tool, presentation },
+  ...transaction,
+} as const;
 
 export const createQueryBody = object(
   {
@@ -94,7 +96,7 @@ export const createQueryBody = object(
     ...settings,
     ...readOnly('queryId', 'nodeId', 'nodeType', 'createdAt', 'updatedAt'),
   },
-  ['hubId', 'label', 'sourceId', 'query'],
+  ['hubId', 'label', 'sourceId'],
 );
 
 export const updateQueryBody = object({
@@ -149,8 +151,13 @@ export const behaviour = {
   notNull: list(text),
   errors: { type: 'string', enum: ['author'] },
   session: sessionOf,
+  ...transactionOf,
   cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
 } as const;
+export const optionalBehaviour = [
+  ...(['notNull', 'errors', 'session', 'cache'] as const),
+  ...(['steps', 'isolation', 'retry'] as const),
+] as const;
 const configWith = <const S>(context: S) =>
   record(
     {
@@ -161,7 +168,7 @@ const configWith = <const S>(context: S) =>
       tool: record({ name: text, description: text }, ['name']),
       presentation: { type: 'object' },
     },
-    ['notNull', 'errors', 'session', 'cache', 'tool', 'presentation'],
+    [...optionalBehaviour, 'tool', 'presentation'],
   );
 const config = configWith(behaviour.context);
 export const createdQuery = record({ meta, config: configWith({ type: 'null' }), signature, warnings }, [

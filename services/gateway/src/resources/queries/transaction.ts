@@ -1,7 +1,7 @@
 /** Runs several stored queries of one source in one transaction: `POST /v1/queries/transaction`. */
 
 import { elementsOf, membersOf } from '@datahub/contract/json-text';
-import { transactionBounds as bounds, isolations, stepNamePattern } from '@datahub/contract/transactions';
+import { transactionBounds as bounds, isolations } from '@datahub/contract/transactions';
 import { type ExecuteRequest, Format, type Step } from '@datahub/proto/executor/v1/executor';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -15,6 +15,7 @@ import { chooseFormat } from '../../response/format.ts';
 import { StreamedResponse } from '../../response/streamed-response.ts';
 import { execution, runOptions, toOptions } from '../execute.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
+import { references, stepName } from './statement-schemas.ts';
 
 export function transactionRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
@@ -25,12 +26,6 @@ export function transactionRoutes(deps: ResourceDeps): Route[] {
 
 const { maxRows, maxAffected, numbers, strict, timeoutMs, dryRun } = runOptions;
 const version = { type: 'integer', minimum: 1, maximum: 4_294_967_295 } as const;
-const stepName = { type: 'string', pattern: stepNamePattern } as const;
-const pointer = {
-  type: 'string',
-  minLength: bounds.pointerLength.min,
-  maxLength: bounds.pointerLength.max,
-} as const;
 
 /** Has either `queryId`, or `hubId` and `path`. */
 const step = object({
@@ -40,11 +35,7 @@ const step = object({
   context: { type: ['object', 'null'] },
   options: object({ maxRows, maxAffected, numbers, strict, version, expectRows: maxAffected }),
   as: stepName,
-  references: {
-    type: 'object',
-    maxProperties: bounds.references.max,
-    additionalProperties: object({ from: stepName, pointer }, ['from', 'pointer']),
-  },
+  references,
 });
 const steps = { type: 'array', minItems: bounds.steps.min, maxItems: bounds.steps.max, items: step } as const;
 

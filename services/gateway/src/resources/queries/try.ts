@@ -11,7 +11,8 @@ import type { ResourceDeps } from '../resource-deps.ts';
 import { readSession, session } from '../session-schema.ts';
 import { draftPointers } from './checks.ts';
 import { readVariables } from './queries.ts';
-import { command, context, errors, notNull, queryText } from './query-schemas.ts';
+import { context, errors, notNull } from './query-schemas.ts';
+import { command, queryText } from './statement-schemas.ts';
 
 export function queryTryRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.

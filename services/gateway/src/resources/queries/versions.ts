@@ -23,7 +23,7 @@ import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { queryIdOf, toContextJson, toDefinitionJson } from './queries.ts';
-import { behaviour, savedQuery, updateQueryPointers } from './query-schemas.ts';
+import { behaviour, optionalBehaviour, savedQuery, updateQueryPointers } from './query-schemas.ts';
 
 export function queryVersionRoutes(deps: ResourceDeps): Route[] {
   const handlers = createVersionHandlers(deps);
@@ -48,7 +48,7 @@ const version = record(
     engine,
     ...behaviour,
   },
-  ['restoredFrom', 'notNull', 'errors', 'session', 'cache'],
+  ['restoredFrom', ...optionalBehaviour],
 );
 export const versions = list(version);
 

@@ -11,7 +11,8 @@ export interface Difference {
 
 /** What a version and a draft have in common. */
 export interface Settings
-  extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors' | 'session'> {
+  extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors' | 'session'>,
+    Pick<QueryVersion, 'steps' | 'isolation' | 'retry'> {
   context: Variable[];
 }
 
@@ -31,6 +32,9 @@ export function differencesOf(
     ['Cache', cacheWords(version.cache)],
     ['Never null', version.notNull?.join(', ') ?? none],
     ['Texts of errors', version.errors ?? none],
+    ['Steps', version.steps === undefined ? none : toText(version.steps)],
+    ['Isolation', version.isolation ?? none],
+    ['Repeats', version.retry ? 'after serialization failures and deadlocks' : none],
     ['Session', version.session === undefined ? none : toText(version.session)],
   ];
   const [left, right] = [new Map(read(before)), new Map(read(after))];
