@@ -1,5 +1,6 @@
 /** Builds the files that the gateway serves at `/` from `src`. */
 
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build } from 'esbuild';
@@ -20,9 +21,12 @@ const options: BuildOptions = {
   logLevel: 'error',
 };
 
+const placeholder = 'the hash of the bundle';
+
 /** `later` is loaded after the first page. What both use is in `shared`, so that it exists once. */
 const pages: BuildOptions = {
   ...options,
+  define: { BUILD: JSON.stringify(placeholder) },
   entryPoints: [
     { in: pathOf('app/main.tsx'), out: 'console' },
     { in: pathOf('pages/lazy-views.ts'), out: 'later' },
@@ -48,10 +52,15 @@ const alone: BuildOptions = {
 
 /** Returns the content of each file by name. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
-  const built = await Promise.all([build(pages), build(alone)]);
-  const files = built
-    .flatMap(({ outputFiles = [] }) => outputFiles)
-    .map(({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const);
+  const [{ outputFiles: split = [] }, { outputFiles = [] }] = await Promise.all([build(pages), build(alone)]);
+  const stamp = hash('sha256', split.map(({ text }) => text).join(''), 'base64url').slice(0, 12);
+  const stamped = split.map(({ path, text }) => ({
+    path,
+    contents: Buffer.from(text.replaceAll(placeholder, stamp)),
+  }));
+  const files = [...stamped, ...outputFiles].map(
+    ({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const,
+  );
   const licences = await readFile(new URL('licences.txt', import.meta.url));
   const page = await readFile(pathOf('app/index.html'));
   const docs = await readFile(pathOf('pages/docs/docs.html'));

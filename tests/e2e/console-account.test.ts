@@ -245,6 +245,15 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.reload();
     await page.getByText('Its code could not be loaded. Reload the page.').waitFor();
     await page.unroute('**/console/later.js');
+    // The hub was updated after the first page was loaded.
+    await page.route('**/console/later.js', async (route) => {
+      const code = await (await route.fetch()).text();
+      const body = code.replace(/"[\w-]{12}"(?=;export\{)/, '"anotherBuild"');
+      await route.fulfill({ contentType: 'text/javascript', body });
+    });
+    await page.reload();
+    await page.getByText('Its code could not be loaded. Reload the page.').waitFor();
+    await page.unroute('**/console/later.js');
     await page.reload();
     await page.getByLabel('Text', { exact: true }).waitFor();
   });

@@ -1,8 +1,30 @@
 import { randomBytes } from 'node:crypto';
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
 import { ended, holdAnswers, makeKey, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
+
+/** Reloads the page without a cache, and returns what came over the network until it was drawn and idle. */
+async function loadCold(page: Page, isDrawn: () => Promise<unknown>) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  await session.send('Network.clearBrowserCache');
+  const seen = { bytes: 0, files: [] as string[], calls: [] as string[] };
+  session.on('Network.requestWillBeSent', ({ request: { url } }) => {
+    if (url.startsWith('data:')) return;
+    const { pathname, search } = new URL(url);
+    if (pathname.startsWith('/v1/')) seen.calls.push(`${pathname}${search}`);
+    else seen.files.push(pathname.replace(/^\/(console\/)?/, ''));
+  });
+  session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+    seen.bytes += encodedDataLength;
+  });
+  await page.reload({ waitUntil: 'networkidle' });
+  await isDrawn();
+  await session.detach();
+  return seen;
+}
 
 describe.skipIf(executablePath === undefined)('the home of a hub in the console (needs Chromium)', () => {
   const { shared, goTo, button } = useConsole();
@@ -46,7 +68,8 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     const sourceId = await createSource(hubId);
     const create = async (n: number) => {
       const presentation = { pinned: n < 9 };
-      const body = { hubId, sourceId, label: `q${n}`, query: `SELECT ${n} AS n, 'a' AS a`, presentation };
+      const query = n % 2 === 0 ? `SELECT ${n} AS n, 'a' AS a` : `SELECT note, ${n} * id AS n FROM sales`;
+      const body = { hubId, sourceId, label: `q${n}`, query, presentation };
       const saved = await api.ok(api.post('/v1/queries?signature=1', body));
       return saved.config.query.queryId as string;
     };
@@ -67,6 +90,11 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     await page.evaluate("location.hash = '#/hubs'");
     await page.reload();
     await page.getByRole('link', { name: label }).waitFor();
+    // What a person does on a page loads the code of the others.
+    await page.mouse.move(9, 9);
+    await page.waitForFunction(
+      `performance.getEntriesByType('resource').some(({ name }) => name.endsWith('later.js'))`,
+    );
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await page.getByRole('link', { name: label }).click();
@@ -76,6 +104,12 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     const row = page.getByRole('row', { name: /^q30 / }).locator('td');
     await expect.poll(() => row.nth(1).textContent()).toBe('1');
     expect(await row.nth(3).textContent()).not.toBe('');
+    await page.evaluate(`location.hash = '#/hub/${hubId}'`);
+    const { bytes, files, calls } = await loadCold(page, () => expect.poll(drawn).toBe(9));
+    expect(files.sort()).toEqual(['', 'chart.js', 'console.css', 'console.js', 'shared.js']);
+    // Nine are the cards.
+    expect(calls.length).toBeLessThanOrEqual(17);
+    expect(bytes).toBeLessThanOrEqual(120_000);
   });
 
   it('shows the tree and the sources of the hub that the address names, and of no other', async () => {

@@ -4,11 +4,8 @@ import { type Signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { restored } from '../api/connection.ts';
 import { key } from '../api/session.ts';
+import { HubPage } from '../pages/hub/hub-page.tsx';
 import { Later, loadLater } from '../pages/lazy.tsx';
-import { NewQuery } from '../pages/query/new-query.tsx';
-import { QueryPage } from '../pages/query/query-page.tsx';
-import { RunById } from '../pages/query/run-by-id.tsx';
-import { ShortLink } from '../pages/query/short-link.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, isAtStart, route } from '../state/route.ts';
 import { openKey } from '../state/shown-keys.ts';
@@ -21,9 +18,6 @@ import { Side } from './side.tsx';
 import { SignIn } from './sign-in.tsx';
 import '../state/theme.ts';
 import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from '../state/workspace.ts';
-
-/** The first page has what it needs by then. */
-const laterAfterMs = 1_000;
 
 export function App() {
   if (key.value === undefined) return <SignIn />;
@@ -70,6 +64,21 @@ function useReread(): void {
   }, []);
 }
 
+const firstActs = ['pointermove', 'pointerdown', 'keydown', 'wheel'];
+
+/** Loads the code of the other pages when the person does something, so that it is there when they choose one. */
+function useLaterAtFirstAct(): void {
+  useEffect(() => {
+    const loaded = new AbortController();
+    const load = () => {
+      loaded.abort();
+      loadLater().catch(() => undefined);
+    };
+    for (const act of firstActs) addEventListener(act, load, { signal: loaded.signal });
+    return () => loaded.abort();
+  }, []);
+}
+
 function Frame() {
   const sideOpen = useSignal(false);
   useEffect(() => {
@@ -81,10 +90,8 @@ function Frame() {
     });
     void loadPermissions();
     void loadClassifiers();
-    // Soon, because after an update of the hub this code would not fit what is loaded already.
-    const loading = setTimeout(() => void loadLater().catch(() => undefined), laterAfterMs);
-    return () => clearTimeout(loading);
   }, []);
+  useLaterAtFirstAct();
   useSignalEffect(() => {
     if (hubId.value !== undefined) void loadTree(hubId.value);
   });
@@ -142,9 +149,11 @@ const NoPage = () => (
 
 function View() {
   const [area, hub, page, id] = route.value;
-  if (area === 'run') return <RunById queryId={hub} problem={hubsProblem.value} />;
+  if (area === 'run')
+    return <Later>{({ RunById }) => <RunById queryId={hub} problem={hubsProblem.value} />}</Later>;
   if (area === 'hubs') return <Later>{({ HubsPage }) => <HubsPage />}</Later>;
-  if (area === 'q' && hub !== undefined) return <ShortLink key={hub} queryId={hub} />;
+  if (area === 'q' && hub !== undefined)
+    return <Later>{({ ShortLink }) => <ShortLink key={hub} queryId={hub} />}</Later>;
   if (area !== undefined && (area !== 'hub' || hub === undefined)) return <NoPage />;
   if (hub === undefined) {
     return hubsProblem.value === undefined ? (
@@ -153,12 +162,13 @@ function View() {
       <ProblemBox problem={hubsProblem.value} />
     );
   }
-  if (page === undefined) return <Later>{({ HubPage }) => <HubPage key={hub} />}</Later>;
-  if (page === 'query' && id !== undefined) return <QueryPage key={id} queryId={id} />;
+  if (page === undefined) return <HubPage key={hub} />;
+  if (page === 'query' && id !== undefined)
+    return <Later>{({ QueryPage }) => <QueryPage key={id} queryId={id} />}</Later>;
   if (page === 'source' && id !== undefined)
     return <Later>{({ SourcePage }) => <SourcePage key={id} sourceId={id} />}</Later>;
   if (page === 'boards') return <Later>{({ BoardsPage }) => <BoardsPage />}</Later>;
-  if (page === 'new-query') return <NewQuery key={hub} />;
+  if (page === 'new-query') return <Later>{({ NewQuery }) => <NewQuery key={hub} />}</Later>;
   if (page === 'new-source') return <Later>{({ NewSource }) => <NewSource key={hub} />}</Later>;
   if (page === 'classifier' && id !== undefined)
     return <Later>{({ ClassifierPage }) => <ClassifierPage key={id} classifierId={id} />}</Later>;

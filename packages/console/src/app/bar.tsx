@@ -3,7 +3,8 @@
 import { computed, effect, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { bySession, key, signOut } from '../api/session.ts';
-import { Later, Soon } from '../pages/lazy.tsx';
+import { Later } from '../pages/lazy.tsx';
+import { Bell } from '../pages/watches/bell.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
 import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
@@ -30,7 +31,7 @@ export function Bar({ sideOpen, onSide }: { sideOpen: boolean; onSide(): void })
       </a>
       <Crumbs />
       <Find />
-      <Soon>{({ Bell }) => <Bell />}</Soon>
+      <Bell />
       <Menu
         label="Theme"
         icon={theme.value === 'dark' ? 'moon' : 'sun'}

@@ -1,12 +1,14 @@
 /** The views that the console loads after its first page. */
 
+/** Differs if the hub was updated since the first page was loaded: the code would not fit. */
+export const build = BUILD;
+
 export { TreeDialog } from '../ui/tree/tree-dialogs.tsx';
 export { BoardsPage } from './board/boards-page.tsx';
 export { NewClassifier } from './classifier/classifier-dialogs.tsx';
 export { ClassifierPage } from './classifier/classifier-page.tsx';
 export { CorrectDialog } from './classifier/correct-label.tsx';
 export { AuditPage } from './hub/audit-page.tsx';
-export { HubPage } from './hub/hub-page.tsx';
 export { HubsPage } from './hub/hubs-page.tsx';
 export { KeysPage } from './key/keys-page.tsx';
 export { ShownKeyDialog } from './key/shown-key.tsx';
@@ -19,10 +21,14 @@ export { AnnotationNote } from './query/classify/annotation-note.tsx';
 export { ClassifyDialog } from './query/classify/classify-dialog.tsx';
 export { ContractView } from './query/contract-view.tsx';
 export { ExplainView } from './query/explain/explain-view.tsx';
+export { NewQuery } from './query/new-query.tsx';
 export { PublishPanel } from './query/publish/publish-panel.tsx';
+export { QueryPage } from './query/query-page.tsx';
+export { RunById } from './query/run-by-id.tsx';
 export { RunDialog } from './query/run-dialog.tsx';
 export { RunsView } from './query/runs-view.tsx';
 export { saveRows } from './query/save-rows.ts';
+export { ShortLink } from './query/short-link.tsx';
 export { TablesPane } from './query/tables-pane.tsx';
 export { DriftNote } from './query/upkeep/drift-note.tsx';
 export { PathDialog } from './query/upkeep/path-dialog.tsx';
@@ -36,5 +42,4 @@ export { SourcePage } from './source/source-page.tsx';
 export { StatisticsPage } from './statistics/statistics-page.tsx';
 export { StatisticsView } from './statistics/statistics-view.tsx';
 export { SummaryPage } from './summary/summary-page.tsx';
-export { Bell } from './watches/bell.tsx';
 export { WatchesPage } from './watches/watches-page.tsx';

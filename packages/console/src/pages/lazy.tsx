@@ -7,6 +7,11 @@ import { useLoad } from '../ui/load.tsx';
 import { Loading } from '../ui/page.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 
+declare global {
+  /** Names the build, which sets it. */
+  const BUILD: string;
+}
+
 type LaterViews = typeof import('./lazy-views.ts');
 
 const loaded = signal<LaterViews>();
@@ -14,6 +19,7 @@ const loaded = signal<LaterViews>();
 /** Resolves when the code and its style sheet are there. */
 export async function loadLater(): Promise<LaterViews> {
   const [views] = await Promise.all([import('./lazy-views.ts'), loadStyles()]);
+  if (views.build !== BUILD) throw new Error('The code is of another version of the hub.');
   loaded.value = views;
   return views;
 }
@@ -39,10 +45,6 @@ async function loadStyles(): Promise<void> {
 export function Later({ children }: { children(views: LaterViews): ComponentChild }) {
   return loaded.value === undefined ? <LoadLater /> : children(loaded.value);
 }
-
-/** Shows nothing until they are loaded. */
-export const Soon = ({ children }: { children(views: LaterViews): ComponentChild }) =>
-  loaded.value === undefined ? null : children(loaded.value);
 
 function LoadLater() {
   const { problem } = useLoad(loadLater, []);
