@@ -133,6 +133,13 @@ describe('the audit', () => {
     expect(Number(page.headers.get('x-total-count'))).toBeGreaterThan(2);
     const { key } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['hubs:read'] }));
     expect((await api.get('/v1/audit', { key })).status).toBe(403);
+    const [{ at }] = page.body;
+    expect((await entriesOf(`day=${at.slice(0, 10)}`)).length).toBeGreaterThan(2);
+    expect(await entriesOf('day=2020-02-29')).toEqual([]);
+    for (const day of ['2026-02-29', '2026-2-1', 'today'])
+      expect((await api.get(`/v1/audit?day=${day}`)).body.errors).toEqual([
+        { pointer: 'query/day', detail: 'must be a day, as in 2026-11-28' },
+      ]);
     for (const method of ['POST', 'PUT', 'DELETE']) {
       expect((await api.call(method, '/v1/audit', method === 'DELETE' ? {} : { body: {} })).status).toBe(405);
     }

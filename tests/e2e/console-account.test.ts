@@ -310,7 +310,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.locator('td', { hasText: 'Created a query' }).first().waitFor();
   });
 
-  it('filters the audit log by action, by what was changed, and by who did it', async () => {
+  it('filters the audit log by action, day, what was changed, and who did it', async () => {
     const { page, hubId } = shared;
     const sourceId = await createSource(hubId);
     const name = `auditor ${unique()}`;
@@ -333,6 +333,10 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     expect(page.url()).toContain(`/audit/key/${keyId}`);
     await expect.poll(texts).toEqual(['Created a query']);
     await page.getByRole('link', { name: 'Show all', exact: true }).click();
+    await expect.poll(async () => (await texts()).length).toBeGreaterThan(2);
+    await page.getByLabel('Day (UTC)', { exact: true }).fill('2020-02-29');
+    await page.getByText('0 entries', { exact: true }).waitFor();
+    await page.getByLabel('Day (UTC)', { exact: true }).fill(new Date().toISOString().slice(0, 10));
     await expect.poll(async () => (await texts()).length).toBeGreaterThan(2);
   });
 });

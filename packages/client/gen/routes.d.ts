@@ -3794,6 +3794,8 @@ export interface Routes {
       keyId?: string | undefined;
       personId?: string | undefined;
       action?: string | undefined;
+      /** In UTC */
+      day?: string | undefined;
     } | undefined;
     answer: ({
       entryId: string;

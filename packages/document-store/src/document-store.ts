@@ -138,7 +138,7 @@ export interface Collection<T extends Doc> {
   find(page: Page): Promise<T[]>;
   /** Reads only the id and the summary fields; absent fields are null. */
   findSummaries(page: Page): Promise<Summary[]>;
-  count(filter: Pick<Filter, 'accountId' | 'where'>): Promise<number>;
+  count(filter: Filter): Promise<number>;
   /** Atomic. Returns the new value, or null if there is no such document. Does not change the version. */
   add(accountId: string, id: string, step: CounterStep): Promise<number | null>;
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */

@@ -78,8 +78,8 @@ function createReading<T extends Doc>(
       const cursor = kept().find(toMongodbFilter(checked), options);
       return (await call(() => cursor.toArray())).map((found) => toSummary(shape, found));
     },
-    async count({ accountId, where = {} }) {
-      const checked = checkFilter(shape, { accountId, where });
+    async count(filter) {
+      const checked = checkFilter(shape, filter);
       return checked === null ? 0 : call(() => kept().countDocuments(toMongodbFilter(checked)));
     },
   } satisfies Partial<Collection<T>>;

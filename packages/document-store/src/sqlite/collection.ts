@@ -65,10 +65,14 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
         const checked = checkPage(shape, page);
         return checked === null ? [] : reads.findSummaries(checked);
       }),
-    count: ({ accountId, where = {} }) =>
+    count: (filter) =>
       read(() => {
-        const checked = checkFilter(shape, { accountId, where });
-        return checked === null ? 0 : counts.read(checked, () => reads.count(checked));
+        const checked = checkFilter(shape, filter);
+        if (checked === null) return 0;
+        const { from, after, before } = checked;
+        // Counts of ranges are not kept.
+        const isRange = (from ?? after ?? before) !== undefined;
+        return isRange ? reads.count(checked) : counts.read(checked, () => reads.count(checked));
       }),
     scan: ({ after, limit }) =>
       read(() => {

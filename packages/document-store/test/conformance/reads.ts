@@ -23,6 +23,10 @@ export function describeReads({ items, account }: Context): void {
     expect(await find({ where: { group: 1 }, offset: 9 })).toEqual([28]);
     expect(await find({ where: { group: 1 }, afterId: 'dh.q.0007', descending: true })).toEqual([28, 25, 22]);
     expect(await find({ limit: 0 })).toEqual([]);
+    const between = { afterId: 'dh.q.0007', beforeId: 'dh.q.0020' };
+    expect(await items().count({ accountId, where: { group: 1 } })).toBe(10);
+    expect(await items().count({ accountId, where: { group: 1 }, ...between })).toBe(4);
+    expect(await items().count({ accountId, ...between })).toBe(12);
     expect(await find({ charactersMax: 0 })).toEqual([0]);
     expect(await find({ charactersMax: 100_000 })).toEqual([0, 1, 2]);
     expect(await items().count({ accountId })).toBe(30);

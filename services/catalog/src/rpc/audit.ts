@@ -7,7 +7,7 @@ import type { CatalogServiceService, RecordUseRequest_Use } from '@datahub/proto
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type IdKind, operationIdOf } from '@datahub/service-kit/id';
+import { createFixedId, type IdKind, operationIdOf } from '@datahub/service-kit/id';
 import {
   type Catalog,
   loadBoard,
@@ -18,7 +18,7 @@ import {
   loadWatch,
 } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
-import { addUse, hourlyUse } from '../usage/use-counts.ts';
+import { addUse, dayMs, hourlyUse } from '../usage/use-counts.ts';
 import { loadReadableKey } from './key-access.ts';
 import { listPage } from './pagination.ts';
 
@@ -193,17 +193,25 @@ export const undoEntry = (catalog: Catalog, ctx: CallContext, entry: Entry): Com
 export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: string | undefined) =>
   operationIdOf({ namespace, kind: 'evt' }, operation);
 
+/** The bounds of the ids of a day, because ids sort by time. */
+function idsOfDay({ namespace }: Catalog, day: string): { afterId: string; beforeId: string } {
+  const startMs = Date.parse(day);
+  const idAt = (atMs: number) => createFixedId({ namespace, kind: 'evt', atMs }, Buffer.alloc(10));
+  return { afterId: idAt(startMs), beforeId: idAt(startMs + dayMs) };
+}
+
 export function createAuditCalls(catalog: Catalog) {
   const { audit } = catalog.store;
   return {
-    listAudit: async ({ page, resourceId, keyId, action, personId }, ctx) => {
+    listAudit: async ({ page, resourceId, keyId, action, personId, day }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       await requireReadableAudit(catalog, ctx, resourceId);
       const asked = Object.entries({ resourceId, keyId, action, personId }).filter(
         ([, value]) => value !== undefined,
       );
       const where = Object.fromEntries(asked) as Record<string, string>;
-      const { docs, total } = await listPage(audit, { accountId, where, descending: true }, page);
+      const ofDay = day === undefined ? {} : idsOfDay(catalog, day);
+      const { docs, total } = await listPage(audit, { accountId, where, ...ofDay, descending: true }, page);
       const names = await namesOfPeople(catalog, docs);
       return {
         entries: docs.map(({ id, at, users: _, counted, joinsAt, hours, ...entry }) => ({

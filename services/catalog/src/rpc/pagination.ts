@@ -8,6 +8,9 @@ import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 interface ListFilter {
   accountId: string;
   where?: Record<string, Scalar>;
+  /** Exclusive, as `beforeId` is. */
+  afterId?: string;
+  beforeId?: string;
   descending?: boolean;
 }
 
@@ -33,9 +36,10 @@ export async function listPage<T extends Doc>(
   page: Page | undefined,
 ): Promise<{ docs: T[]; total: number }> {
   const limit = Math.min(page?.limit ?? pageItemsMax, pageItemsMax);
+  const { descending: _, ...counted } = filter;
   const [docs, total] = await Promise.all([
     collect(findBatches(collection, filter, { offset: page?.offset ?? 0, limit })),
-    collection.count({ accountId: filter.accountId, ...(filter.where ? { where: filter.where } : {}) }),
+    collection.count(counted),
   ]);
   return { docs, total };
 }

@@ -87,6 +87,31 @@ describe('counts of use', () => {
     expect(JSON.stringify(entries)).not.toContain('users');
   });
 
+  it('are listed by day, with how many there are', async () => {
+    const days = [
+      '2026-11-27T23:59:59.999Z',
+      '2026-11-28T00:00:00Z',
+      '2026-11-28T23:59:59.999Z',
+      '2026-11-29',
+    ];
+    const hours = days.map((at) => Date.parse(at));
+    for (const at of hours) {
+      nowMs = () => at;
+      await record(5_000, uses.slice(0, 2));
+    }
+    const catalog = { store, namespace: 'hub' } as unknown as Catalog;
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
+    const list = async (wanted: object) => {
+      const page = { offset: 0, limit: 3 };
+      const { entries, total } = await createAuditCalls(catalog).listAudit({ page, ...wanted } as never, ctx);
+      return [entries.map(({ at }) => at?.toISOString().slice(0, 13)), total];
+    };
+    const [morning, evening] = ['2026-11-28T00', '2026-11-28T23'];
+    expect(await list({ day: '2026-11-28' })).toEqual([[evening, evening, morning], 4]);
+    expect(await list({ day: '2026-11-28', resourceId: 'q1' })).toEqual([[evening, morning], 2]);
+    expect(await list({ day: '2026-11-26' })).toEqual([[], 0]);
+  });
+
   it('that a slow store has no time for are reported, and the others are kept', async () => {
     before = () => sleep(50);
     const left = await record(2_200);

@@ -33,6 +33,15 @@ export function requireText(request: FastifyRequest, name: string): string {
   throw validationError([{ pointer: `query/${name}`, detail: 'is missing' }]);
 }
 
+/** Returns undefined if the parameter is absent. Throws VALIDATION for a text that is no day of the calendar. */
+export function readDay(request: FastifyRequest, name: string): string | undefined {
+  const day = readText(request, name);
+  const time = /^\d{4}-\d\d-\d\d$/.test(day ?? '') ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
+  // JavaScript reads 30 February as 2 March.
+  if (day === undefined || (!Number.isNaN(time) && new Date(time).toISOString().startsWith(day))) return day;
+  throw validationError([{ pointer: `query/${name}`, detail: 'must be a day, as in 2026-11-28' }]);
+}
+
 /** Returns undefined if the parameter is absent. Throws VALIDATION for a value that is not among the choices. */
 export function readChoice<T extends string>(
   request: FastifyRequest,

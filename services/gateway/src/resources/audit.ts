@@ -12,7 +12,7 @@ import {
   toTimestamp,
 } from '../http/json-schema.ts';
 import { readPage } from '../http/pagination.ts';
-import { readText } from '../http/query-params.ts';
+import { readDay, readText } from '../http/query-params.ts';
 import { type Handler, paged, type Route } from '../http/route.ts';
 import { sendList } from '../response/list-response.ts';
 import type { ResourceDeps } from './resource-deps.ts';
@@ -20,7 +20,7 @@ import type { ResourceDeps } from './resource-deps.ts';
 export function auditRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'personId', 'action'], response: auditEntries, handler: createAuditHandler(deps) },
+    { method: 'GET', path: '/v1/audit', scope: 'keys:admin', summary: 'List who did what', query: [...paged, 'resourceId', 'keyId', 'personId', 'action', 'day'], response: auditEntries, handler: createAuditHandler(deps) },
   ];
 }
 
@@ -54,6 +54,7 @@ function createAuditHandler({ upstreams: { catalog }, settings }: ResourceDeps):
       keyId: readText(request, 'keyId'),
       action: readText(request, 'action'),
       personId: readText(request, 'personId'),
+      day: readDay(request, 'day'),
     };
     const { entries, total } = await catalog.listAudit({ page, ...filter }, request.context);
     return sendList(reply, { items: entries, toJson: toAuditJson, page, total }, settings);

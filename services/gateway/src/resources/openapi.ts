@@ -153,6 +153,7 @@ const schemas = new Map<string, object>([
   ['outcome', { type: 'string', enum: runOutcomes }],
   ['/v1/queries/:queryId/runs outcome', { type: 'string', enum: queryRunOutcomes }],
   ['own', flag],
+  ['day', { type: 'string', format: 'date', description: 'In UTC' }],
   ['type', { type: 'string', enum: eventTypes }],
 ]);
 

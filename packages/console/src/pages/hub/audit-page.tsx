@@ -17,10 +17,10 @@ import { Scrolling, TableHead } from '../../ui/table.tsx';
 const pageSize = 100;
 
 /** Names of query parameters, with what they select. */
-type Filter = Record<'action' | 'keyId' | 'personId' | 'resourceId', string | undefined>;
+type Filter = Record<'action' | 'day' | 'keyId' | 'personId' | 'resourceId', string>;
 
 async function readPage(filter: Filter, offset: number, signal: AbortSignal) {
-  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined) as [string, string][];
+  const wanted = Object.entries(filter).filter(([, value]) => value !== '');
   const query = new URLSearchParams([...wanted, ['limit', String(pageSize)], ['offset', String(offset)]]);
   const response = await call(`v1/audit?${query}`, { signal });
   return {
@@ -45,14 +45,11 @@ export function AuditPage() {
 
 function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   const [action, setAction] = useState('');
+  const [day, setDay] = useState('');
   const [offset, setOffset] = useState(0);
-  const filter = {
-    action: action === '' ? undefined : action,
-    keyId: by === 'key' ? id : undefined,
-    personId: by === 'person' ? id : undefined,
-    resourceId: by === 'what' ? id : undefined,
-  };
-  const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, offset]);
+  const of = (kind: string) => (by === kind ? (id ?? '') : '');
+  const filter = { action, day, keyId: of('key'), personId: of('person'), resourceId: of('what') };
+  const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, day, offset]);
   const { entries = [], keys = new Map(), total = 0 } = loaded.value ?? {};
   return (
     <div class="page">
@@ -73,6 +70,17 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
             </option>
           ))}
         </select>
+        <input
+          type="date"
+          class="audit-day"
+          aria-label="Day (UTC)"
+          title="Day (UTC)"
+          value={day}
+          onChange={({ currentTarget }) => {
+            setDay(currentTarget.value);
+            setOffset(0);
+          }}
+        />
         <button type="button" onClick={loaded.refresh}>
           <Icon name="refresh" /> Refresh
         </button>

@@ -1014,7 +1014,11 @@ export interface ListAuditRequest {
   resourceId?: string | undefined;
   keyId?: string | undefined;
   action?: string | undefined;
-  personId?: string | undefined;
+  personId?:
+    | string
+    | undefined;
+  /** In UTC, as in 2026-11-28. */
+  day?: string | undefined;
 }
 
 export interface ListAuditResponse {
@@ -8700,7 +8704,14 @@ export const AuditEntry: MessageFns<AuditEntry> = {
 };
 
 function createBaseListAuditRequest(): ListAuditRequest {
-  return { page: undefined, resourceId: undefined, keyId: undefined, action: undefined, personId: undefined };
+  return {
+    page: undefined,
+    resourceId: undefined,
+    keyId: undefined,
+    action: undefined,
+    personId: undefined,
+    day: undefined,
+  };
 }
 
 export const ListAuditRequest: MessageFns<ListAuditRequest> = {
@@ -8719,6 +8730,9 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
     }
     if (message.personId !== undefined) {
       writer.uint32(42).string(message.personId);
+    }
+    if (message.day !== undefined) {
+      writer.uint32(50).string(message.day);
     }
     return writer;
   },
@@ -8774,6 +8788,14 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
             }
 
             message.personId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.day = reader.string();
             continue;
           }
         }
