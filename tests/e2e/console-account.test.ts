@@ -334,6 +334,13 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await expect.poll(texts).toEqual(['Created a query']);
     await page.getByRole('link', { name: 'Show all', exact: true }).click();
     await expect.poll(async () => (await texts()).length).toBeGreaterThan(2);
+    const label = `board ${unique()}`;
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label, cards: [] }));
+    await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+    await rows.getByRole('link', { name: label, exact: true }).click();
+    await page.getByText(`Only entries of ${label}`).waitFor();
+    expect(page.url()).toContain(`/audit/what/${boardId}`);
+    await page.getByRole('link', { name: 'Show all', exact: true }).click();
     await page.getByLabel('Day (UTC)', { exact: true }).fill('2020-02-29');
     await page.getByText('0 entries', { exact: true }).waitFor();
     await page.getByLabel('Day (UTC)', { exact: true }).fill(new Date().toISOString().slice(0, 10));

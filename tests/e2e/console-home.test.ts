@@ -40,25 +40,37 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
       choices,
     ]);
     const all = await create('All of them', 'SELECT 7 AS answer');
+    const digits = '0.12345678901234567890123456789012345678';
+    const exact = await create('Exactly', `SELECT ${digits} AS ratio`);
     await goTo('query', counting);
     await button(/^Run/).click();
     await ended(page, 'done');
     await button('Chart').click();
     await button('Pin to home').click();
     await button('Unpin').waitFor();
-    await api.ok(api.put(`/v1/queries/${all}`, { config: { presentation: { pinned: true } } }));
+    for (const queryId of [all, exact])
+      await api.ok(api.put(`/v1/queries/${queryId}`, { config: { presentation: { pinned: true } } }));
     await goTo();
     const cards = page.getByRole('list', { name: 'Pinned queries', exact: true });
     await cards.getByRole('link', { name: 'How many', exact: true }).waitFor();
     await cards.getByText('7', { exact: true }).waitFor();
+    // No digit is outside of the card.
+    const number = cards.getByText(digits, { exact: true });
+    const [inside, around] = await Promise.all([
+      number.boundingBox(),
+      cards.locator('.pinned-card', { hasText: digits }).boundingBox(),
+    ]);
+    if (inside === null || around === null) throw new Error('The number is not drawn.');
+    expect(inside.x + inside.width).toBeLessThanOrEqual(around.x + around.width);
+    expect(inside.y + inside.height).toBeLessThanOrEqual(around.y + around.height);
     const asked = page.waitForRequest(/\/data\?region=south/);
     await page.getByLabel('region', { exact: true }).selectOption('south');
     await asked;
-    await cards.getByText('ignores region').waitFor();
+    await cards.getByText('ignores region').first().waitFor();
     const row = page.getByRole('row', { name: /How many/ });
     expect(await row.locator('td').nth(0).textContent()).toBe('reads');
     await page.getByLabel('Filter queries', { exact: true }).fill('nothing like it');
-    await page.getByText('None of 2 queries has that name.').waitFor();
+    await page.getByText('None of 3 queries has that name.').waitFor();
   });
 
   it('asks once for all queries, once for boards and once for each card, also with a key of 60 requests a minute', async () => {

@@ -37,7 +37,9 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
       // A page that is wider than the screen makes the window of a phone wider, too.
       const width = await page.evaluate('Math.max(innerWidth, document.documentElement.scrollWidth)');
       const missing = (await page.evaluate(outOfReach)) as string[];
-      if (width !== 390 || missing.length > 0) found[name] = { width, missing };
+      // The page scrolls in its frame, and the window does not.
+      const below = await page.evaluate('document.documentElement.scrollHeight - innerHeight');
+      if (width !== 390 || below !== 0 || missing.length > 0) found[name] = { width, below, missing };
     };
     for (const [name, path] of Object.entries(viewsOf(ids))) {
       await page.evaluate(`location.hash = '#/hub/${[hubId, ...path].join('/')}'`);

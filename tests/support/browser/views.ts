@@ -101,6 +101,7 @@ export const viewsOf = ({
   evaluation: ['classifier', classifierId, 'evaluation'],
   summary: ['summary'],
   'summary of a column': ['summary', 'column'],
+  people: ['people'],
   audit: ['audit'],
   boards: ['boards'],
   board: ['boards', boardId],

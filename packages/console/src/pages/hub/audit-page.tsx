@@ -1,7 +1,7 @@
 /** Who did what in the account, newest first. */
 
 import { useState } from 'preact/hooks';
-import { call } from '../../api/client.ts';
+import { call, callList, part } from '../../api/client.ts';
 import { parseExact } from '../../api/exact.ts';
 import type { AuditEntry } from '../../api/types.ts';
 import { keyNames } from '../../state/key-names.ts';
@@ -22,19 +22,33 @@ type Filter = Record<'action' | 'day' | 'keyId' | 'personId' | 'resourceId', str
 async function readPage(filter: Filter, offset: number, signal: AbortSignal) {
   const wanted = Object.entries(filter).filter(([, value]) => value !== '');
   const query = new URLSearchParams([...wanted, ['limit', String(pageSize)], ['offset', String(offset)]]);
-  const response = await call(`v1/audit?${query}`, { signal });
+  const [response, ...named] = await Promise.all([
+    call(`v1/audit?${query}`, { signal }),
+    keyNames(signal),
+    labelsOf('boards', 'boardId', signal),
+    labelsOf('watches', 'watchId', signal),
+  ]);
   return {
-    keys: await keyNames(signal),
+    names: new Map(named.flatMap((names) => [...names])),
     entries: parseExact<AuditEntry[]>(await response.text()),
     total: Number(response.headers.get('x-total-count') ?? 0),
   };
 }
 
-/** The name of a thing that is in sight, else its id. */
-function nameOf(id: string, keys: Map<string, string>): string {
+/** The labels of what the tree does not show, by id. Empty if this key may not read them. */
+async function labelsOf(noun: 'boards' | 'watches', idName: string, signal: AbortSignal) {
+  const listed = await callList<Record<string, string>>(`v1/${noun}?hubId=${part(hubId.value ?? '')}`, {
+    signal,
+    pageSize: 100,
+  }).catch(() => []);
+  return new Map(listed.map((one) => [one[idName] as string, one.label as string]));
+}
+
+/** The name of a thing of the account or of this hub, else its id. */
+function nameOf(id: string, names: Map<string, string>): string {
   const classifier = classifiers.value.find(({ classifierId }) => classifierId === id);
   const hub = hubs.value?.find(({ hubId }) => hubId === id);
-  return findNode(id)?.node.label ?? hub?.label ?? classifier?.name ?? keys.get(id) ?? id;
+  return findNode(id)?.node.label ?? hub?.label ?? classifier?.name ?? names.get(id) ?? id;
 }
 
 /** `audit`, `audit/key/<keyId>` or `audit/what/<id of a resource>`. */
@@ -50,7 +64,7 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   const of = (kind: string) => (by === kind ? (id ?? '') : '');
   const filter = { action, day, keyId: of('key'), personId: of('person'), resourceId: of('what') };
   const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, day, offset]);
-  const { entries = [], keys = new Map(), total = 0 } = loaded.value ?? {};
+  const { entries = [], names = new Map(), total = 0 } = loaded.value ?? {};
   return (
     <div class="page">
       <PageHead title="Audit" tags={[`${count(total)} entries`]}>
@@ -88,13 +102,13 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
       {id !== undefined && (
         <p class="hint">
           Only {by === 'what' ? 'entries of' : `what the ${by}`}{' '}
-          <strong>{(by === 'person' && entries[0]?.person?.name) || nameOf(id, keys)}</strong>
+          <strong>{(by === 'person' && entries[0]?.person?.name) || nameOf(id, names)}</strong>
           {by !== 'what' && ' did'}. <a href={linkTo('hub', hubId.value ?? '', 'audit')}>Show all</a>
         </p>
       )}
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
-      {loaded.value !== undefined && <AuditTable entries={entries} keys={keys} />}
+      {loaded.value !== undefined && <AuditTable entries={entries} names={names} />}
       <div class="pager">
         <button
           type="button"
@@ -120,7 +134,7 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   );
 }
 
-function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string, string> }) {
+function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<string, string> }) {
   return (
     <Scrolling label="Changes">
       <table class="facts">
@@ -129,12 +143,14 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
           {entries.map((entry) => (
             <tr key={entry.entryId}>
               <td class="when">{moment(entry.at)}</td>
-              <td title={entry.action}>{auditWords(entry.action)}</td>
+              <td class="when" title={entry.action}>
+                {auditWords(entry.action)}
+              </td>
               <td class="cut-text" title={entry.resourceId}>
-                <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, keys)} />
+                <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, names)} />
               </td>
               <td class="cut-text" title={entry.keyId}>
-                <By of={entry} keys={keys} />
+                <By of={entry} names={names} />
               </td>
               <td class="right">{count(entry.count)}</td>
               <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
@@ -147,8 +163,8 @@ function AuditTable({ entries, keys }: { entries: AuditEntry[]; keys: Map<string
 }
 
 /** The person, and the key if it was not a session. */
-function By({ of: { keyId, person }, keys }: { of: AuditEntry; keys: Map<string, string> }) {
-  const byKey = <Filter by="key" id={keyId} name={keys.get(keyId) ?? keyId} />;
+function By({ of: { keyId, person }, names }: { of: AuditEntry; names: Map<string, string> }) {
+  const byKey = <Filter by="key" id={keyId} name={names.get(keyId) ?? keyId} />;
   if (person === undefined) return byKey;
   return (
     <>

@@ -116,7 +116,7 @@ const isWhole = (key: ListedKey): key is Key => key.scopes !== undefined;
 function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void }) {
   return (
     <tr>
-      <td>
+      <td class="key-name">
         <strong>{key.name}</strong>
         <div class="note">
           …{key.lastCharacters}

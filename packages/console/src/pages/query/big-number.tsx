@@ -6,6 +6,9 @@ import { useShaped } from '../../ui/chart/use-shaped.ts';
 import { drawnName } from '../../ui/chart/words.ts';
 import { counted } from '../../ui/format.ts';
 
+/** The most characters that fit into the line of a card in large digits. */
+const largeMax = 8;
+
 interface BigNumberProps {
   store: ChartRows;
   /** Changes with the rows. */
@@ -18,9 +21,9 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
   if (shaped === undefined) return null;
   return (
     <div class="big-numbers">
-      {shaped.series.map(({ name, texts = [] }) => (
+      {shaped.series.map(({ name, texts: [value] = [] }) => (
         <p key={name}>
-          <b>{texts[0] === null || texts[0] === undefined ? '–' : grouped(texts[0])}</b>{' '}
+          <b class={(value?.length ?? 0) > largeMax ? 'long' : undefined}>{grouped(value ?? '–')}</b>{' '}
           <span class="note">{drawnName({ ...settings, y: [name] }, shaped.repeats)}</span>
         </p>
       ))}

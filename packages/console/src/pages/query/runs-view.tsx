@@ -170,5 +170,5 @@ const KeptTable = ({ runs }: { runs: KeptRun[] }) => (
 );
 
 const Time = ({ ms }: { ms: number | null }) => (
-  <td class="right">{ms === null ? <span class="note">not measured</span> : duration(ms)}</td>
+  <td class="when right">{ms === null ? <span class="note">not measured</span> : duration(ms)}</td>
 );
