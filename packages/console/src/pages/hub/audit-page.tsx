@@ -109,27 +109,31 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
       {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
       {loaded.value !== undefined && <AuditTable entries={entries} names={names} />}
-      <div class="pager">
-        <button
-          type="button"
-          disabled={offset === 0}
-          onClick={() => setOffset(Math.max(0, offset - pageSize))}
-        >
-          Newer
-        </button>
-        <span class="hint">
-          {total === 0
-            ? 'None'
-            : `${count(offset + 1)} to ${count(Math.min(total, offset + pageSize))} of ${count(total)}`}
-        </span>
-        <button
-          type="button"
-          disabled={offset + pageSize >= total}
-          onClick={() => setOffset(offset + pageSize)}
-        >
-          Older
-        </button>
-      </div>
+      <Pager offset={offset} total={total} onChange={setOffset} />
+    </div>
+  );
+}
+
+interface PagerProps {
+  offset: number;
+  total: number;
+  onChange(offset: number): void;
+}
+
+function Pager({ offset, total, onChange }: PagerProps) {
+  return (
+    <div class="pager">
+      <button type="button" disabled={offset === 0} onClick={() => onChange(Math.max(0, offset - pageSize))}>
+        Newer
+      </button>
+      <span class="hint">
+        {total === 0
+          ? 'None'
+          : `${count(offset + 1)} to ${count(Math.min(total, offset + pageSize))} of ${count(total)}`}
+      </span>
+      <button type="button" disabled={offset + pageSize >= total} onClick={() => onChange(offset + pageSize)}>
+        Older
+      </button>
     </div>
   );
 }

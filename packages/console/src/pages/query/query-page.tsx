@@ -15,14 +15,22 @@ import { engineName } from '../../ui/format.ts';
 import { Menu, type MenuItem } from '../../ui/menu.tsx';
 import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
 import { PageProblem } from '../../ui/page-problem.tsx';
-import { Later } from '../lazy.tsx';
+import { StatisticsView } from '../statistics/statistics-view.tsx';
 import { useClassify } from './classify/use-classify.tsx';
+import { ContractView } from './contract-view.tsx';
 import type { Saved } from './presentation.ts';
+import { PublishPanel } from './publish/publish-panel.tsx';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
 import { RunButton } from './run-button.tsx';
+import { RunsView } from './runs-view.tsx';
 import { ShortLink } from './short-link.tsx';
+import { DriftNote } from './upkeep/drift-note.tsx';
+import { PathDialog } from './upkeep/path-dialog.tsx';
+import { UseView } from './use/use-view.tsx';
 import { copyLink, useAddress } from './use-address.ts';
+import { ConflictView } from './versions/conflict-view.tsx';
+import { VersionsView } from './versions/versions-view.tsx';
 
 export function QueryPage({ queryId }: { queryId: string }) {
   const editor = editorOf(queryId);
@@ -97,14 +105,10 @@ function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
         <div class="query-part">
           <TabContent tab={tab} editor={editor} run={run} show={show} onSave={publishing.open} />
         </div>
-        {publishing.isOpen && (
-          <Later>{({ PublishPanel }) => <PublishPanel editor={editor} onClose={publishing.close} />}</Later>
-        )}
+        {publishing.isOpen && <PublishPanel editor={editor} onClose={publishing.close} />}
       </div>
       {run.dialog}
-      {naming && (
-        <Later>{({ PathDialog }) => <PathDialog editor={editor} onClose={() => setNaming(false)} />}</Later>
-      )}
+      {naming && <PathDialog editor={editor} onClose={() => setNaming(false)} />}
     </div>
   );
 }
@@ -114,12 +118,8 @@ function Notes({ editor, onPublish }: { editor: StoredQueryEditor; onPublish(): 
   const stored = editor.stored.value;
   return (
     <>
-      {(stored?.state === 'broken' || stored?.drift !== undefined) && (
-        <Later>{({ DriftNote }) => <DriftNote editor={editor} />}</Later>
-      )}
-      {editor.conflict.value !== undefined && (
-        <Later>{({ ConflictView }) => <ConflictView editor={editor} onPublish={onPublish} />}</Later>
-      )}
+      {(stored?.state === 'broken' || stored?.drift !== undefined) && <DriftNote editor={editor} />}
+      {editor.conflict.value !== undefined && <ConflictView editor={editor} onPublish={onPublish} />}
     </>
   );
 }
@@ -136,28 +136,20 @@ function TabContent({ tab, editor, run, show, onSave }: TabContentProps) {
   return (
     <>
       {tab === 'query' && <StoredWorkbench editor={editor} run={run} onSave={onSave} />}
-      {tab === 'contract' && <Later>{({ ContractView }) => <ContractView editor={editor} />}</Later>}
+      {tab === 'contract' && <ContractView editor={editor} />}
       {tab === 'runs' && (
-        <Later>
-          {({ RunsView }) => (
-            <RunsView
-              editor={editor}
-              queryId={editor.queryId}
-              onReuse={(past) => {
-                editor.values.value = past.values;
-                show('query');
-              }}
-            />
-          )}
-        </Later>
+        <RunsView
+          editor={editor}
+          queryId={editor.queryId}
+          onReuse={(past) => {
+            editor.values.value = past.values;
+            show('query');
+          }}
+        />
       )}
-      {tab === 'versions' && (
-        <Later>{({ VersionsView }) => <VersionsView editor={editor} chosen={route.value[5]} />}</Later>
-      )}
-      {tab === 'statistics' && (
-        <Later>{({ StatisticsView }) => <StatisticsView queryId={editor.queryId} />}</Later>
-      )}
-      {tab === 'use' && <Later>{({ UseView }) => <UseView editor={editor} />}</Later>}
+      {tab === 'versions' && <VersionsView editor={editor} chosen={route.value[5]} />}
+      {tab === 'statistics' && <StatisticsView queryId={editor.queryId} />}
+      {tab === 'use' && <UseView editor={editor} />}
     </>
   );
 }

@@ -10,11 +10,12 @@ import type { QueryEditor } from '../../state/query-editor.ts';
 import type { Fault } from '../../ui/editor/protocol.ts';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
-import { Later, loadLater } from '../lazy.tsx';
 import type { Classifying } from './classify/use-classify.tsx';
+import { ExplainView } from './explain/explain-view.tsx';
 import type { Saved } from './presentation.ts';
 import { Results } from './results.tsx';
 import type { RunActions } from './run-actions.tsx';
+import { saveRows } from './save-rows.ts';
 import { StatementArea } from './statement-area.tsx';
 
 interface WorkbenchProps {
@@ -56,11 +57,7 @@ export function QueryWorkbench({
         onRunAgain={run.ask}
         saved={saved}
         classifying={classifying}
-        explain={
-          mayExplain(editor)
-            ? () => <Later>{({ ExplainView }) => <ExplainView editor={editor} />}</Later>
-            : undefined
-        }
+        explain={mayExplain(editor) ? () => <ExplainView editor={editor} /> : undefined}
         onDownload={state.made?.writes === false ? downloading : undefined}
         onSaveShown={() => state.store !== undefined && saveShown(state.store, label)}
         hint={`Run it to see its rows (${modifier}Enter).`}
@@ -113,8 +110,7 @@ function useDownload(editor: QueryEditor, label: string) {
     const { target, context } = made;
     const rowsOf = editor.rowsOf.value;
     const request = { target, context, label, format, annotation };
-    const saving = loadLater().then(({ saveRows }) => saveRows(request, rowsOf));
-    saving.then(notify, (err) => {
+    saveRows(request, rowsOf).then(notify, (err) => {
       const { code, detail = 'The download failed.' } = problemOf(err);
       if (code === 'VERSION_CHANGED') void editor.outdated();
       notify(detail);

@@ -12,7 +12,7 @@ import { type Arranged, type InSight, useArranged } from '../../ui/grid/use-arra
 import { Icon } from '../../ui/icons.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Later } from '../lazy.tsx';
+import { ChartView } from './chart-view.tsx';
 import type { Classifying } from './classify/use-classify.tsx';
 import type { Saved } from './presentation.ts';
 
@@ -152,17 +152,13 @@ interface ResultChartProps {
 }
 
 const ResultChart = ({ state, arranged: { turn }, ...props }: ResultChartProps) => (
-  <Later>
-    {({ ChartView }) => (
-      <ChartView
-        key={String(props.store.isTyped)}
-        turn={turn}
-        rows={state.rows}
-        truncated={state.truncated === true || state.status === 'failed' || state.status === 'cancelled'}
-        {...props}
-      />
-    )}
-  </Later>
+  <ChartView
+    key={String(props.store.isTyped)}
+    turn={turn}
+    rows={state.rows}
+    truncated={state.truncated === true || state.status === 'failed' || state.status === 'cancelled'}
+    {...props}
+  />
 );
 
 const Filter = ({ value, onInput }: { value: string; onInput(value: string): void }) => (

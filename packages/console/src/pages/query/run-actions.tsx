@@ -4,7 +4,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { QueryEditor } from '../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
-import { Later } from '../lazy.tsx';
+import { RunDialog } from './run-dialog.tsx';
 import { focusFault } from './variable-inputs.tsx';
 
 export interface RunActions {
@@ -31,15 +31,11 @@ export function useRun(editor: QueryEditor): RunActions {
     if (matchMedia('(max-width: 760px)').matches) document.querySelector('.results')?.scrollIntoView();
   };
   const dialog = asking && (
-    <Later>
-      {({ RunDialog }) => (
-        <RunDialog
-          editor={editor}
-          onRun={(options) => void editor.run(options)}
-          onClose={() => setAsking(false)}
-        />
-      )}
-    </Later>
+    <RunDialog
+      editor={editor}
+      onRun={(options) => void editor.run(options)}
+      onClose={() => setAsking(false)}
+    />
   );
   return { tried, asking, dialog, ask, runFresh: () => void editor.run({ fresh: true }) };
 }

@@ -12,8 +12,8 @@ import { Icon } from '../../ui/icons.tsx';
 import { modifier } from '../../ui/keyboard.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Splitter } from '../../ui/splitter.tsx';
-import { Later } from '../lazy.tsx';
 import type { RunActions } from './run-actions.tsx';
+import { TablesPane } from './tables-pane.tsx';
 import { VariablesPanel } from './variables-panel.tsx';
 
 interface StatementAreaProps {
@@ -38,9 +38,7 @@ export function StatementArea({ editor, run, faults, onSave }: StatementAreaProp
   return (
     <>
       <div class="statement-area" ref={area} data-tables={tables}>
-        {tables && (
-          <Later>{({ TablesPane }) => <TablesPane editor={editor} sourceId={draft.sourceId} />}</Later>
-        )}
+        {tables && <TablesPane editor={editor} sourceId={draft.sourceId} />}
         <div class="editor-pane">
           <EditorTools editor={editor} tables={tables} />
           <CodeEditor

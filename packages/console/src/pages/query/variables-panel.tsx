@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { may } from '../../state/permissions.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
-import { Later } from '../lazy.tsx';
+import { VariableDialog } from './variable-dialog.tsx';
 import { VariableInputs } from './variable-inputs.tsx';
 
 interface VariablesPanelProps {
@@ -30,11 +30,7 @@ export function VariablesPanel({ editor, shown, onRun }: VariablesPanelProps) {
         onEnter={onRun}
       />
       {edited !== undefined && (
-        <Later>
-          {({ VariableDialog }) => (
-            <VariableDialog editor={editor} name={edited} onClose={() => setEdited(undefined)} />
-          )}
-        </Later>
+        <VariableDialog editor={editor} name={edited} onClose={() => setEdited(undefined)} />
       )}
     </section>
   );

@@ -8,7 +8,9 @@ import type { GridColumn } from '../../../state/rows/row-store.ts';
 import { textOf } from '../../../state/rows/scan.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import type { MenuItem } from '../../../ui/menu.tsx';
-import { Later } from '../../lazy.tsx';
+import { CorrectDialog } from '../../classifier/correct-label.tsx';
+import { AnnotationNote } from './annotation-note.tsx';
+import { ClassifyDialog } from './classify-dialog.tsx';
 
 export interface Classifying {
   columnItems(column: GridColumn): MenuItem[];
@@ -46,27 +48,17 @@ export function useClassify(editor: StoredQueryEditor): Classifying {
   return {
     columnItems,
     onLabel,
-    note: annotation && (
-      <Later>{({ AnnotationNote }) => <AnnotationNote editor={editor} annotation={annotation} />}</Later>
-    ),
+    note: annotation && <AnnotationNote editor={editor} annotation={annotation} />,
     dialog: (
       <>
-        {column !== undefined && (
-          <Later>
-            {({ ClassifyDialog }) => <ClassifyDialog editor={editor} column={column} onClose={close} />}
-          </Later>
-        )}
+        {column !== undefined && <ClassifyDialog editor={editor} column={column} onClose={close} />}
         {labelled !== undefined && annotation !== undefined && (
-          <Later>
-            {({ CorrectDialog }) => (
-              <CorrectDialog
-                classifier={annotation}
-                {...labelled}
-                onCorrected={(label) => editor.runner.correct(labelled.row, label)}
-                onClose={close}
-              />
-            )}
-          </Later>
+          <CorrectDialog
+            classifier={annotation}
+            {...labelled}
+            onCorrected={(label) => editor.runner.correct(labelled.row, label)}
+            onClose={close}
+          />
         )}
       </>
     ),
