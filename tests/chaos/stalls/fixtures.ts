@@ -351,6 +351,14 @@ export const fixtures: Record<string, Fixtures> = {
   'POST /v1/grants': { base: () => ({ who: { group: 'data' }, role: 'viewer' }) },
   'GET /v1/grants': { stored: plain('/v1/grants') },
   'DELETE /v1/grants/:grantId': { stored: () => ({ absent: { path: '/v1/grants/none' } }) },
+  'GET /v1/agents': { stored: plain('/v1/agents') },
+  'DELETE /v1/agents/:agentId': { stored: () => ({ absent: { path: '/v1/agents/none' } }) },
+  'POST /v1/clients': {
+    base: () => ({ name: 'c', redirectUris: ['https://example.com/back'] }),
+    spots: [['redirectUris'], ['redirectUris', 0]],
+  },
+  'GET /v1/clients': { stored: plain('/v1/clients') },
+  'DELETE /v1/clients/:clientId': { stored: () => ({ absent: { path: '/v1/clients/none' } }) },
   'GET /v1/audit': { stored: plain('/v1/audit') },
   'POST /mcp': {
     headers: mcpHeaders,

@@ -10,14 +10,16 @@ const servers = [
   ['mysql', process.env.MYSQL_URL, createMysqlEngine],
 ] as const;
 
-/** Behind from the first row on, and never heard of again. */
+/** Behind from the second row on, and never heard of again. */
 function createLostSink(): RowSink & { rows: number } {
   return {
     rows: 0,
     takesDocuments: true,
     takesBinary: false,
     truncated: false,
-    full: true,
+    get full() {
+      return this.rows >= 2;
+    },
     begin: () => {},
     row() {
       this.rows++;

@@ -41,7 +41,8 @@ export function ruleOf(watch: Watch): string {
   const condition = conditionOf(watch);
   if (condition === undefined) return ruleWords[watch.when as Rule];
   const { column, is, value, forRuns = 1 } = condition;
-  return `${column} ${is} ${value}${forRuns > 1 ? ` in ${counted(forRuns, 'run')} in a row` : ''}`;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return `${column} ${is} ${text}${forRuns > 1 ? ` in ${counted(forRuns, 'run')} in a row` : ''}`;
 }
 
 export function scheduleOf({ schedule: { everyS = 0, cron, timeZone } }: Watch): string {

@@ -17,7 +17,10 @@ export class PacketReader {
   /** The parts of a payload that is longer than one packet. */
   #split: Buffer[] = [];
   #splitBytes = 0;
-  /** True after `onPacket` has stopped the reader before the last whole packet. The next call reads on there. */
+  /**
+   * True after `onPacket` has stopped the reader before another packet. The next call reads on there. The end of the rows
+   * is read even so: the connection is free then, however slow the reader of the last rows is.
+   */
   isStopped = false;
 
   constructor(rowBytesMax: number) {
@@ -45,7 +48,7 @@ export class PacketReader {
         ? onPacket(source, at + 4, end)
         : this.#join(source.subarray(at + 4, end), onPacket);
       at = end;
-      this.isStopped = stops && at < source.length;
+      this.isStopped = stops && at < source.length && !endsRows(source, at);
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
   }
@@ -60,6 +63,15 @@ export class PacketReader {
     return onPacket(whole, 0, whole.length);
   }
 }
+
+const endBytesMax = 9;
+
+/** True if the packet at `at` is an EOF. Rows begin with another byte, or are longer. */
+const endsRows = (source: Buffer, at: number): boolean =>
+  source[at + 4] === 0xfe &&
+  (source[at] as number) < endBytesMax &&
+  source[at + 1] === 0 &&
+  source[at + 2] === 0;
 
 /** Reads a length-encoded integer and returns it with its end; -1 for NULL. */
 export function readLength(source: Buffer, at: number): { value: number; next: number } {
