@@ -75,7 +75,8 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)('a frozen replica (needs MONGODB_
     let longestMs = 0;
     process.kill(pid, 'SIGSTOP');
     try {
-      for (const round of ['first', 'later']) {
+      // On a busy machine, all calls of the first round may have gone to the other replica.
+      for (const round of ['first', 'first', 'later']) {
         const calls = Object.entries(kinds).flatMap(([kind, call]) =>
           Array.from({ length: callsOfEach }, async () => {
             const at = performance.now();
