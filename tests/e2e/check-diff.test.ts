@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { processList } from '../support/databases.ts';
 import { api, createSource, database, engines, execute as executeStored } from '../support/hub.ts';
 import { createRandom } from '../support/random.ts';
 
@@ -131,7 +132,7 @@ describe.each(engines)('the rows of two queries on %s', (engine) => {
     const own = engine === 'postgres';
     const countText = own
       ? `SELECT count(*) AS n FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE '%${mark}%' AND state <> 'idle'`
-      : `SELECT count(*) AS n FROM information_schema.processlist WHERE id <> connection_id() AND info LIKE '%${mark}%'`;
+      : `SELECT count(*) AS n FROM ${processList(engine)} WHERE id <> connection_id() AND info LIKE '%${mark}%'`;
     const running = async () => (await run(countText)).data[0].n as number;
     const { url, key } = inject('hub');
     const call = request(`${url}/v1/queries/check`, {

@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { processList } from '../support/databases.ts';
 import { api, createSource, database, engines } from '../support/hub.ts';
 
 const { url } = inject('hub');
@@ -32,10 +33,9 @@ async function countRunning(engine: string, mark: string): Promise<number> {
     await db.connect();
     return (await db.query(text).finally(() => db.end())).rows[0].n;
   }
-  const text = `SELECT count(*) AS n FROM information_schema.processlist WHERE command IN ('Query', 'Execute') AND info LIKE '%${mark}%' AND id <> connection_id()`;
+  const text = `SELECT count(*) AS n FROM ${processList(engine)} WHERE command IN ('Query', 'Execute') AND info LIKE '%${mark}%' AND id <> connection_id()`;
   const db = await mysql.createConnection({ host, port, user, password, database: name });
-  const [found] = await db.query(text).finally(() => db.end());
-  return (found as [{ n: number }])[0].n;
+  return ((await db.query(text).finally(() => db.end()))[0] as [{ n: number }])[0].n;
 }
 
 describe('POST /mcp', () => {

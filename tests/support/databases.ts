@@ -131,3 +131,7 @@ export async function operateOn(access: DatabaseAccess, engine: string, statemen
     await connection.end();
   }
 }
+
+/** MySQL's older list fails while any session runs a statement with an emoji. MariaDB has only that one. */
+export const processList = (engine: string): string =>
+  engine === 'mysql' ? 'performance_schema.processlist' : 'information_schema.processlist';

@@ -2,7 +2,7 @@
 
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import type { DatabaseAccess } from './databases.ts';
+import { type DatabaseAccess, processList } from './databases.ts';
 
 /** Looks at the server's list of what runs, and ends a session. */
 export interface Watcher {
@@ -24,11 +24,11 @@ async function watchPostgres(access: DatabaseAccess): Promise<Watcher> {
   };
 }
 
-async function watchMysql(access: DatabaseAccess): Promise<Watcher> {
+async function watchMysql(engine: string, access: DatabaseAccess): Promise<Watcher> {
   const connection = await mysql.createConnection(access);
   const find = async (mark: string) => {
     const [rows] = await connection.query(
-      "SELECT id FROM information_schema.processlist WHERE info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()",
+      `SELECT id FROM ${processList(engine)} WHERE info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()`,
       [`%${mark}%`],
     );
     return (rows as { id: number }[]).map(({ id }) => id);
@@ -43,5 +43,5 @@ async function watchMysql(access: DatabaseAccess): Promise<Watcher> {
 }
 
 export function watch(engine: string, access: DatabaseAccess): Promise<Watcher> {
-  return engine === 'postgres' ? watchPostgres(access) : watchMysql(access);
+  return engine === 'postgres' ? watchPostgres(access) : watchMysql(engine, access);
 }

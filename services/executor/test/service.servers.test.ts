@@ -7,6 +7,7 @@ import { createLogger } from '@datahub/service-kit/telemetry/logger';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { processList } from '../../../tests/support/databases.ts';
 import { scaled } from '../../../tests/support/scale.ts';
 import { readExecutorConfig } from '../src/config.ts';
 import type { Catalog } from '../src/definitions/definition.ts';
@@ -40,8 +41,18 @@ const table = 'things';
 const waitForRow = 'SELECT id FROM held LOCK IN SHARE MODE';
 const servers: Server[] = [
   { engine: 'postgres', url: process.env.POSTGRES_URL, hang: 'SELECT pg_sleep(600)', open: operatePostgres },
-  { engine: 'mariadb', url: process.env.MARIADB_URL, hang: waitForRow, open: operateMysql },
-  { engine: 'mysql', url: process.env.MYSQL_URL, hang: waitForRow, open: operateMysql },
+  {
+    engine: 'mariadb',
+    url: process.env.MARIADB_URL,
+    hang: waitForRow,
+    open: (url) => operateMysql(url, 'mariadb'),
+  },
+  {
+    engine: 'mysql',
+    url: process.env.MYSQL_URL,
+    hang: waitForRow,
+    open: (url) => operateMysql(url, 'mysql'),
+  },
 ];
 
 async function operatePostgres(url: string): Promise<Operator> {
@@ -65,7 +76,7 @@ async function operatePostgres(url: string): Promise<Operator> {
   };
 }
 
-async function operateMysql(url: string): Promise<Operator> {
+async function operateMysql(url: string, engine: string): Promise<Operator> {
   const client = await mysql.createConnection(url);
   await client.query(`CREATE DATABASE ${database}`);
   await client.query(`USE ${database}`);
@@ -76,7 +87,7 @@ async function operateMysql(url: string): Promise<Operator> {
   await holder.query(`SELECT id FROM ${database}.held FOR UPDATE`);
   const list = async () => {
     const [rows] = await client.query({
-      sql: `SELECT id, command FROM information_schema.processlist WHERE db = '${database}' AND id <> connection_id()`,
+      sql: `SELECT id, command FROM ${processList(engine)} WHERE db = '${database}' AND id <> connection_id()`,
       rowsAsArray: true,
     });
     return rows as unknown as [id: number, command: string][];
