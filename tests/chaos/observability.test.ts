@@ -173,7 +173,7 @@ describe.skipIf(programs === undefined || !hasSmallDisks)('a full disk (needs ro
     const disk = openSmallDisk(8);
     const { prometheus, close } = await startPair({ DATAHUB_DATA_DIR: disk.path });
     try {
-      expect(await prometheus.firing()).toEqual([]);
+      expect(await prometheus.firing()).not.toContain('DatahubDiskFull');
       disk.fill();
       await untilFiring(prometheus, 'DatahubDiskFull');
     } finally {
@@ -194,7 +194,7 @@ describe.skipIf(programs === undefined || storeUrl === undefined)('a store that 
       storeScrapeMs,
     );
     try {
-      expect(await prometheus.firing()).toEqual([]);
+      expect(await prometheus.firing()).not.toContain('DatahubStoreDown');
       network.fault = 'silence';
       await untilFiring(prometheus, 'DatahubStoreDown');
     } finally {
