@@ -57,8 +57,6 @@ export async function startHub(tree: string, isCounted: boolean): Promise<Progra
     DATAHUB_DATA_DIR: mkdtempSync(join(tmpdir(), 'datahub-ledger-')),
     DATAHUB_DEMO: '0',
     DATAHUB_METRICS_PORT: '0',
-    // See README.md.
-    DATAHUB_QUERY_RUNS_MAX: '0',
     DATAHUB_REQUEST_TIMEOUT_MS: '600000',
   };
   const port = await freePort();
