@@ -145,6 +145,10 @@ export class HubError extends Error {
   }
 }
 
+/** Whether the key, session or token of a caller was refused. */
+export const isKeyRefusal = (err: unknown): err is HubError =>
+  err instanceof HubError && err.code.startsWith('KEY_');
+
 /** The same error in other words, or with further members. */
 export function reword(err: HubError, message: string, more: HubErrorOptions = {}): HubError {
   const { code, cause, errors, stage, retryable, sql, retryAfterMs } = err;

@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { audienceOfToken, hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { userCacheControl } from '../response/cache-headers.ts';
@@ -85,7 +85,7 @@ async function refuse(
   { context }: FastifyRequest,
   { address, deps }: { address: string; deps: AccessDeps },
 ): Promise<never> {
-  if (!(err instanceof HubError) || !err.code.startsWith('KEY_')) throw err;
+  if (!isKeyRefusal(err)) throw err;
   await deps.rateLimiter.noteRefusedKey(address);
   if (context.route?.bearer !== true || deps.challenge === undefined) throw err;
   throw Object.assign(err, { challenge: deps.challenge });

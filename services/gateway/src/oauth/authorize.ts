@@ -7,7 +7,7 @@
 import { cliClient } from '@datahub/contract/people/oauth';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { audienceOfToken } from '@datahub/service-kit/api-key';
-import { HubError } from '@datahub/service-kit/call/error';
+import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { KeyCache } from '../access/authenticate.ts';
 import { keyLimits } from '../access/key-limits.ts';
@@ -91,7 +91,7 @@ export function createAuthorize(settings: OAuthSettings, deps: AuthorizeDeps) {
       try {
         signedIn = { ...(await signIn(asked, secret, all)), key };
       } catch (err) {
-        if (!(err instanceof HubError) || !err.code.startsWith('KEY_')) throw err;
+        if (!isKeyRefusal(err)) throw err;
         await deps.rateLimiter.noteRefusedKey(request.ip);
         return showSignIn(asked, all, err.message);
       }
@@ -118,7 +118,7 @@ interface All {
 
 function isOwnForm({ headers }: FastifyRequest, { issuer }: OAuthSettings): boolean {
   const { 'sec-fetch-site': site, origin } = headers;
-  return site === undefined ? origin === issuer : site === 'same-origin' && origin === issuer;
+  return origin === issuer && (site === undefined || site === 'same-origin');
 }
 
 const refuseParameters = (reply: FastifyReply): FastifyReply =>
@@ -130,7 +130,7 @@ const refuseParameters = (reply: FastifyReply): FastifyReply =>
 
 /** A session or a key that is not valid. */
 function unlessKey(err: unknown): undefined {
-  if (!(err instanceof HubError) || !err.code.startsWith('KEY_')) throw err;
+  if (!isKeyRefusal(err)) throw err;
 }
 
 async function signIn({ request, reply }: Asked, secret: string, { settings, deps }: All): Promise<SignedIn> {

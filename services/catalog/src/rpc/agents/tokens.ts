@@ -6,7 +6,7 @@ import type { CompanionWrite } from '@datahub/document-store';
 import type { IssueTokensRequest, IssueTokensResponse } from '@datahub/proto/catalog/v1/agents';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
+import { isKeyRefusal } from '@datahub/service-kit/call/error';
 import { findByToken, isDigestOf, principalOfAgent, withTokens } from '../../agents/agent.ts';
 import type { AgentDoc, ClientDoc } from '../../agents/documents.ts';
 import { type Catalog, overtaken, untilWritten } from '../../catalog.ts';
@@ -62,7 +62,7 @@ async function issue(
   try {
     await principalOfAgent(catalog, agent);
   } catch (err) {
-    if (!(err instanceof HubError) || !err.code.startsWith('KEY_')) throw err;
+    if (!isKeyRefusal(err)) throw err;
     await noteRefusal(catalog, agent);
     return refused('invalid_grant');
   }
