@@ -45,6 +45,9 @@ export interface StoredTransaction {
   retry?: boolean;
 }
 
+/** What is said of a step. */
+export const inStep = (step: number, detail: string): string => `Step ${step}: ${detail}`;
+
 /** The text of the whole, which lists and searches show. It does not compile as one statement. */
 export const textOfSteps = (steps: readonly Pick<StoredStep, 'query'>[]): string =>
   steps.map(({ query }) => query).join(';\n');

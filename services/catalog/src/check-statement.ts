@@ -1,7 +1,7 @@
 /** Compiles a statement with the executor's compiler when it is saved, and rejects it if it cannot run. */
 
 import { joinSessions, parseSession } from '@datahub/contract/session-settings';
-import { parseTransaction, type StoredStep } from '@datahub/contract/transactions';
+import { inStep, parseTransaction, type StoredStep } from '@datahub/contract/transactions';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
@@ -32,7 +32,7 @@ export const checkStatement: CheckStatement = (checked, source, isNew) => {
   return compiled.warnings();
 };
 
-/** Checks each step as a statement. Their warnings name the step. */
+/** Checks each step as a statement. Warnings name their step. */
 function checkSteps(...[checked, source, isNew]: Parameters<CheckStatement>): QueryWarning[] {
   const { engine, context, cache } = checked;
   if (cache !== undefined)
@@ -50,7 +50,7 @@ function checkSteps(...[checked, source, isNew]: Parameters<CheckStatement>): Qu
       throw fault('runs outside of a transaction, as CALL and changes of tables do', 'query');
     const other = Object.keys(references).find((name) => !compiled.variables.includes(name));
     if (other !== undefined) throw fault('is not a variable of this step', 'references', other);
-    return compiled.warnings().map((one) => ({ ...one, detail: `Step ${i}: ${one.detail}` }));
+    return compiled.warnings().map((one) => ({ ...one, detail: inStep(i, one.detail) }));
   });
 }
 
@@ -67,7 +67,7 @@ function compileStep(step: number, compile: () => CompiledStatement): CompiledSt
   } catch (err) {
     if (!(err instanceof HubError)) throw err;
     const { code, message, cause, stage, retryable, sql } = err;
-    throw new HubError(code, `Step ${step}: ${message}`, { cause, stage, retryable, sql, step });
+    throw new HubError(code, inStep(step, message), { cause, stage, retryable, sql, step });
   }
 }
 

@@ -11,6 +11,7 @@ import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { type Contract, contractChanges } from './contract-changes.ts';
 import type { CompileQuery } from './prepare.ts';
+import { detailOf } from './transactions/step-error.ts';
 
 interface CheckDeps {
   describe(query: QueryDefinition): Promise<DescribeQueryResponse>;
@@ -100,11 +101,11 @@ function warningsOf(draft: QueryDefinition, compile: CompileQuery) {
   }
 }
 
-const toProblem = ({ code, message: detail, sql, step }: HubError) => ({
+const toProblem = (err: HubError) => ({
   severity: 'error',
-  code,
-  detail: step === undefined ? detail : `Step ${step}: ${detail}`,
-  state: sql?.state,
-  line: sql?.line,
-  column: sql?.column,
+  code: err.code,
+  detail: detailOf(err),
+  state: err.sql?.state,
+  line: err.sql?.line,
+  column: err.sql?.column,
 });

@@ -32,6 +32,7 @@ import { diffQueries } from './row-diff.ts';
 import type { Pause } from './row-key.ts';
 import type { RunDeps } from './run-statement.ts';
 import { policyProblems, variableProblems } from './session-problems.ts';
+import { detailOf } from './transactions/step-error.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query'>;
@@ -257,11 +258,11 @@ export function createDescriber(deps: SourceDeps, { background = false } = {}): 
 const isRejection = (err: unknown): err is HubError =>
   err instanceof HubError && statementFaults.has(err.code) && err.retryable !== true;
 
-const toProblemJson = ({ code, message: detail, sql, step }: HubError): string =>
+const toProblemJson = (err: HubError): string =>
   JSON.stringify({
-    code,
-    detail: step === undefined ? detail : `Step ${step}: ${detail}`,
-    ...(sql === undefined ? {} : { sql }),
+    code: err.code,
+    detail: detailOf(err),
+    ...(err.sql === undefined ? {} : { sql: err.sql }),
   });
 
 interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {

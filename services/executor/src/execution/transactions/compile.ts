@@ -1,6 +1,6 @@
 /** Compiles stored queries: those of one statement, and those with steps. */
 
-import { parseTransaction } from '@datahub/contract/transactions';
+import { inStep, parseTransaction } from '@datahub/contract/transactions';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { SqlFault } from '@datahub/service-kit/call/error';
 import type { ColumnFacts, StatementWarning } from '@datahub/statement/compile';
@@ -90,7 +90,7 @@ class CompiledSteps implements PreparedQuery {
 
   warnings(): StatementWarning[] {
     return this.steps.flatMap(({ prepared }, i) =>
-      prepared.warnings().map((one) => ({ ...one, detail: `Step ${i}: ${one.detail}` })),
+      prepared.warnings().map((one) => ({ ...one, detail: inStep(i, one.detail) })),
     );
   }
 
