@@ -14,15 +14,9 @@ function partsOf(text: string): Parts | undefined {
   const groups = shape.exec(text)?.groups;
   if (groups === undefined) return undefined;
   const number = (name: string) => Number(groups[name] ?? 0);
-  const [year, month, day] = ['year', 'month', 'day'].map(number) as [number, number, number];
-  const [hour, minute, second] = ['hour', 'minute', 'second'].map(number) as [number, number, number];
   return {
-    year,
-    month,
-    day,
-    hour,
-    minute,
-    second,
+    ...{ year: number('year'), month: number('month'), day: number('day') },
+    ...{ hour: number('hour'), minute: number('minute'), second: number('second') },
     fraction: groups.fraction ?? '',
     offset: offsetOf(groups.zone),
   };
@@ -51,6 +45,12 @@ export function isMoment(text: string): boolean {
   return isTime && Math.abs(offset) < offsetMax && startOf(parts).toISOString().startsWith(text.slice(0, 10));
 }
 
+/** True for a date alone, without a time, if there is such a day. */
+export const isDay = (text: string): boolean => isDate(text) && isMoment(text);
+
+/** Of a text that has the shape of a moment. */
+const isDate = (text: string): boolean => text.length === 'YYYY-MM-DD'.length;
+
 function startOf({ year, month, day }: Parts): Date {
   // Date.UTC would take the year 26 for 1926.
   const date = new Date(0);
@@ -67,7 +67,7 @@ const microsecondDigits = 6;
  */
 export function toUtcText(text: string): string | undefined {
   const parts = partsOf(text);
-  if (parts === undefined || text.length === 'YYYY-MM-DD'.length) return text;
+  if (parts === undefined || isDate(text)) return text;
   const { hour, minute, second, offset = 0 } = parts;
   const date = startOf(parts);
   date.setUTCHours(hour, minute - offset, second);
@@ -85,7 +85,6 @@ export function toUtcText(text: string): string | undefined {
 /** The same text for the same instant. Without a zone it is in UTC. */
 export function canonicalTimestamp(text: string): string {
   if (!isMoment(text)) return text;
-  const isDate = text.length === 'YYYY-MM-DD'.length;
-  const utc = toUtcText(isDate ? `${text}T00:00` : text) ?? text;
+  const utc = toUtcText(isDate(text) ? `${text}T00:00` : text) ?? text;
   return utc.includes('.') ? utc.replace(/\.?0+$/, '') : utc;
 }

@@ -7,7 +7,7 @@ import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/va
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 import { canonicalNumber } from './exact-number.ts';
-import { canonicalTimestamp, isMoment } from './timestamps.ts';
+import { canonicalTimestamp, isDay, isMoment } from './timestamps.ts';
 
 /** A number that a double cannot hold exactly. */
 export class ExactNumber {
@@ -238,20 +238,14 @@ function faultOfList(type: string, value: Value): string | undefined {
   return invalid < 0 ? undefined : `must be an array of ${type}; element ${invalid} is not`;
 }
 
-const patterns: Record<string, { pattern: RegExp; must: string; holds?: (text: string) => boolean }> = {
-  bigint: { pattern: /^-?\d{1,19}$/, must: 'must be a whole number of at most 19 digits' },
-  decimal: { pattern: /^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/, must: 'must be a decimal number' },
-  date: {
-    pattern: /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/,
-    must: 'must be a date that exists, such as 2026-11-20',
-    holds: isMoment,
-  },
-  timestamp: {
-    pattern: /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$/,
-    must: 'must be a timestamp that exists, such as 2026-11-20T13:04:05.123Z',
-    holds: isMoment,
-  },
-  uuid: { pattern: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, must: 'must be a UUID' },
+const matching = (pattern: RegExp) => (text: string) => pattern.test(text);
+
+const rules: Record<string, { fits: (text: string) => boolean; must: string }> = {
+  bigint: { fits: matching(/^-?\d{1,19}$/), must: 'must be a whole number of at most 19 digits' },
+  decimal: { fits: matching(/^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/), must: 'must be a decimal number' },
+  date: { fits: isDay, must: 'must be a date that exists, such as 2026-11-20' },
+  timestamp: { fits: isMoment, must: 'must be a timestamp that exists, such as 2026-11-20T13:04:05.123Z' },
+  uuid: { fits: matching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i), must: 'must be a UUID' },
 };
 
 function faultOfType(type: string, value: Value): string | undefined {
@@ -267,12 +261,11 @@ function faultOfType(type: string, value: Value): string | undefined {
     case 'integer':
       return isInteger(value) ? undefined : 'must be a whole number from -2147483648 to 2147483647';
     default: {
-      const rule = patterns[type];
+      const rule = rules[type];
       const isText =
         typeof value === 'string' || ((type === 'bigint' || type === 'decimal') && isNumeric(value));
       // Called for primitives only: `toString` of a caller's object need not be a function.
-      const text = () => (value instanceof ExactNumber ? value.text : String(value));
-      const fits = () => rule?.pattern.test(text()) === true && rule.holds?.(text()) !== false;
+      const fits = () => rule?.fits(value instanceof ExactNumber ? value.text : String(value));
       return rule === undefined || (isText && fits()) ? undefined : rule.must;
     }
   }
