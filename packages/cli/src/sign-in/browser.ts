@@ -4,9 +4,10 @@ import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { cliClient } from '@datahub/contract/people/oauth';
 import type { Environment } from '../access.ts';
 import { CommandError } from '../failure.ts';
-import { askForTokens, clientId, type Server, type SignIn } from './server.ts';
+import { askForTokens, type Server, type SignIn } from './server.ts';
 
 const waitMs = 300_000;
 
@@ -37,7 +38,7 @@ export async function signInWithBrowser(server: Server, { env, show }: BrowserOp
     const address = new URL(server.authorization_endpoint);
     address.search = String(
       new URLSearchParams({
-        ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, state },
+        ...{ response_type: 'code', client_id: cliClient.clientId, redirect_uri: redirectUri, state },
         code_challenge: createHash('sha256').update(verifier).digest('base64url'),
         code_challenge_method: 'S256',
         resource: `${server.issuer}/v1`,

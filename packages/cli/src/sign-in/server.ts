@@ -1,8 +1,8 @@
 /** The calls of the hub's authorization server, as the client `datahub-cli` (OAuth 2.1). */
 
+import { cliClient } from '@datahub/contract/people/oauth';
 import { CommandError, exitCodes } from '../failure.ts';
 
-export const clientId = 'datahub-cli';
 const timeoutMs = 30_000;
 
 export interface SignIn {
@@ -20,12 +20,7 @@ export interface Server {
 /** Undefined if nobody can sign in at the hub with a browser. */
 export async function findServer(url: string): Promise<Server | undefined> {
   const address = new URL('/.well-known/oauth-authorization-server', url);
-  const response = await fetch(address, {
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
-  }).catch((cause) => {
-    throw new CommandError(`No hub answers at ${url}.`, exitCodes.unavailable, { cause });
-  });
+  const response = await send(address, url);
   if (!response.ok) return undefined;
   const found = (await response.json()) as Server;
   const { origin } = new URL(url);
@@ -50,19 +45,19 @@ export async function askForTokens(issuer: string, members: Record<string, strin
 export const revoke = (issuer: string, token: string): Promise<unknown> =>
   post(issuer, '/oauth/revoke', { token });
 
+/** `hub`: what the error names if nobody answers. */
+const send = (address: URL, hub: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(address, { ...init, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) }).catch((cause) => {
+    throw new CommandError(`No hub answers at ${hub}.`, exitCodes.unavailable, { cause });
+  });
+
 async function post(
   issuer: string,
   path: string,
   members: Record<string, string>,
 ): Promise<Record<string, unknown>> {
-  const response = await fetch(new URL(path, issuer), {
-    method: 'POST',
-    body: new URLSearchParams({ ...members, client_id: clientId }),
-    redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
-  }).catch((cause) => {
-    throw new CommandError(`No hub answers at ${issuer}.`, exitCodes.unavailable, { cause });
-  });
+  const body = new URLSearchParams({ ...members, client_id: cliClient.clientId });
+  const response = await send(new URL(path, issuer), issuer, { method: 'POST', body });
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return answer;
   const isOver = response.status === 400 || response.status === 401;
