@@ -1,6 +1,6 @@
 /** Agents: how they begin, act and end. */
 
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { narrow } from '@datahub/contract/roles';
 import type { Filter } from '@datahub/document-store';
 import type { AuthenticateResponse } from '@datahub/proto/catalog/v1/catalog';
@@ -22,10 +22,9 @@ const usedStepMs = 60_000;
 const agentsMax = 50;
 const batchSize = 100;
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
-
+/** Secrets have as much entropy as keys, so they have the same digest. */
 export function isDigestOf(digest: string, text: string): boolean {
-  return timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(digestOf(text), 'hex'));
+  return timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(hashApiKey(text), 'hex'));
 }
 
 const createSecret = (): string => randomBytes(32).toString('base64url');
@@ -49,10 +48,10 @@ export function makeAgent(consent: Consent, nowMs: number): { doc: AgentDoc; cod
   const doc: AgentDoc = {
     ...consent,
     version: 1,
-    handle: digestOf(handle),
-    accessHash: digestOf(createSecret()),
+    handle: hashApiKey(handle),
+    accessHash: hashApiKey(createSecret()),
     accessUntil: nowMs,
-    secretHash: digestOf(secret),
+    secretHash: hashApiKey(secret),
     createdAt: nowMs,
     lastUsedAt: nowMs,
     expiresAt: nowMs + codeMs,
@@ -67,7 +66,7 @@ export async function findByToken(
 ): Promise<{ agent: AgentDoc; handle: string; secret: string } | undefined> {
   const [, handle, secret] = tokenFormat.exec(token) ?? [];
   if (handle === undefined || secret === undefined) return undefined;
-  const agent = await store.agents.getUnique('handle', digestOf(handle));
+  const agent = await store.agents.getUnique('handle', hashApiKey(handle));
   return agent === null ? undefined : { agent, handle, secret };
 }
 
@@ -89,7 +88,7 @@ export function withTokens(
     version: agent.version + 1,
     accessHash: hashApiKey(accessToken),
     accessUntil: nowMs + accessMs,
-    secretHash: digestOf(secret),
+    secretHash: hashApiKey(secret),
     lastUsedAt: nowMs,
     expiresAt: nowMs + idleMs,
   };

@@ -9,6 +9,7 @@ import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, notFound, overtaken, untilWritten } from '../catalog.ts';
 import { take } from '../rates/windows.ts';
+import { dayMs, hourMs } from '../usage/use-counts.ts';
 import { confirmationOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, MailPolicy } from './documents.ts';
 import { deliveryRecord, destinationsMax, eventRecords, makeDelivery, makeEvent } from './event.ts';
@@ -82,13 +83,15 @@ export async function askRecipient(catalog: Catalog, destination: DestinationDoc
 export const askRecords = async (catalog: Catalog, destination: DestinationDoc): Promise<CompanionWrite[]> =>
   isUnconfirmed(destination) ? [deliveryRecord(await askRecipient(catalog, destination))] : [];
 
-const dayMs = 86_400_000;
 const asksInDay = 3;
+
+/** The end of the hour or day that a moment is in. */
+const endOf = (lengthMs: number, now: number): number => now - (now % lengthMs) + lengthMs;
 
 /** Throws RATE_LIMITED if the account has asked the same address too often today, by whichever destination. */
 async function requireMayAsk(catalog: Catalog, { accountId, mailTo = '' }: DestinationDoc): Promise<void> {
   const now = catalog.nowMs();
-  const endsAt = now - (now % dayMs) + dayMs;
+  const endsAt = endOf(dayMs, now);
   const address = createHash('sha256').update(mailTo.toLowerCase()).digest('hex');
   const id = `ask.${address}.${endsAt / dayMs}`;
   if ((await take(catalog, { accountId, id, endsAt, count: 1 })) <= asksInDay) return;
@@ -105,12 +108,10 @@ const separator = '~';
 export const linkOf = ({ url }: MailPolicy, { accountId, id, mailKey = '' }: DestinationDoc): string =>
   `${url}/mail/${[accountId, id, mailKey].join(separator)}/`;
 
-const hourMs = 3_600_000;
-
 /** Resolves to the time at which another mail may be sent, or to undefined if one may be sent now. */
 export async function mailWaitsUntil(catalog: Catalog, accountId: string): Promise<number | undefined> {
   const now = catalog.nowMs();
-  const endsAt = now - (now % hourMs) + hourMs;
+  const endsAt = endOf(hourMs, now);
   const taken = await take(catalog, { accountId, id: `mail.${endsAt / hourMs}`, endsAt, count: 1 });
   return taken > (catalog.mail?.hourlyMax ?? 0) ? endsAt : undefined;
 }

@@ -4,11 +4,11 @@ import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Catalog } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
 import { sayOnce } from '../events/hub-event.ts';
+import { dayMs } from '../usage/use-counts.ts';
 import { scanAll } from './deletion-sweep.ts';
 
 /** Days before the end, the last first. */
 const warnedDays = [2, 14];
-const dayMs = 86_400_000;
 
 /** `expiredKeptMs`: how long an expired key is shown. */
 export async function sweepKeys(
