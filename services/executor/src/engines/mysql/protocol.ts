@@ -34,9 +34,7 @@ export class PacketReader {
     let needed = 0;
     this.isStopped = false;
     while (source.length - at >= 4 && !this.isStopped) {
-      // `readUIntLE` would take most of the time for a short packet.
-      const length =
-        (source[at] as number) | ((source[at + 1] as number) << 8) | ((source[at + 2] as number) << 16);
+      const length = lengthAt(source, at);
       const end = at + 4 + length;
       if (this.#splitBytes + length > this.#rowBytesMax) throw new RowTooLarge(this.#rowBytesMax);
       if (end > source.length) {
@@ -48,7 +46,7 @@ export class PacketReader {
         ? onPacket(source, at + 4, end)
         : this.#join(source.subarray(at + 4, end), onPacket);
       at = end;
-      this.isStopped = stops && at < source.length && !endsRows(source, at);
+      this.isStopped = stops && at < source.length && !isEof(source, at + 4, at + 4 + lengthAt(source, at));
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
   }
@@ -64,14 +62,16 @@ export class PacketReader {
   }
 }
 
-const endBytesMax = 9;
+/** The length of the payload. `readUIntLE` would take most of the time for a short packet. */
+const lengthAt = (source: Buffer, at: number): number =>
+  (source[at] as number) | ((source[at + 1] as number) << 8) | ((source[at + 2] as number) << 16);
 
-/** True if the packet at `at` is an EOF. Rows begin with another byte, or are longer. */
-const endsRows = (source: Buffer, at: number): boolean =>
-  source[at + 4] === 0xfe &&
-  (source[at] as number) < endBytesMax &&
-  source[at + 1] === 0 &&
-  source[at + 2] === 0;
+const eofHeader = 0xfe;
+const eofBytesMax = 9;
+
+/** True for the payload of an EOF, which ends columns and rows. A row begins with another byte, or is longer. */
+export const isEof = (source: Buffer, start: number, end: number): boolean =>
+  source[start] === eofHeader && end - start < eofBytesMax;
 
 /** Reads a length-encoded integer and returns it with its end; -1 for NULL. */
 export function readLength(source: Buffer, at: number): { value: number; next: number } {

@@ -5,7 +5,7 @@
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
-import { ColumnReader, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
+import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import type { Response } from './wire.ts';
 
@@ -27,8 +27,6 @@ export interface ResultHost {
 }
 
 const okHeader = 0x00;
-const eofHeader = 0xfe;
-const eofBytesMax = 9;
 
 /** Reads one response to COM_STMT_EXECUTE or COM_QUERY. */
 export class ResultReader {
@@ -72,7 +70,7 @@ export class ResultReader {
         this.#state = 'rows';
         return false;
       default:
-        if (source[start] === eofHeader && end - start < eofBytesMax) return this.#end(source, start);
+        if (isEof(source, start, end)) return this.#end(source, start);
         this.#row(source, start, end);
         return false;
     }
@@ -214,7 +212,7 @@ export function createTextReader(hasExtended: boolean): { rows: TextRow[]; respo
     } else if (state === 'columns-end') {
       state = 'rows';
     } else {
-      if (source[start] === eofHeader && end - start < eofBytesMax) return true;
+      if (isEof(source, start, end)) return true;
       rows.push(readTextRow(source.subarray(start, end), columns.count));
     }
     return false;
