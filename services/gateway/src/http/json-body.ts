@@ -12,7 +12,7 @@ import { pointerTo, RequestError, validationError } from './request-error.ts';
 
 const depthMax = 64;
 /** The most members of one object, and of all objects of a body. Names that differ cost far more than values. */
-const membersMax = 10_000;
+export const membersMax = 10_000;
 const allMembersMax = 100_000;
 /** The most objects and arrays of a body. An empty one takes 2 bytes of JSON. */
 const containersMax = 100_000;

@@ -4,6 +4,7 @@ import { countValues, membersOf } from '@datahub/contract/json-text';
 import type { RecordBatch } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { membersMax } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from './records.ts';
 
@@ -91,7 +92,6 @@ export class RecordBatches {
 
 /** A record is read in one piece, so its values are bounded as those of a body are. */
 const valuesMax = 100_000;
-const membersMax = 10_000;
 /** A shorter record cannot have as many members. */
 const smallCharacters = 65_536;
 

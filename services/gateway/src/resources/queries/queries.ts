@@ -264,7 +264,7 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       notNull: query.notNull.length === 0 ? undefined : query.notNull,
       errors: query.errors === 'author' ? query.errors : undefined,
       session: toSessionAnswer(query.sessionJson),
-      ...withSteps(query.transactionJson),
+      ...toTransactionAnswer(query.transactionJson),
       query: { queryId: query.queryId, query: query.query },
       source: { sourceId: query.sourceId, engine },
       cache: query.cache,
@@ -272,12 +272,6 @@ export function toDefinitionJson<C>(query: Query, context: C): { meta: MetaJson;
       presentation: JsonText.ofStored<Record<string, unknown>>(query.presentationJson),
     },
   };
-}
-
-/** Absent members are left out of answers. */
-function withSteps(json: string | undefined): Pick<ConfigJson<never>, 'steps' | 'isolation' | 'retry'> {
-  const { steps, isolation, retry } = toTransactionAnswer(json);
-  return { steps, isolation, retry };
 }
 
 export const toContextJson = ({ context }: Query) => context.map(toVariableJson);

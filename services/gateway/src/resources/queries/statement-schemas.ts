@@ -97,5 +97,9 @@ export function readText({ query, steps }: { query?: string } & Pick<Transaction
   throw validationError([{ pointer: '/query', detail: 'is missing; send query, or steps' }]);
 }
 
-export const toTransactionAnswer = (json: string | undefined): Partial<StoredTransaction> =>
-  json === undefined ? {} : parseTransaction(json);
+/** Absent members are left out of answers. */
+export function toTransactionAnswer(json: string | undefined) {
+  const stored: Partial<StoredTransaction> = json === undefined ? {} : parseTransaction(json);
+  const { steps, isolation, retry } = stored;
+  return { steps, isolation, retry };
+}
