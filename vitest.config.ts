@@ -11,8 +11,8 @@ const withTools = architecture('chart', 'openapi', 'release-files', 'workflows')
 process.env.NODE_COMPILE_CACHE ??= compileCache;
 
 /**
- * What a run is for: `quick` is `npm test`; `added` is what `npm run test:all` runs besides. Without
- * it, as in `npx vitest run tests/chaos/keys.test.ts`, all files belong to their projects.
+ * What a run is for: `quick` is `npm test`; `added` is what `npm run test:all` runs besides. Without it, as in
+ * `npx vitest run tests/chaos/keys.test.ts`, all files belong to their projects.
  */
 const extent = process.env.TEST_EXTENT;
 

@@ -24,8 +24,9 @@ import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
 export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEncoder(out, options);
 
 /**
- * A batch ends with the row that reaches one of these; bytes are the database's, which has none for a NULL. It does not depend on time, so equal rows
- * are equal bytes. Batches of 4 MiB take as much CPU and 50 MiB more memory for a million rows.
+ * A batch ends with the row that reaches one of these. Bytes are the database's, which has none for a NULL. Batches do not
+ * depend on time, so equal rows are equal bytes. Batches of 4 MiB take as much CPU and 50 MiB more memory for a million
+ * rows.
  */
 const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;

@@ -2,8 +2,8 @@
  * A ridge regression of the classes on the text vectors, which represent the meaning of words. It is exact after each
  * example, whatever their order (recursive least squares). All classes share the inverse of the inputs' covariance, so an
  * example costs the square of the dimensions once, and the dimensions once for each class. Its leave-one-out predictions
- * are exact, too. Texts without a vector are ignored. English and Chinese texts have vectors that cannot be
- * compared, so each of the two has a regression of its own.
+ * are exact, too. Texts without a vector are ignored. English and Chinese texts have vectors that cannot be compared, so
+ * each of the two has a regression of its own.
  */
 
 import { englishDimensions } from '@datahub/word-vectors/text-vectors';

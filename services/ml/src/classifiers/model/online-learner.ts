@@ -1,8 +1,8 @@
 /**
  * The learner combines naive Bayes on words, a sparse logistic regression on words and character n-grams, and a ridge
- * regression on the vectors of English and Chinese texts. Their ensemble is calibrated on examples that the regression has not
- * learnt. While there are few examples, an exact model replaces the regression. Training is one pass, one example at a
- * time. Earlier examples are replayed, so the order of training hardly matters.
+ * regression on the vectors of English and Chinese texts. Their ensemble is calibrated on examples that the regression
+ * has not learnt. While there are few examples, an exact model replaces the regression. Training is one pass, one example
+ * at a time. Earlier examples are replayed, so the order of training hardly matters.
  */
 
 import { deserialize, serialize } from 'node:v8';
