@@ -12,6 +12,7 @@ import {
   signIn,
   useFreshTabs,
 } from '../support/browser/console.ts';
+import { processList } from '../support/databases.ts';
 import { api, createSource, database } from '../support/hub.ts';
 
 const queriesOf = (isPostgres: boolean): Record<string, string> => {
@@ -217,7 +218,7 @@ async function runningSleeps(engine: string): Promise<number> {
   const mysql = await import('mysql2/promise');
   const connection = await mysql.createConnection({ host, port, user, password, database: name });
   const [rows] = await connection.query(
-    `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE info LIKE '%SLEEP(60)%' AND id <> CONNECTION_ID()`,
+    `SELECT COUNT(*) AS n FROM ${processList(engine)} WHERE info LIKE '%SLEEP(60)%' AND id <> CONNECTION_ID()`,
   );
   await connection.end();
   return Number((rows as { n: number }[])[0]?.n);

@@ -2,14 +2,18 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import { describe, expect, it } from 'vitest';
+import { processList } from '../../../../tests/support/databases.ts';
 import { createEngines } from '../../src/engines/index.ts';
 import type { Connection, Statement } from '../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../fixture.ts';
 
 const comment = 'datahub query=h.queries.1';
-const own = {
+const ofMysql = (engine: string) =>
+  `SELECT info AS text FROM ${processList(engine)} WHERE id = connection_id()`;
+const own: Record<string, string> = {
   postgres: 'SELECT query AS text FROM pg_stat_activity WHERE pid = pg_backend_pid()',
-  mysql: 'SELECT info AS text FROM information_schema.processlist WHERE id = connection_id()',
+  mysql: ofMysql('mysql'),
+  mariadb: ofMysql('mariadb'),
 };
 const inFront = `/*${comment}*/ `;
 const behind = `\n/*${comment}*/`;
@@ -31,7 +35,7 @@ const servers: [string, EngineName, string | undefined, { isInFront: boolean; po
 
 for (const [name, engine, url, { isInFront, pooling }] of servers) {
   describe.skipIf(url === undefined)(`statements at ${name}`, () => {
-    const text = engine === 'postgres' ? own.postgres : own.mysql;
+    const text = own[engine] as string;
     const use = async <T>(comments: boolean, work: (connection: Connection) => Promise<T>): Promise<T> => {
       const settings = { ...settingsOf(engine, url as string), pooling };
       const deps = { dial, comments, signal: AbortSignal.timeout(60_000) };

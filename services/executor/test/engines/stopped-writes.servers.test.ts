@@ -3,6 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { processList } from '../../../../tests/support/databases.ts';
 import { withCancellation } from '../../src/execution/cancellation.ts';
 import type { Connection, Statement } from '../../src/ports/engine.ts';
 import { ask, connect, operateMysql } from '../fixture.ts';
@@ -46,14 +47,18 @@ const call: Write = {
   begun: `SELECT COUNT(*) AS n FROM ${table}`,
   leavesRows: true,
 };
-const sleeping = `SELECT COUNT(*) AS n FROM information_schema.processlist WHERE state = 'User sleep' AND info LIKE '%${table}%'`;
+const sleeping = (engine: string) =>
+  `SELECT COUNT(*) AS n FROM ${processList(engine)} WHERE state = 'User sleep' AND info LIKE '%${table}%'`;
 const slowly = 'SELECT 1 + SLEEP((n - 1) * 100000) FROM (SELECT 1 AS n UNION ALL SELECT 2) AS t';
-const insert = { kind: 'write', table, begun: sleeping, leavesRows: false } as const;
-const ofMysql: Write[] = [
-  { ...insert, text: `INSERT INTO ${table} ${slowly}` },
-  { ...insert, table: `${table}_plain`, text: `INSERT INTO ${table}_plain ${slowly}`, leavesRows: true },
-  call,
-];
+const insert = { kind: 'write', table, leavesRows: false } as const;
+const ofMysql = (engine: string): Write[] => {
+  const sleeps = { ...insert, begun: sleeping(engine) };
+  return [
+    { ...sleeps, text: `INSERT INTO ${table} ${slowly}` },
+    { ...sleeps, table: `${table}_plain`, text: `INSERT INTO ${table}_plain ${slowly}`, leavesRows: true },
+    call,
+  ];
+};
 const writes: Record<string, Write[]> = {
   postgres: [
     {
@@ -63,8 +68,8 @@ const writes: Record<string, Write[]> = {
     },
     call,
   ],
-  mysql: ofMysql,
-  mariadb: ofMysql,
+  mysql: ofMysql('mysql'),
+  mariadb: ofMysql('mariadb'),
 };
 
 describe.each(Object.entries(writes))('at %s', (engine, all) => {
