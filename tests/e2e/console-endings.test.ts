@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
 import {
   createClassifier,
+  drawn,
   ended,
   makeKey,
   openTab,
@@ -24,6 +25,7 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       const sourceId = await createSource(hubId, 'postgres');
       const { config } = await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'rows', query }));
       await goTo('query', config.query.queryId);
+      await drawn(page);
       await button(/^Run/).waitFor();
       return { page, queryId: config.query.queryId as string };
     };
@@ -153,16 +155,17 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
 
     it('name a check that takes too long, and check once while the draft stays the same', async () => {
       const { page, queryId } = await open('SELECT 1 AS a');
-      await write('SELECT 3 AS a');
       let checks = 0;
       await page.route('**/v1/queries/check', async (route) => {
         if (route.request().postDataJSON().diff !== true) checks += 1;
         await route.continue();
       });
+      await write('SELECT 3 AS a');
       await button('Publish …').click();
       const panel = page.getByRole('region', { name: 'Publish', exact: true });
       await panel.getByText(/in all$/).waitFor();
-      const before = checks;
+      // One is of the editor, which waits until nothing was typed for a moment, and one of the panel.
+      await expect.poll(() => checks).toBe(2);
       // The tab reads the query again, which says the same.
       const read = page.waitForResponse((response) =>
         response.url().includes(`/queries/${queryId}?latest=1`),
@@ -173,7 +176,7 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
         .getByRole('button', { name: 'Publish', exact: true })
         .and(page.locator(':enabled'))
         .waitFor();
-      expect(checks).toBe(before);
+      expect(checks).toBe(2);
       await page.keyboard.press('Escape');
 
       await page.unroute('**/v1/queries/check');

@@ -71,7 +71,7 @@ export async function openBench(target: Target, { hub, env }: OpenOptions): Prom
     numbers: `matrix_numbers_${mark}`,
     writer: `matrix_writer_${mark}`,
   };
-  const operator = await openOperator(target.dialect, server, names);
+  const operator = await openOperator(target.engine, server, names);
   const api = createApi(hub);
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: `matrix ${target.name}` }));
   const connectionSettings = settingsOf(target, url, env.TEST_CA);

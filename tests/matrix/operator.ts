@@ -1,5 +1,6 @@
 /** Direct access to the servers: creates the tables of the checks, and lists running statements. */
 
+import type { EngineName, SqlEngineName } from '@datahub/contract/engines';
 import { MongoClient, UUID } from 'mongodb';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
@@ -65,14 +66,15 @@ const drops = ({ items, scratch, numbers, writer }: Names, dialect: Dialect) => 
   `DROP FUNCTION ${writer}${dialect === 'postgres' ? '()' : ''}`,
 ];
 
-export function openOperator(dialect: Dialect, url: URL, names: Names): Promise<Operator> {
-  return dialect === 'mongodb' ? openMongo(url, names) : openSql(dialect, url, names);
+export function openOperator(engine: EngineName, url: URL, names: Names): Promise<Operator> {
+  return engine === 'mongodb' ? openMongo(url, names) : openSql(engine, url, names);
 }
 
-async function openSql(dialect: 'postgres' | 'mysql', url: URL, names: Names): Promise<Operator> {
+async function openSql(engine: SqlEngineName, url: URL, names: Names): Promise<Operator> {
+  const dialect = engine === 'postgres' ? 'postgres' : 'mysql';
   const run = dialect === 'postgres' ? await connectPostgres(url) : await connectMysql(url);
   for (const text of statements[dialect](names)) await run.query(text);
-  const watcher: Watcher = await watch(dialect, accessOf(url));
+  const watcher: Watcher = await watch(engine, accessOf(url));
   return {
     running: watcher.running,
     emptyScratch: () => run.query(`DELETE FROM ${names.scratch}`),
