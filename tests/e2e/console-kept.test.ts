@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { useConsole } from '../support/browser/console.ts';
+import { cells, ended, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 /** Runs in the page: all that the browser's database holds, as text. */
@@ -14,7 +14,7 @@ const keptText = `new Promise((resolve) => {
 })`;
 
 describe.skipIf(executablePath === undefined)('what the console keeps (needs Chromium)', () => {
-  const { shared, goTo, button, write } = useConsole();
+  const { shared, goTo, button, write, publish } = useConsole();
 
   it('shows a new key until it is confirmed as copied, and after a reload offers to replace it', async () => {
     const { page } = shared;
@@ -132,5 +132,38 @@ describe.skipIf(executablePath === undefined)('what the console keeps (needs Chr
     expect(await kept.innerText()).toContain('failed: SQL_REJECTED');
     await page.getByRole('button', { name: 'Use these values' }).click();
     await page.getByLabel('n', { exact: true }).waitFor();
+  });
+
+  it('fills in the values of a kept run again, if the query keeps them', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const query = 'SELECT :n AS n, :ids AS ids';
+    const context = [
+      { key: 'n', type: 'decimal', value: 1 },
+      { key: 'ids', type: 'bigint[]', value: [] },
+    ];
+    const { queryId } = (
+      await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'with values', query, context }))
+    ).config.query;
+    await goTo('query', queryId, 'contract');
+    await page.getByLabel('Keep the values of runs').check();
+    await publish();
+    await api.ok(api.post('/v1/queries/execute', { queryId, context: { n: 2.5, ids: [7, 8] } }));
+    await goTo('query', queryId, 'runs');
+    const kept = page.getByRole('region', { name: 'Kept runs' });
+    await expect
+      .poll(
+        async () => {
+          await button('Refresh').click();
+          return kept.getByRole('row').count();
+        },
+        { timeout: 20_000, interval: 500 },
+      )
+      .toBe(2);
+    expect(await kept.innerText()).toContain('{"n":2.5,"ids":[7,8]}');
+    await kept.getByRole('button', { name: 'Use these values' }).click();
+    await page.getByRole('button', { name: /^Run/ }).click();
+    await ended(page, 'done');
+    expect((await cells(page))[0]).toEqual(['2.5', '[7,8]']);
   });
 });

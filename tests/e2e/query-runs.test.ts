@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, timestamp } from '../support/hub.ts';
 
 let hubId: string;
@@ -47,6 +47,38 @@ describe('the runs of a query', () => {
     expect(more).toEqual([]);
     expect(failed).toMatchObject({ code: 'CONTEXT_INVALID', databaseMs: null, form: 'execute' });
     expect(JSON.stringify(all)).not.toContain('"n"');
+  });
+
+  it('keep their values if the query says so, without secret and pinned ones', async () => {
+    const query = "SELECT id FROM sales WHERE id <= :n AND region = :region AND :token <> ''";
+    const context = [
+      { key: 'n', type: 'decimal' },
+      { key: 'token', type: 'string', secret: true },
+    ];
+    const stored = await api.ok(
+      api.post('/v1/queries', { hubId, sourceId, label: 'values', query, context, keepValues: true }),
+    );
+    const { queryId } = stored.config.query;
+    expect(stored.config.keepValues).toBe(true);
+    const pinned = { scopes: ['queries:execute'], limits: { context: { region: 'north' } } };
+    const { key } = await api.ok(api.post('/v1/keys', { name: 'pinned', ...pinned }));
+    const text = `{"queryId":"${queryId}","context":{"n":2.10,"region":"north","token":"s3cret","typo":1}}`;
+    const headers = { 'content-type': 'application/json', 'x-service-api-key': key };
+    const sent = await fetch(`${inject('hub').url}/v1/queries/execute`, {
+      method: 'POST',
+      headers,
+      body: text,
+    });
+    expect(sent.status).toBe(200);
+    await until(1, queryId);
+    const address = `${inject('hub').url}/v1/queries/${queryId}/runs`;
+    const raw = await (await fetch(address, { headers })).text();
+    expect(raw).toContain('"values":{"n":2.10}');
+    expect(raw).not.toMatch(/s3cret|north|typo/);
+    await api.ok(api.put(`/v1/queries/${queryId}`, { config: { keepValues: false } }));
+    expect((await api.ok(api.get(`/v1/queries/${queryId}`))).config).not.toHaveProperty('keepValues');
+    expect((await runs(queryId))[0].values).toBeNull();
+    expect((await api.ok(api.get(`/v1/queries/${queryId}/versions`)))[1].keepValues).toBe(true);
   });
 
   it('are those of the key, unless it may read the audit', async () => {

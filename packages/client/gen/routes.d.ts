@@ -700,6 +700,7 @@ export interface Routes {
           among: string[];
         } | undefined;
       } | null | undefined;
+      keepValues?: boolean | null | undefined;
       tool?: {
         name?: string | undefined;
         description: string;
@@ -778,6 +779,7 @@ export interface Routes {
         })[] | undefined;
         isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
         retry?: boolean | undefined;
+        keepValues?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -894,6 +896,7 @@ export interface Routes {
         })[] | undefined;
         isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
         retry?: boolean | undefined;
+        keepValues?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -1040,6 +1043,7 @@ export interface Routes {
         })[] | undefined;
         isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
         retry?: boolean | undefined;
+        keepValues?: boolean | undefined;
         cache?: {
           maxAgeS: number;
           staleS?: number | undefined;
@@ -1155,6 +1159,7 @@ export interface Routes {
             among: string[];
           } | undefined;
         } | null | undefined;
+        keepValues?: boolean | null | undefined;
         tool?: {
           name?: string | undefined;
           description: string;
@@ -1674,6 +1679,7 @@ export interface Routes {
       })[] | undefined;
       isolation?: "read-committed" | "repeatable-read" | "serializable" | undefined;
       retry?: boolean | undefined;
+      keepValues?: boolean | undefined;
       cache?: {
         maxAgeS: number;
         staleS?: number | undefined;
@@ -2025,6 +2031,7 @@ export interface Routes {
       queueMs: number | null;
       databaseMs: number | null;
       totalMs: number | null;
+      values: Record<string, Json> | null;
     })[];
   };
   /** Create a classifier */

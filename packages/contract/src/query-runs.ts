@@ -18,3 +18,6 @@ export type RunForm = (typeof runForms)[number];
  * counted, in the statistics.
  */
 export const recordedPerMinute = 100;
+
+/** The longest values, as JSON text of a call, that the record of a run keeps. */
+export const keptValuesLengthMax = 4_096;

@@ -136,6 +136,8 @@ export interface QueryDoc extends Doc, Dated {
   sessionJson?: string;
   /** JSON text of a `StoredTransaction`. `query` and `command` follow from it. */
   transactionJson?: string;
+  /** If present, the records of runs have the values of the variables. */
+  keepValues?: true;
   /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
   path?: string;
   /** If absent, the query is not a tool. */
@@ -210,7 +212,7 @@ export interface BoardDoc extends Doc, Dated {
   refreshMinutes?: number;
 }
 
-/** The record of one execution of a query, without its values. */
+/** The record of one execution of a query. */
 export interface QueryRunDoc extends Doc {
   queryId: string;
   /** The key and the signed-in user; see `callerOf`. */
@@ -230,6 +232,8 @@ export interface QueryRunDoc extends Doc {
   queueMs?: number;
   databaseMs?: number;
   totalMs?: number;
+  /** JSON text of the values that the call sent; absent if the query kept none. */
+  valuesJson?: string;
 }
 
 /** The signature of a query, as its source described it. It has the id of the query. */

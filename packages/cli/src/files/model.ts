@@ -145,6 +145,7 @@ export const querySettings = {
       required: ['description'],
     },
   },
+  keepValues: { concern: 'name', shape: 'boolean' },
   presentation: { concern: 'name', shape: 'object' },
 } as const satisfies Record<SettingName, { concern: Concern; shape: Shape }>;
 

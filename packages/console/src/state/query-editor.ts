@@ -13,6 +13,8 @@ export interface Draft extends DraftQuery {
   cache: CachePolicy | null;
   /** Of a transaction, whose text is that of its steps. This editor shows it, and does not change it. */
   steps?: QueryVersion['steps'];
+  /** The hub keeps the values of runs. */
+  keepValues?: true;
 }
 
 export type RunOptions = Pick<RunRequest, 'dryRun' | 'maxAffected' | 'fresh'>;

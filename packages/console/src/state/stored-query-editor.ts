@@ -44,6 +44,7 @@ const draftOf = ({ config }: Query): Draft => ({
   notNull: config.notNull ?? [],
   session: config.session,
   steps: config.steps,
+  keepValues: config.keepValues ? true : undefined,
 });
 
 /** A query as the hub had it, with the ETag of the document and the number of its version. */
@@ -81,6 +82,7 @@ const partNames: Record<keyof Draft, string> = {
   notNull: 'the columns that are never null',
   session: 'the session',
   steps: 'the steps',
+  keepValues: 'whether values of runs are kept',
 };
 
 export class StoredQueryEditor extends QueryEditor {
@@ -296,8 +298,9 @@ export class StoredQueryEditor extends QueryEditor {
   async #put(): Promise<void> {
     const [draft, base] = [this.draft.value, this.#base.value];
     if (draft === undefined || base === undefined || !this.dirty.value) return;
-    const { text, command, sourceId, context, cache, notNull } = storedForm(draft);
-    const config = { command, context, cache, notNull, query: { query: text }, source: { sourceId } };
+    const { text, command, sourceId, context, cache, notNull, keepValues } = storedForm(draft);
+    const settings = { command, context, cache, notNull, keepValues: keepValues ?? false };
+    const config = { ...settings, query: { query: text }, source: { sourceId } };
     const headers: Record<string, string> = base.etag === null ? {} : { 'if-match': base.etag };
     const path = `v1/queries/${part(this.queryId)}`;
     const response = await call(path, { method: 'PUT', body: { config }, headers });

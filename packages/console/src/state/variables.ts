@@ -50,6 +50,22 @@ export function fieldsOf({ text, engine, context, signature }: Described): Varia
   });
 }
 
+/** What a form shows for values that a run was sent. Names that are no fields are left out. */
+export function valuesFrom(sent: Readonly<Record<string, unknown>>, fields: VariableField[]): Values {
+  const values: Values = {};
+  for (const field of fields)
+    if (Object.hasOwn(sent, field.key)) values[field.key] = valueFrom(sent[field.key], field);
+  return values;
+}
+
+function valueFrom(value: unknown, { enum: allowed, list, shownType }: VariableField): Value {
+  if (value === null) return { kind: 'null' };
+  const isWhole = isJsonType(shownType) || (allowed !== undefined && !list);
+  if (isWhole) return { kind: 'text', text: JSON.stringify(value) };
+  if (Array.isArray(value)) return { kind: 'list', items: value.map(toText) };
+  return { kind: 'text', text: toText(value) };
+}
+
 export const elementType = (type: string): string => type.replace(/\[\]$/, '');
 export const isJsonType = (type: string): boolean => /^jsonb?$/.test(type);
 export const isTimeType = (type: string): boolean => /^(date|time|timestamp|datetime)/.test(type);

@@ -120,23 +120,31 @@ export function Choice({ label, value, options, onChange, hint, fault }: ChoiceP
   );
 }
 
-export function Tick({
-  label,
-  checked,
-  onChange,
-}: {
+interface TickProps {
   label: ComponentChildren;
   checked: boolean;
   onChange(checked: boolean): void;
-}) {
+  hint?: string;
+}
+
+export function Tick({ label, checked, onChange, hint }: TickProps) {
+  const id = useId();
   return (
-    <label class="tick">
-      <input
-        type="checkbox"
-        checked={checked}
-        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-      />
-      <span>{label}</span>
-    </label>
+    <>
+      <label class="tick">
+        <input
+          type="checkbox"
+          checked={checked}
+          aria-describedby={describedBy(id, hint, undefined)}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+        />
+        <span>{label}</span>
+      </label>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </>
   );
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { fieldsOf, sentOf, type Values } from '../../src/state/variables.ts';
+import { parseExact } from '../../src/api/exact.ts';
+import { fieldsOf, sentOf, type Values, valuesFrom } from '../../src/state/variables.ts';
 
 const described = {
   text: 'SELECT * FROM t WHERE big = :big AND id IN (:ids) AND name = :name AND kind = :kind AND day = :day',
@@ -37,4 +38,10 @@ it('says what is missing and what does not fit', () => {
   ).toMatchObject({
     ids: 'Write a whole number.',
   });
+});
+
+it('fills in what a run was sent, and sends the same again', () => {
+  const sent = '{"big":12345678901234567890.10,"ids":[1,2],"name":"42","kind":2,"day":null}';
+  const values = valuesFrom(parseExact(`{"gone":1,${sent.slice(1)}`), fieldsOf(described));
+  expect(send(values)).toMatchObject({ faults: {}, context: sent });
 });

@@ -1,6 +1,7 @@
 /** The records of executions of queries: the executors send them, and those who may see them list them. */
 
 import { createHash } from 'node:crypto';
+import { membersOf } from '@datahub/contract/json-text';
 import { withScope } from '@datahub/contract/roles';
 import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
@@ -10,7 +11,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
-import type { QueryRunDoc } from '../documents.ts';
+import type { QueryDoc, QueryRunDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
 import { findKey } from '../people/acting.ts';
 import { listPage } from './pagination.ts';
@@ -27,10 +28,11 @@ export function createQueryRunCalls(catalog: Catalog) {
     listQueryRuns: async ({ queryId, failed, own, offset, limit }, ctx) => {
       const principal = requirePrincipal(ctx);
       const { accountId } = principal;
-      const { hubId } = await loadQuery(catalog, principal, queryId);
+      const query = await loadQuery(catalog, principal, queryId);
       // A person by the role that may read the audit, if it counts in this hub.
       const auditor = withScope(principal, 'keys:admin');
-      const seesAll = !own && auditor !== undefined && keyLimits.hubIds.isAllowed(auditor.limits, hubId);
+      const seesAll =
+        !own && auditor !== undefined && keyLimits.hubIds.isAllowed(auditor.limits, query.hubId);
       const where = {
         queryId,
         ...(seesAll ? {} : { caller: callerOf(principal) }),
@@ -39,7 +41,7 @@ export function createQueryRunCalls(catalog: Catalog) {
       const page = { offset, limit };
       const { docs, total } = await listPage(store.queryRuns, { accountId, where, descending: true }, page);
       const names = await namesOf(catalog, principal, docs);
-      return { runs: docs.map((doc) => toRun(doc, names.get(doc.keyId))), total };
+      return { runs: docs.map((doc) => toRun(doc, { query, keyName: names.get(doc.keyId) })), total };
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
@@ -90,10 +92,22 @@ function callerOf({ keyId, user }: Pick<Principal, 'keyId' | 'user'>): string {
 
 function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }: RecordedRun): QueryRunDoc {
   if (run?.at === undefined) throw new HubError('INTERNAL', 'A recorded run has no time.');
-  const { keyId, user, version: queryVersion, form, code, rows, cached, queueMs, databaseMs, totalMs } = run;
+  const {
+    keyId,
+    user,
+    version: queryVersion,
+    form,
+    code,
+    rows,
+    cached,
+    queueMs,
+    databaseMs,
+    totalMs,
+    valuesJson,
+  } = run;
   const at = run.at.getTime();
   const subject = user === undefined || issuer === undefined ? undefined : { issuer, subject: user };
-  const optional = { user, code, queueMs, databaseMs, totalMs };
+  const optional = { user, code, queueMs, databaseMs, totalMs, valuesJson };
   return {
     id: createFixedId({ namespace, kind: 'qrun', atMs: at }, Buffer.from(seed)),
     accountId,
@@ -108,7 +122,10 @@ function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }
   };
 }
 
-const toRun = (doc: QueryRunDoc, keyName: string | undefined): QueryRun => ({
+const toRun = (
+  doc: QueryRunDoc,
+  { query, keyName }: { query: QueryDoc; keyName: string | undefined },
+): QueryRun => ({
   runId: doc.id,
   at: new Date(doc.at),
   keyId: doc.keyId,
@@ -122,7 +139,17 @@ const toRun = (doc: QueryRunDoc, keyName: string | undefined): QueryRun => ({
   queueMs: doc.queueMs,
   databaseMs: doc.databaseMs,
   totalMs: doc.totalMs,
+  valuesJson: shownValues(doc, query),
 });
+
+/** A query that keeps no values shows none that it kept before, and none of a variable that became secret. */
+function shownValues({ valuesJson }: QueryRunDoc, { keepValues, context }: QueryDoc): string | undefined {
+  if (!keepValues || valuesJson === undefined) return undefined;
+  const values = membersOf(valuesJson);
+  for (const { key, secret } of context) if (secret) values.delete(key);
+  const members = [...values].map(([key, json]) => `${JSON.stringify(key)}:${json}`);
+  return `{${members.join(',')}}`;
+}
 
 /** Revoked keys have no name. */
 async function namesOf(

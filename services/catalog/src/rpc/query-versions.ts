@@ -63,6 +63,7 @@ function toChange(was: QueryDoc): Complete<VersionedChange> {
     errors: rest.errors ?? '',
     sessionJson: rest.sessionJson ?? '',
     transactionJson: rest.transactionJson ?? '',
+    keepValues: rest.keepValues ?? false,
   };
 }
 

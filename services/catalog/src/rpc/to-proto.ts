@@ -117,6 +117,7 @@ export function toQuery(
     errors: query.errors,
     sessionJson: query.sessionJson,
     transactionJson: query.transactionJson,
+    keepValues: query.keepValues,
     path: query.path,
     tool: query.tool,
     presentationJson: query.presentationJson,
@@ -147,6 +148,7 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): C
     errors: query.errors,
     sessionJson: query.sessionJson,
     transactionJson: query.transactionJson,
+    keepValues: query.keepValues,
     path: query.path,
     hubPath,
   };

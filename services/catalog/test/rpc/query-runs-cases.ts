@@ -58,6 +58,7 @@ type OpenStore = () => Promise<CatalogStore>;
 export function describeQueryRuns(name: string, openStore: OpenStore): void {
   describe(`the runs of a query in ${name}`, () => {
     describeLists(openStore);
+    describeValues(openStore);
     describeBounds(openStore);
   });
 }
@@ -117,6 +118,29 @@ function describeLists(openStore: OpenStore): void {
     await expect(list({}, principalOf('b'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const other = principalOf('a', { queryIds: ['dh.q.2'] });
     await expect(list({}, other)).rejects.toMatchObject({ code: 'SCOPE_DENIED' });
+  });
+}
+
+function describeValues(openStore: OpenStore): void {
+  const { opened, list, recorder } = useRuns(openStore);
+  const change = async (changed: Partial<QueryDoc>) => {
+    const { queries } = opened.store;
+    const query = (await queries.get('a', 'dh.q.1')) as QueryDoc;
+    await queries.replace({ ...query, ...changed, version: query.version + 1 });
+  };
+  const listed = async () => (await list()).runs.map(({ valuesJson }) => valuesJson);
+
+  it('have their values while the query keeps them, without variables that became secret', async () => {
+    await recorder()([
+      runOf(1, { valuesJson: '{"n":1.10,"token":"s3cret"}' }),
+      runOf(2),
+      runOf(3, { valuesJson: '{}' }),
+    ]);
+    expect(await listed()).toEqual([undefined, undefined, undefined]);
+    await change({ keepValues: true });
+    expect(await listed()).toEqual(['{}', undefined, '{"n":1.10,"token":"s3cret"}']);
+    await change({ context: [{ key: 'token', secret: true }] });
+    expect(await listed()).toEqual(['{}', undefined, '{"n":1.10}']);
   });
 }
 

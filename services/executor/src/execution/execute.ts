@@ -91,8 +91,9 @@ function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): E
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);
-      const contextJson =
-        form === undefined ? request.contextJson : contextOfForm(form, { query, prepared, pinnedJson });
+      if (form !== undefined)
+        execution.formContextJson = contextOfForm(form, { query, prepared, pinnedJson });
+      const contextJson = execution.formContextJson ?? request.contextJson;
       const scalarsAsLists = claimedNames(principal);
       const claimsJson = principal.user?.claimsJson;
       const statement = prepared.bind({

@@ -50,6 +50,8 @@ export class Execution implements ExecutionReply, ErrorMapping {
   query: QueryDefinition | undefined;
   prepared: PreparedQuery | undefined;
   statement: Statement | undefined;
+  /** The values of a call over GET, as JSON. */
+  formContextJson: string | undefined;
   /** In the text that runs, the length of the `EXPLAIN` in front of the statement. */
   charactersBefore = 0;
   /** Set when the statement has ended. */

@@ -1,6 +1,6 @@
 /**
- * Records the runs of stored queries, without their values, and sends them to the catalog every second. No execution
- * waits for this. A crash loses the records that were not sent.
+ * Records the runs of stored queries, with their values if a query asks for it, and sends them to the catalog every
+ * second. No execution waits for this. A crash loses the records that were not sent.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -11,6 +11,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../definitions/definition.ts';
 import type { Execution } from '../execution/execution-state.ts';
+import { keptValues } from './kept-values.ts';
 import type { Sample } from './query-statistics.ts';
 
 export interface RunRecorder {
@@ -89,6 +90,7 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
           queueMs,
           databaseMs,
           totalMs,
+          valuesJson: keptValues(execution),
         },
       });
     },

@@ -7,7 +7,7 @@ import { may } from '../../state/permissions.ts';
 import type { Draft } from '../../state/query-editor.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { Chips } from '../../ui/chips.tsx';
-import { Choice, Field } from '../../ui/field.tsx';
+import { Choice, Field, Tick } from '../../ui/field.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
 import { StepFacts } from '../../ui/step-facts.tsx';
@@ -33,6 +33,14 @@ export function ContractView({ editor }: { editor: StoredQueryEditor }) {
         )}
       </fieldset>
       {reads(draft.command) && <ResultSettings editor={editor} draft={draft} />}
+      <fieldset class="bare" disabled={!may('queries:write')}>
+        <Tick
+          label="Keep the values of runs"
+          checked={draft.keepValues === true}
+          onChange={(kept) => editor.edit({ keepValues: kept ? true : undefined })}
+          hint="Whoever may see a run then sees the values of its variables, without secret and pinned ones."
+        />
+      </fieldset>
       <StepFacts config={editor.stored.value?.config} />
       <h2>Columns</h2>
       <Columns editor={editor} />

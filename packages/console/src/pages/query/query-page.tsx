@@ -141,8 +141,8 @@ function TabContent({ tab, editor, run, show, onSave }: TabContentProps) {
         <RunsView
           editor={editor}
           queryId={editor.queryId}
-          onReuse={(past) => {
-            editor.values.value = past.values;
+          onReuse={(values) => {
+            editor.values.value = values;
             show('query');
           }}
         />

@@ -5,6 +5,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import type { PastRun } from '../../state/run.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
+import { type Values, valuesFrom } from '../../state/variables.ts';
 import { Tick } from '../../ui/field.tsx';
 import { count, duration } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
@@ -23,6 +24,7 @@ const words: Record<PastRun['status'], string> = {
 };
 
 type KeptRun = Answer<'GET /v1/queries/{queryId}/runs'>[number];
+type SentValues = NonNullable<KeptRun['values']>;
 
 /** What called, in words. */
 const callers: Record<KeptRun['form'], string> = {
@@ -39,7 +41,7 @@ const callers: Record<KeptRun['form'], string> = {
 interface RunsViewProps {
   editor: StoredQueryEditor;
   queryId: string;
-  onReuse(run: PastRun): void;
+  onReuse(values: Values): void;
 }
 
 export function RunsView({ editor, queryId, onReuse }: RunsViewProps) {
@@ -52,20 +54,29 @@ export function RunsView({ editor, queryId, onReuse }: RunsViewProps) {
           <OwnRuns runs={runs} onReuse={onReuse} />
         </section>
       )}
-      <KeptRuns queryId={queryId} latest={runs[0]?.id} />
+      <KeptRuns
+        queryId={queryId}
+        latest={runs[0]?.id}
+        keepsValues={editor.stored.value?.config.keepValues === true}
+        onReuse={(sent) => onReuse(reused(editor, sent))}
+      />
     </div>
   );
 }
 
-function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(run: PastRun): void }) {
+/** Secret values are not kept, so those of the form stay. */
+function reused(editor: StoredQueryEditor, sent: SentValues): Values {
+  const fields = editor.fields.value;
+  const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, editor.values.value[key]]);
+  return { ...Object.fromEntries(secrets), ...valuesFrom(sent, fields) };
+}
+
+function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): void }) {
   return (
     <Scrolling label="Runs of this tab">
       <table class="facts">
         <TableHead names={['At', 'Result']} numbers={['Rows', 'Took']}>
-          <th scope="col">Values</th>
-          <th scope="col">
-            <span class="sr-only">Action</span>
-          </th>
+          <ValuesHead />
         </TableHead>
         <tbody>
           {runs.map((run) => (
@@ -83,7 +94,7 @@ function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(run: PastRun): vo
                 {run.shown}
               </td>
               <td class="right">
-                <button type="button" onClick={() => onReuse(run)}>
+                <button type="button" onClick={() => onReuse(run.values)}>
                   Use these values
                 </button>
               </td>
@@ -95,10 +106,26 @@ function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(run: PastRun): vo
   );
 }
 
+const ValuesHead = () => (
+  <>
+    <th scope="col">Values</th>
+    <th scope="col">
+      <span class="sr-only">Action</span>
+    </th>
+  </>
+);
+
 const pageSize = 50;
 
-/** `latest` names the last run of this tab, so that the list is read again after it. */
-function KeptRuns({ queryId, latest }: { queryId: string; latest: number | undefined }) {
+interface KeptRunsProps {
+  queryId: string;
+  /** Names the last run of this tab, so that the list is read again after it. */
+  latest: number | undefined;
+  keepsValues: boolean;
+  onReuse(sent: SentValues): void;
+}
+
+function KeptRuns({ queryId, latest, keepsValues, onReuse }: KeptRunsProps) {
   const [onlyFailed, setOnlyFailed] = useState(false);
   const [shown, setShown] = useState(pageSize);
   const filter = onlyFailed ? '&outcome=failed' : '';
@@ -118,13 +145,18 @@ function KeptRuns({ queryId, latest }: { queryId: string; latest: number | undef
         </button>
       </header>
       <p class="hint">
-        Of all tabs, persons and programs that this key may see, without values, for 30 days unless the
-        operator set otherwise. A run is listed a second after its end.
+        Of all tabs, persons and programs that this key may see, for 30 days unless the operator set
+        otherwise. A run is listed a second after its end.{' '}
+        {keepsValues
+          ? 'Values of secret and pinned variables are not kept, nor those that are longer than 4 kB.'
+          : 'Their values are not kept; the contract of the query can change that.'}
       </p>
       {kept.problem !== undefined && <ProblemBox problem={kept.problem} />}
       {runs === undefined && kept.loading && <Loading what="the runs" />}
       {runs?.length === 0 && <p class="empty">{onlyFailed ? 'None failed.' : 'No runs yet.'}</p>}
-      {runs !== undefined && runs.length > 0 && <KeptTable runs={runs} />}
+      {runs !== undefined && runs.length > 0 && (
+        <KeptTable runs={runs} keepsValues={keepsValues} onReuse={onReuse} />
+      )}
       {(kept.value?.length ?? 0) > shown && shown < 450 && (
         <button type="button" onClick={() => setShown(shown + pageSize)}>
           Show more
@@ -134,13 +166,19 @@ function KeptRuns({ queryId, latest }: { queryId: string; latest: number | undef
   );
 }
 
-const KeptTable = ({ runs }: { runs: KeptRun[] }) => (
+interface KeptTableProps extends Pick<KeptRunsProps, 'keepsValues' | 'onReuse'> {
+  runs: KeptRun[];
+}
+
+const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
   <Scrolling label="Kept runs">
     <table class="facts">
       <TableHead
         names={['At', 'By', 'From', 'Outcome']}
         numbers={['Version', 'Rows', 'Queue', 'Database', 'Took']}
-      />
+      >
+        {keepsValues && <ValuesHead />}
+      </TableHead>
       <tbody>
         {runs.map((run) => (
           <tr key={run.runId}>
@@ -162,12 +200,36 @@ const KeptTable = ({ runs }: { runs: KeptRun[] }) => (
             <Time ms={run.queueMs} />
             <Time ms={run.databaseMs} />
             <Time ms={run.totalMs} />
+            {keepsValues && <KeptValues run={run} onReuse={onReuse} />}
           </tr>
         ))}
       </tbody>
     </table>
   </Scrolling>
 );
+
+function KeptValues({ run: { values }, onReuse }: { run: KeptRun } & Pick<KeptRunsProps, 'onReuse'>) {
+  if (values === null)
+    return (
+      <>
+        <td class="note">not kept</td>
+        <td />
+      </>
+    );
+  const shown = JSON.stringify(values);
+  return (
+    <>
+      <td class="mono cut-text" title={shown}>
+        {shown}
+      </td>
+      <td class="right">
+        <button type="button" onClick={() => onReuse(values)}>
+          Use these values
+        </button>
+      </td>
+    </>
+  );
+}
 
 const Time = ({ ms }: { ms: number | null }) => (
   <td class="when right">{ms === null ? <span class="note">not measured</span> : duration(ms)}</td>

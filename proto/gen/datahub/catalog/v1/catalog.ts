@@ -536,7 +536,11 @@ export interface Query {
     | VersionMark
     | undefined;
   /** The steps of a transaction, as JSON; absent for a query of one statement. `query` then has the texts of all steps. */
-  transactionJson?: string | undefined;
+  transactionJson?:
+    | string
+    | undefined;
+  /** True if the records of runs contain the values of the variables. */
+  keepValues?: boolean | undefined;
 }
 
 export interface VersionMark {
@@ -578,6 +582,7 @@ export interface CreateQueryRequest {
     | undefined;
   /** With it, `query` and `command` are derived from the steps. */
   transactionJson?: string | undefined;
+  keepValues?: boolean | undefined;
 }
 
 export interface CreateQueryResponse {
@@ -683,7 +688,11 @@ export interface UpdateQueryRequest {
     | string
     | undefined;
   /** An empty text removes it. */
-  transactionJson?: string | undefined;
+  transactionJson?:
+    | string
+    | undefined;
+  /** False removes it. */
+  keepValues?: boolean | undefined;
 }
 
 export interface UpdateQueryResponse {
@@ -777,7 +786,7 @@ export interface ListQueryRunsResponse {
   total: number;
 }
 
-/** One execution of a stored query, without its values. */
+/** One execution of a stored query. */
 export interface QueryRun {
   runId: string;
   at?: Date | undefined;
@@ -802,7 +811,14 @@ export interface QueryRun {
   /** The wait for a connection, and the work at the database. Absent if it did not come so far. */
   queueMs?: number | undefined;
   databaseMs?: number | undefined;
-  totalMs?: number | undefined;
+  totalMs?:
+    | number
+    | undefined;
+  /**
+   * The values that the call sent, as a JSON object without secret and pinned variables and claims. Absent if the query
+   * keeps none, or they were too long.
+   */
+  valuesJson?: string | undefined;
 }
 
 export interface QueryVersion {
@@ -4426,6 +4442,7 @@ function createBaseQuery(): Query {
     sessionJson: undefined,
     latest: undefined,
     transactionJson: undefined,
+    keepValues: undefined,
   };
 }
 
@@ -4505,6 +4522,9 @@ export const Query: MessageFns<Query> = {
     }
     if (message.transactionJson !== undefined) {
       writer.uint32(234).string(message.transactionJson);
+    }
+    if (message.keepValues !== undefined) {
+      writer.uint32(240).bool(message.keepValues);
     }
     return writer;
   },
@@ -4722,6 +4742,14 @@ export const Query: MessageFns<Query> = {
             message.transactionJson = reader.string();
             continue;
           }
+          case 30: {
+            if (tag !== 240) {
+              break;
+            }
+
+            message.keepValues = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -4866,6 +4894,7 @@ function createBaseCreateQueryRequest(): CreateQueryRequest {
     errors: undefined,
     sessionJson: undefined,
     transactionJson: undefined,
+    keepValues: undefined,
   };
 }
 
@@ -4915,6 +4944,9 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
     }
     if (message.transactionJson !== undefined) {
       writer.uint32(202).string(message.transactionJson);
+    }
+    if (message.keepValues !== undefined) {
+      writer.uint32(208).bool(message.keepValues);
     }
     return writer;
   },
@@ -5050,6 +5082,14 @@ export const CreateQueryRequest: MessageFns<CreateQueryRequest> = {
             }
 
             message.transactionJson = reader.string();
+            continue;
+          }
+          case 26: {
+            if (tag !== 208) {
+              break;
+            }
+
+            message.keepValues = reader.bool();
             continue;
           }
         }
@@ -5655,6 +5695,7 @@ function createBaseUpdateQueryRequest(): UpdateQueryRequest {
     sessionJson: undefined,
     hubId: undefined,
     transactionJson: undefined,
+    keepValues: undefined,
   };
 }
 
@@ -5717,6 +5758,9 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
     }
     if (message.transactionJson !== undefined) {
       writer.uint32(210).string(message.transactionJson);
+    }
+    if (message.keepValues !== undefined) {
+      writer.uint32(216).bool(message.keepValues);
     }
     return writer;
   },
@@ -5886,6 +5930,14 @@ export const UpdateQueryRequest: MessageFns<UpdateQueryRequest> = {
             }
 
             message.transactionJson = reader.string();
+            continue;
+          }
+          case 27: {
+            if (tag !== 216) {
+              break;
+            }
+
+            message.keepValues = reader.bool();
             continue;
           }
         }
@@ -6724,6 +6776,7 @@ function createBaseQueryRun(): QueryRun {
     queueMs: undefined,
     databaseMs: undefined,
     totalMs: undefined,
+    valuesJson: undefined,
   };
 }
 
@@ -6767,6 +6820,9 @@ export const QueryRun: MessageFns<QueryRun> = {
     }
     if (message.totalMs !== undefined) {
       writer.uint32(105).double(message.totalMs);
+    }
+    if (message.valuesJson !== undefined) {
+      writer.uint32(114).string(message.valuesJson);
     }
     return writer;
   },
@@ -6886,6 +6942,14 @@ export const QueryRun: MessageFns<QueryRun> = {
             }
 
             message.totalMs = reader.double();
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.valuesJson = reader.string();
             continue;
           }
         }

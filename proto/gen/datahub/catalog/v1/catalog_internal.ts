@@ -110,7 +110,11 @@ export interface ResolvedQuery {
     | string
     | undefined;
   /** See `Query.transaction_json`. */
-  transactionJson?: string | undefined;
+  transactionJson?:
+    | string
+    | undefined;
+  /** See `Query.keep_values`. */
+  keepValues?: boolean | undefined;
 }
 
 export interface ResolveQueryRequest {
@@ -855,6 +859,7 @@ function createBaseResolvedQuery(): ResolvedQuery {
     errors: undefined,
     sessionJson: undefined,
     transactionJson: undefined,
+    keepValues: undefined,
   };
 }
 
@@ -904,6 +909,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.transactionJson !== undefined) {
       writer.uint32(194).string(message.transactionJson);
+    }
+    if (message.keepValues !== undefined) {
+      writer.uint32(200).bool(message.keepValues);
     }
     return writer;
   },
@@ -1039,6 +1047,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.transactionJson = reader.string();
+            continue;
+          }
+          case 25: {
+            if (tag !== 200) {
+              break;
+            }
+
+            message.keepValues = reader.bool();
             continue;
           }
         }

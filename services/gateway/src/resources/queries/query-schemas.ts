@@ -56,6 +56,9 @@ export const notNull = {
 /** `author`: errors contain the texts of RAISE and SIGNAL. */
 export const errors = { type: ['string', 'null'], enum: ['author', null] } as const;
 
+/** True: the records of runs contain the values of the variables. */
+const keepValues = { type: ['boolean', 'null'] } as const;
+
 const { toolDescriptionLength } = queryLimits;
 const tool = orNull(
   object(
@@ -81,7 +84,7 @@ const presentation = orNull(
 
 /** The members of a query apart from its names, its place, its text and its source. */
 const settings = {
-  ...{ command, context, cache, notNull, errors, session, tool, presentation },
+  ...{ command, context, cache, notNull, errors, session, keepValues, tool, presentation },
   ...transaction,
 } as const;
 
@@ -152,10 +155,11 @@ export const behaviour = {
   errors: { type: 'string', enum: ['author'] },
   session: sessionOf,
   ...transactionOf,
+  keepValues: { type: 'boolean' },
   cache: record({ maxAgeS: count, staleS: count, validate: text }, ['staleS', 'validate']),
 } as const;
 export const optionalBehaviour = [
-  ...(['notNull', 'errors', 'session', 'cache'] as const),
+  ...(['notNull', 'errors', 'session', 'cache', 'keepValues'] as const),
   ...(['steps', 'isolation', 'retry'] as const),
 ] as const;
 const configWith = <const S>(context: S) =>

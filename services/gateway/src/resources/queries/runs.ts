@@ -16,6 +16,7 @@ import {
 import { readPage } from '../../http/pagination.ts';
 import { readChoice, readFlag } from '../../http/query-params.ts';
 import { type Handler, paged, type Route } from '../../http/route.ts';
+import { JsonText } from '../../response/json-splices.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { queryIdOf } from './queries.ts';
@@ -46,6 +47,7 @@ const queryRun = record({
   queueMs: milliseconds,
   databaseMs: milliseconds,
   totalMs: milliseconds,
+  values: orNull({ type: 'object' } as const),
 });
 export const queryRuns = list(queryRun);
 type QueryRunJson = FromSchema<typeof queryRun>;
@@ -79,6 +81,7 @@ const toRunJson = (run: QueryRun): QueryRunJson => ({
   queueMs: rounded(run.queueMs),
   databaseMs: rounded(run.databaseMs),
   totalMs: rounded(run.totalMs),
+  values: JsonText.ofStored<Record<string, unknown>>(run.valuesJson) ?? null,
 });
 
 const rounded = (ms: number | undefined): number | null =>

@@ -12,7 +12,7 @@ export interface Difference {
 /** What a version and a draft have in common. */
 export interface Settings
   extends Pick<QueryVersion, 'label' | 'sourceId' | 'command' | 'cache' | 'notNull' | 'errors' | 'session'>,
-    Pick<QueryVersion, 'steps' | 'isolation' | 'retry'> {
+    Pick<QueryVersion, 'steps' | 'isolation' | 'retry' | 'keepValues'> {
   context: Variable[];
 }
 
@@ -35,6 +35,7 @@ export function differencesOf(
     ['Steps', version.steps === undefined ? none : toText(version.steps)],
     ['Isolation', version.isolation ?? none],
     ['Repeats', version.retry ? 'after serialization failures and deadlocks' : none],
+    ['Values of runs', version.keepValues ? 'kept' : none],
     ['Session', version.session === undefined ? none : toText(version.session)],
   ];
   const [left, right] = [new Map(read(before)), new Map(read(after))];
