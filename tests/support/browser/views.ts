@@ -102,6 +102,7 @@ export const viewsOf = ({
   summary: ['summary'],
   'summary of a column': ['summary', 'column'],
   people: ['people'],
+  agents: ['agents'],
   audit: ['audit'],
   boards: ['boards'],
   board: ['boards', boardId],

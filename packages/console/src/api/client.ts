@@ -82,13 +82,27 @@ export async function callList<T>(
   const { pageSize = 1_000, ...rest } = options;
   const items: T[] = [];
   for (;;) {
-    const separator = path.includes('?') ? '&' : '?';
-    const response = await call(`${path}${separator}offset=${items.length}&limit=${pageSize}`, rest);
-    const page = parseExact<T[]>(await response.text());
-    items.push(...page);
-    const total = Number(response.headers.get('x-total-count') ?? 0);
-    if (page.length === 0 || items.length >= total) return items;
+    const page = await callPage<T>(path, { ...rest, offset: items.length, limit: pageSize });
+    items.push(...page.items);
+    if (page.items.length === 0 || items.length >= page.total) return items;
   }
+}
+
+/** A page of a list, and where it is in the whole. */
+export interface ListPage<T> {
+  items: T[];
+  offset: number;
+  total: number;
+}
+
+export async function callPage<T>(
+  path: string,
+  { offset, limit, ...rest }: CallOptions & { offset: number; limit: number },
+): Promise<ListPage<T>> {
+  const separator = path.includes('?') ? '&' : '?';
+  const response = await call(`${path}${separator}offset=${offset}&limit=${limit}`, rest);
+  const items = parseExact<T[]>(await response.text());
+  return { items, offset, total: Number(response.headers.get('x-total-count') ?? 0) };
 }
 
 export const isAborted = (err: unknown): boolean => (err as Error)?.name === 'AbortError';

@@ -8,10 +8,10 @@ import { hubId } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { counted, moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { readBoards } from '../hub/board-links.tsx';
 import type { Board } from './board.ts';
@@ -28,7 +28,6 @@ function Boards() {
   const id = hubId.value ?? '';
   const loaded = useLoad((signal) => readBoards(id, signal), [id]);
   const [isNew, setNew] = useState(false);
-  const boards = loaded.value;
   return (
     <div class="page">
       <PageHead title="Boards">
@@ -39,10 +38,9 @@ function Boards() {
         )}
       </PageHead>
       <p class="hint">A board shows several queries and texts on one page, with shared values.</p>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.loading && boards === undefined && <Loading what="the boards" />}
-      {boards?.length === 0 && <p class="empty">No boards yet.</p>}
-      {boards !== undefined && boards.length > 0 && <BoardTable boards={boards} onChange={loaded.refresh} />}
+      <Listed of={loaded} what="the boards" empty="No boards yet.">
+        {(boards) => <BoardTable boards={boards} onChange={loaded.refresh} />}
+      </Listed>
       {isNew && <NewBoard hub={id} onClose={() => setNew(false)} />}
     </div>
   );
@@ -67,7 +65,7 @@ function NewBoard({ hub, onClose }: { hub: string; onClose(): void }) {
   );
 }
 
-function BoardTable({ boards, onChange }: { boards: Board[]; onChange(): void }) {
+function BoardTable({ boards, onChange }: { boards: readonly Board[]; onChange(): void }) {
   const [removed, setRemoved] = useState<Board>();
   return (
     <Scrolling label="Boards">

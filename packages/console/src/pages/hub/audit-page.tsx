@@ -1,17 +1,17 @@
 /** Who did what in the account, newest first. */
 
 import { useState } from 'preact/hooks';
-import { call, callList, part } from '../../api/client.ts';
-import { parseExact } from '../../api/exact.ts';
+import { callJson, callPage, isAborted, part } from '../../api/client.ts';
 import type { AuditEntry } from '../../api/types.ts';
 import { keyNames } from '../../state/key-names.ts';
 import { linkTo, route } from '../../state/route.ts';
 import { classifiers, findNode, hubId, hubs } from '../../state/workspace.ts';
-import { count, moment } from '../../ui/format.ts';
+import { count, counted, moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
+import { OffsetPager } from '../../ui/pager.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 const pageSize = 100;
@@ -20,29 +20,42 @@ const pageSize = 100;
 type Filter = Record<'action' | 'day' | 'keyId' | 'personId' | 'resourceId', string>;
 
 async function readPage(filter: Filter, offset: number, signal: AbortSignal) {
-  const wanted = Object.entries(filter).filter(([, value]) => value !== '');
-  const query = new URLSearchParams([...wanted, ['limit', String(pageSize)], ['offset', String(offset)]]);
-  const [response, ...named] = await Promise.all([
-    call(`v1/audit?${query}`, { signal }),
+  const wanted = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ''));
+  const [page, names] = await Promise.all([
+    callPage<AuditEntry>(`v1/audit?${wanted}`, { offset, limit: pageSize, signal }),
     keyNames(signal),
-    labelsOf('boards', 'boardId', signal),
-    labelsOf('watches', 'watchId', signal),
   ]);
-  return {
-    names: new Map(named.flatMap((names) => [...names])),
-    entries: parseExact<AuditEntry[]>(await response.text()),
-    total: Number(response.headers.get('x-total-count') ?? 0),
-  };
+  const labels = await labelsOf([filter.resourceId, ...page.items.map((one) => one.resourceId)], signal);
+  return { ...page, names: new Map([...names, ...labels]) };
 }
 
-/** The labels of what the tree does not show, by id. Empty if this key may not read them. */
-async function labelsOf(noun: 'boards' | 'watches', idName: string, signal: AbortSignal) {
-  const listed = await callList<Record<string, string>>(`v1/${noun}?hubId=${part(hubId.value ?? '')}`, {
-    signal,
-    pageSize: 100,
-  }).catch(() => []);
-  return new Map(listed.map((one) => [one[idName] as string, one.label as string]));
+/** Labels that were read, by id; undefined for what was deleted or this key may not read. */
+const knownLabels = new Map<string, string | undefined>();
+/** More of a page stay ids, because each is a request. */
+const labelsReadMax = 20;
+
+/** The labels of the boards and watches among these: the tree does not show them. */
+async function labelsOf(ids: readonly string[], signal: AbortSignal) {
+  const shown = [...new Set(ids)].filter((id) => nounOf(id) !== undefined);
+  const unknown = shown.filter((id) => !knownLabels.has(id)).slice(0, labelsReadMax);
+  await Promise.all(
+    unknown.map(async (id) => {
+      const read = callJson<{ label: string }>(`v1/${nounOf(id)}/${part(id)}`, { signal });
+      const label = await read.then(
+        (one) => one.label,
+        (err) => {
+          if (isAborted(err)) throw err;
+          return undefined;
+        },
+      );
+      knownLabels.set(id, label);
+    }),
+  );
+  return shown.map((id) => [id, knownLabels.get(id) ?? id] as const);
 }
+
+const nounOf = (id: string): string | undefined =>
+  ({ brd: 'boards', wtch: 'watches' })[id.split('.').at(-2) ?? ''];
 
 /** The name of a thing of the account or of this hub, else its id. */
 function nameOf(id: string, names: Map<string, string>): string {
@@ -64,10 +77,10 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   const of = (kind: string) => (by === kind ? (id ?? '') : '');
   const filter = { action, day, keyId: of('key'), personId: of('person'), resourceId: of('what') };
   const loaded = useLoad((signal) => readPage(filter, offset, signal), [action, day, offset]);
-  const { entries = [], names = new Map(), total = 0 } = loaded.value ?? {};
+  const { items: entries = [], names = new Map(), total } = loaded.value ?? {};
   return (
     <div class="page">
-      <PageHead title="Audit" tags={[`${count(total)} entries`]}>
+      <PageHead title="Audit" tags={[total === undefined ? undefined : counted(total, 'entry', 'entries')]}>
         <select
           class="audit-action"
           aria-label="Action"
@@ -106,34 +119,15 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
           {by !== 'what' && ' did'}. <a href={linkTo('hub', hubId.value ?? '', 'audit')}>Show all</a>
         </p>
       )}
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.loading && loaded.value === undefined && <Loading what="the audit" />}
-      {loaded.value !== undefined && <AuditTable entries={entries} names={names} />}
-      <Pager offset={offset} total={total} onChange={setOffset} />
-    </div>
-  );
-}
-
-interface PagerProps {
-  offset: number;
-  total: number;
-  onChange(offset: number): void;
-}
-
-function Pager({ offset, total, onChange }: PagerProps) {
-  return (
-    <div class="pager">
-      <button type="button" disabled={offset === 0} onClick={() => onChange(Math.max(0, offset - pageSize))}>
-        Newer
-      </button>
-      <span class="hint">
-        {total === 0
-          ? 'None'
-          : `${count(offset + 1)} to ${count(Math.min(total, offset + pageSize))} of ${count(total)}`}
-      </span>
-      <button type="button" disabled={offset + pageSize >= total} onClick={() => onChange(offset + pageSize)}>
-        Older
-      </button>
+      <Shown of={loaded} what="the audit">
+        {(page) => (
+          <>
+            {page.items.length > 0 && <AuditTable entries={page.items} names={page.names} />}
+            {page.total === 0 && <p class="empty">There are no such entries.</p>}
+            {page.total > 0 && <OffsetPager page={page} size={pageSize} onChange={setOffset} />}
+          </>
+        )}
+      </Shown>
     </div>
   );
 }

@@ -4,9 +4,8 @@ import { callJson, part } from '../../api/client.ts';
 import type { Answer, Key } from '../../api/types.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted } from '../../ui/format.ts';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { partOf } from '../statistics/figures.ts';
 
@@ -19,9 +18,9 @@ export function KeyUsage({ of: { keyId, name }, onClose }: { of: Key; onClose():
   const usage = useLoad((signal) => readUsage(keyId, signal), [keyId]);
   return (
     <Dialog title={`Usage of “${name}”`} onClose={onClose}>
-      {usage.problem !== undefined && <ProblemBox problem={usage.problem} />}
-      {usage.value === undefined && usage.loading && <Loading what="the usage" />}
-      {usage.value !== undefined && <Days usage={usage.value} />}
+      <Shown of={usage} what="the usage">
+        {(value) => <Days usage={value} />}
+      </Shown>
     </Dialog>
   );
 }

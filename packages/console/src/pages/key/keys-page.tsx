@@ -13,11 +13,11 @@ import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { count, counted, moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage, readUsage } from './key-usage.tsx';
@@ -48,9 +48,9 @@ export function KeysPage() {
         Keys belong to the account. Give each program its own, with no more than it needs; a key for web pages
         is bound to its origins and queries.
       </p>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.loading && loaded.value === undefined && <Loading what="keys" />}
-      {loaded.value !== undefined && <KeyTable keys={loaded.value} onAsk={setAsked} />}
+      <Listed of={loaded} what="keys" empty="There are no keys that this one may see.">
+        {(keys) => <KeyTable keys={keys} onAsk={setAsked} />}
+      </Listed>
       {how === 'new' && isReady && (
         <NewKey
           queryId={queryId}
@@ -83,7 +83,7 @@ export function KeysPage() {
 
 const isOwn = (key: ListedKey) => key.keyId === currentKey.value?.keyId;
 
-function KeyTable({ keys, onAsk }: { keys: ListedKey[]; onAsk(asked: PendingDialog): void }) {
+function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: PendingDialog): void }) {
   return (
     <Scrolling label="Keys">
       <table class="facts">

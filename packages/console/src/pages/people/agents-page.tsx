@@ -8,10 +8,10 @@ import { CopyBlock } from '../../ui/copy-block.tsx';
 import { Dialog, FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { hubsOf } from './role-tags.tsx';
 
@@ -31,19 +31,16 @@ export function AgentsPage() {
         person or key may do and what was allowed to it.
       </p>
       <section aria-label="Connected agents">
-        {agents.problem !== undefined && <ProblemBox problem={agents.problem} />}
-        {agents.loading && agents.value === undefined && <Loading what="agents" />}
-        {agents.value?.length === 0 && <p class="empty">No agent is connected.</p>}
-        {agents.value !== undefined && agents.value.length > 0 && (
-          <Agents all={agents.value} onChange={agents.refresh} />
-        )}
+        <Listed of={agents} what="agents" empty="No agent is connected.">
+          {(all) => <Agents all={all} onChange={agents.refresh} />}
+        </Listed>
       </section>
       {may('keys:admin') && <Clients onChange={agents.refresh} />}
     </div>
   );
 }
 
-function Agents({ all, onChange }: { all: Agent[]; onChange(): void }) {
+function Agents({ all, onChange }: { all: readonly Agent[]; onChange(): void }) {
   const remove = (agentId: string) => () =>
     call(`v1/agents/${part(agentId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
@@ -106,11 +103,9 @@ function Clients({ onChange }: { onChange(): void }) {
         Most programs describe themselves at an address, and need no registration. Register a client for a
         program that asks for an id and a secret.
       </p>
-      {clients.problem !== undefined && <ProblemBox problem={clients.problem} />}
-      {clients.loading && clients.value === undefined && <Loading what="clients" />}
-      {clients.value !== undefined && clients.value.length > 0 && (
-        <ClientList all={clients.value} onChange={readAgain} />
-      )}
+      <Listed of={clients} what="clients" empty="No client is registered.">
+        {(all) => <ClientList all={all} onChange={readAgain} />}
+      </Listed>
       <button type="button" onClick={() => setRegistering(true)}>
         Register a client
       </button>
@@ -119,7 +114,7 @@ function Clients({ onChange }: { onChange(): void }) {
   );
 }
 
-function ClientList({ all, onChange }: { all: Client[]; onChange(): void }) {
+function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): void }) {
   const remove = (clientId: string) => () =>
     call(`v1/clients/${part(clientId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (

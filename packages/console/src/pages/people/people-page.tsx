@@ -8,11 +8,11 @@ import { hubId, hubs } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { hubsOf, RoleTags } from './role-tags.tsx';
 
@@ -43,28 +43,22 @@ export function PeoplePage() {
       </p>
       <section aria-label="Grants">
         <h2>Grants</h2>
-        {grants.problem !== undefined && <ProblemBox problem={grants.problem} />}
-        {grants.loading && grants.value === undefined && <Loading what="grants" />}
-        {grants.value?.length === 0 && <p class="empty">Nobody has a role yet.</p>}
-        {grants.value !== undefined && grants.value.length > 0 && (
-          <Grants all={grants.value} onChange={readAgain} />
-        )}
+        <Listed of={grants} what="grants" empty="Nobody has a role yet.">
+          {(all) => <Grants all={all} onChange={readAgain} />}
+        </Listed>
       </section>
       <section class="signed-in" aria-label="People">
         <h2>Who has signed in</h2>
-        {people.problem !== undefined && <ProblemBox problem={people.problem} />}
-        {people.loading && people.value === undefined && <Loading what="people" />}
-        {people.value?.length === 0 && <p class="empty">Nobody has signed in yet.</p>}
-        {people.value !== undefined && people.value.length > 0 && (
-          <People all={people.value} onChange={readAgain} />
-        )}
+        <Listed of={people} what="people" empty="Nobody has signed in yet.">
+          {(all) => <People all={all} onChange={readAgain} />}
+        </Listed>
       </section>
       {isGranting && <GiveRole onClose={() => setGranting(false)} onDone={readAgain} />}
     </div>
   );
 }
 
-function Grants({ all, onChange }: { all: Grant[]; onChange(): void }) {
+function Grants({ all, onChange }: { all: readonly Grant[]; onChange(): void }) {
   const remove = (grantId: string) => () =>
     call(`v1/grants/${part(grantId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
@@ -104,7 +98,7 @@ const states: Record<Person['state'], string> = {
   disabled: 'disabled',
 };
 
-function People({ all, onChange }: { all: Person[]; onChange(): void }) {
+function People({ all, onChange }: { all: readonly Person[]; onChange(): void }) {
   return (
     <Scrolling label="List of people">
       <table class="facts">

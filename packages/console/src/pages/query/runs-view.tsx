@@ -1,16 +1,16 @@
 /** The runs of this tab, whose values can be used again, and those that the hub keeps: of other tabs, persons and programs. */
 
 import { useState } from 'preact/hooks';
-import { callJson, part } from '../../api/client.ts';
+import { callPage, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import type { PastRun } from '../../state/run.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { type Values, valuesFrom } from '../../state/variables.ts';
 import { Tick } from '../../ui/field.tsx';
 import { count, duration } from '../../ui/format.ts';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { OffsetPager } from '../../ui/pager.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
@@ -127,19 +127,22 @@ interface KeptRunsProps {
 
 function KeptRuns({ queryId, latest, keepsValues, onReuse }: KeptRunsProps) {
   const [onlyFailed, setOnlyFailed] = useState(false);
-  const [shown, setShown] = useState(pageSize);
-  const filter = onlyFailed ? '&outcome=failed' : '';
+  const [offset, setOffset] = useState(0);
+  const filter = onlyFailed ? '?outcome=failed' : '';
   const kept = useLoad(
     (signal) =>
-      callJson<KeptRun[]>(`v1/queries/${part(queryId)}/runs?limit=${shown + 1}${filter}`, { signal }),
-    [queryId, onlyFailed, shown, latest],
+      callPage<KeptRun>(`v1/queries/${part(queryId)}/runs${filter}`, { offset, limit: pageSize, signal }),
+    [queryId, onlyFailed, offset, latest],
   );
-  const runs = kept.value?.slice(0, shown);
+  const select = (failed: boolean) => {
+    setOnlyFailed(failed);
+    setOffset(0);
+  };
   return (
     <section>
       <header class="runs-head">
         <h3>Kept by the hub</h3>
-        <Tick label="Only failed" checked={onlyFailed} onChange={setOnlyFailed} />
+        <Tick label="Only failed" checked={onlyFailed} onChange={select} />
         <button type="button" onClick={kept.refresh}>
           Refresh
         </button>
@@ -151,17 +154,18 @@ function KeptRuns({ queryId, latest, keepsValues, onReuse }: KeptRunsProps) {
           ? 'Values of secret and pinned variables are not kept, nor those that are longer than 4 kB.'
           : 'Their values are not kept; the contract of the query can change that.'}
       </p>
-      {kept.problem !== undefined && <ProblemBox problem={kept.problem} />}
-      {runs === undefined && kept.loading && <Loading what="the runs" />}
-      {runs?.length === 0 && <p class="empty">{onlyFailed ? 'None failed.' : 'No runs yet.'}</p>}
-      {runs !== undefined && runs.length > 0 && (
-        <KeptTable runs={runs} keepsValues={keepsValues} onReuse={onReuse} />
-      )}
-      {(kept.value?.length ?? 0) > shown && shown < 450 && (
-        <button type="button" onClick={() => setShown(shown + pageSize)}>
-          Show more
-        </button>
-      )}
+      <Shown of={kept} what="the runs">
+        {(page) =>
+          page.total === 0 ? (
+            <p class="empty">{onlyFailed ? 'None failed.' : 'No runs yet.'}</p>
+          ) : (
+            <>
+              <KeptTable runs={page.items} keepsValues={keepsValues} onReuse={onReuse} />
+              <OffsetPager page={page} size={pageSize} onChange={setOffset} />
+            </>
+          )
+        }
+      </Shown>
     </section>
   );
 }

@@ -6,9 +6,9 @@ import { linkTo } from '../../state/route.ts';
 import { hubs } from '../../state/workspace.ts';
 import { count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead, Tabs } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead, Tabs } from '../../ui/page.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { partOf, type StatisticsList, time } from './figures.ts';
 import { FleetNote } from './fleet-note.tsx';
@@ -30,7 +30,6 @@ export function StatisticsPage() {
   const [window, setWindow] = useState<Window>('lastHour');
   const path = `v1/stats?sort=${sort}&window=${window}&limit=${queriesMax}`;
   const loaded = useLoad((signal) => callJson<StatisticsList>(path, { signal }), [path]);
-  const { value } = loaded;
   return (
     <div>
       <PageHead title="Statistics" tags={['all hubs']}>
@@ -52,21 +51,25 @@ export function StatisticsPage() {
       </PageHead>
       <Tabs label="Order of the queries" tabs={sorts} value={sort} onChange={setSort} />
       <div class="page">
-        {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-        {value === undefined && loaded.loading && <Loading what="the statistics" />}
-        {value?.queries.length === 0 && (
-          <p class="empty">
-            {sort === 'errors' ? 'No query failed' : 'No query was called'}{' '}
-            {window === 'lastHour' ? 'in the last hour.' : 'since the hub started.'}{' '}
-            {window === 'lastHour' && (
-              <button type="button" onClick={() => setWindow('sinceStart')}>
-                Show all since the start
-              </button>
-            )}
-          </p>
-        )}
-        {value !== undefined && value.queries.length > 0 && <QueryTable list={value} window={window} />}
-        {value !== undefined && <FleetNote fleet={value} />}
+        <Shown of={loaded} what="the statistics">
+          {(list) => (
+            <>
+              {list.queries.length > 0 && <QueryTable list={list} window={window} />}
+              {list.queries.length === 0 && (
+                <p class="empty">
+                  {sort === 'errors' ? 'No query failed' : 'No query was called'}{' '}
+                  {window === 'lastHour' ? 'in the last hour.' : 'since the hub started.'}{' '}
+                  {window === 'lastHour' && (
+                    <button type="button" onClick={() => setWindow('sinceStart')}>
+                      Show all since the start
+                    </button>
+                  )}
+                </p>
+              )}
+              <FleetNote fleet={list} />
+            </>
+          )}
+        </Shown>
       </div>
     </div>
   );

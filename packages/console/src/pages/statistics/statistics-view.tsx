@@ -7,9 +7,8 @@ import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
 import { bytes, count } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 import { CallersView } from './callers-view.tsx';
 import { type Figures, partOf, type QueryStatistics, time, type Usage, type Window } from './figures.ts';
@@ -33,13 +32,13 @@ export function StatisticsView({ queryId }: { queryId: string }) {
           <Icon name="refresh" /> Refresh
         </button>
       </div>
-      {figures.problem !== undefined && <ProblemBox problem={figures.problem} />}
-      {figures.value === undefined && figures.loading && <Loading what="the statistics" />}
-      {figures.value !== undefined && <Calls statistics={figures.value} />}
+      <Shown of={figures} what="the statistics">
+        {(statistics) => <Calls statistics={statistics} />}
+      </Shown>
       <h2>Callers</h2>
-      {usage.problem !== undefined && <ProblemBox problem={usage.problem} />}
-      {usage.value === undefined && usage.loading && <Loading what="the callers" />}
-      {usage.value !== undefined && <CallersView usage={usage.value} />}
+      <Shown of={usage} what="the callers">
+        {(value) => <CallersView usage={value} />}
+      </Shown>
     </div>
   );
 }

@@ -10,8 +10,8 @@ import { hubId } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted, moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
 import { markSeen, seenEvent } from './seen-event.ts';
 
 type HubEvent = Answer<'GET /v1/events'>['events'][number];
@@ -63,21 +63,25 @@ function HubBell({ of: id }: { of: string }) {
       </button>
       {open && (
         <Dialog title="Events of the hub" onClose={close}>
-          {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-          {events.length === 0 && loaded.problem === undefined && (
-            <p class="empty">Nothing has happened yet.</p>
-          )}
-          <ul class="events" aria-label="Events">
-            {groupsOf(events).map(([event, ...before]) => (
-              <EventLine
-                key={event.eventId}
-                event={event}
-                times={before.length + 1}
-                hub={id}
-                onLeave={close}
-              />
-            ))}
-          </ul>
+          <Listed
+            of={{ ...loaded, value: loaded.value?.events }}
+            what="the events"
+            empty="Nothing has happened yet."
+          >
+            {(shown) => (
+              <ul class="events" aria-label="Events">
+                {groupsOf(shown).map(([event, ...before]) => (
+                  <EventLine
+                    key={event.eventId}
+                    event={event}
+                    times={before.length + 1}
+                    hub={id}
+                    onLeave={close}
+                  />
+                ))}
+              </ul>
+            )}
+          </Listed>
           {events.length === shownMax && (
             <p class="hint">These are the last {counted(shownMax, 'event')}. All are at /v1/events.</p>
           )}
@@ -88,7 +92,7 @@ function HubBell({ of: id }: { of: string }) {
 }
 
 /** Events that say the same of the same thing are one line, at the place of the newest. */
-function groupsOf(events: HubEvent[]): [HubEvent, ...HubEvent[]][] {
+function groupsOf(events: readonly HubEvent[]): [HubEvent, ...HubEvent[]][] {
   const groups = new Map<string, [HubEvent, ...HubEvent[]]>();
   for (const event of events) {
     const name = `${event.type} ${placeOf(event.data as EventData)[1]}`;

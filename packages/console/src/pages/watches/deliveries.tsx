@@ -1,27 +1,35 @@
 /** What was sent to a destination, how it ended, and sending it again. */
 
-import { call, callJson, part } from '../../api/client.ts';
+import { useState } from 'preact/hooks';
+import { call, callPage, part } from '../../api/client.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, moment } from '../../ui/format.ts';
+import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { OffsetPager } from '../../ui/pager.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
 import type { Delivery, Destination } from './words.ts';
 
+const pageSize = 100;
+
 export function Deliveries({ of: { destinationId, label }, onClose }: { of: Destination; onClose(): void }) {
+  const [offset, setOffset] = useState(0);
   const loaded = useLoad(
     (signal) =>
-      callJson<Delivery[]>(`v1/deliveries?destinationId=${part(destinationId)}&limit=100`, { signal }),
-    [destinationId],
+      callPage<Delivery>(`v1/deliveries?destinationId=${part(destinationId)}`, {
+        offset,
+        limit: pageSize,
+        signal,
+      }),
+    [destinationId, offset],
   );
   const again = (path: string) =>
     call(`v1/${path}/redeliver`, { method: 'POST' }).then(
       () => loaded.refresh(),
       (err) => notify(err.message),
     );
-  const hasFailed = loaded.value?.some(({ state }) => state === 'failed') === true;
+  const hasFailed = loaded.value?.items.some(({ state }) => state === 'failed') === true;
   return (
     <Dialog title={`Deliveries to “${label}”`} wide onClose={onClose}>
       <div class="actions">
@@ -34,41 +42,52 @@ export function Deliveries({ of: { destinationId, label }, onClose }: { of: Dest
           </button>
         )}
       </div>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.value === undefined && loaded.loading && <Loading what="deliveries" />}
-      {loaded.value?.length === 0 && <p class="empty">Nothing was sent yet.</p>}
-      {loaded.value !== undefined && loaded.value.length > 0 && (
-        <Scrolling label="Deliveries">
-          <table class="facts stacked">
-            <TableHead names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']} />
-            <tbody>
-              {loaded.value.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
-                <tr key={deliveryId}>
-                  <td>
-                    {type}
-                    <div class="note">{moment(createdAt)}</div>
-                  </td>
-                  <td>{state}</td>
-                  <td data-name="Attempts">{count(attempts)}</td>
-                  <td data-name="Answer">{status ?? error ?? ''}</td>
-                  <td data-name="Next attempt">{nextAt === null ? 'none' : moment(nextAt)}</td>
-                  <td>
-                    {state === 'failed' && (
-                      <button
-                        type="button"
-                        class="quiet"
-                        onClick={() => again(`deliveries/${part(deliveryId)}`)}
-                      >
-                        Send again
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
-      )}
+      <Shown of={loaded} what="deliveries">
+        {(page) =>
+          page.total === 0 ? (
+            <p class="empty">Nothing was sent yet.</p>
+          ) : (
+            <>
+              <DeliveryTable deliveries={page.items} onAgain={(id) => again(`deliveries/${part(id)}`)} />
+              <OffsetPager page={page} size={pageSize} onChange={setOffset} />
+            </>
+          )
+        }
+      </Shown>
     </Dialog>
   );
 }
+
+interface DeliveryTableProps {
+  deliveries: Delivery[];
+  onAgain(deliveryId: string): void;
+}
+
+const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
+  <Scrolling label="Deliveries">
+    <table class="facts stacked">
+      <TableHead names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']} />
+      <tbody>
+        {deliveries.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
+          <tr key={deliveryId}>
+            <td>
+              {type}
+              <div class="note">{moment(createdAt)}</div>
+            </td>
+            <td>{state}</td>
+            <td data-name="Attempts">{count(attempts)}</td>
+            <td data-name="Answer">{status ?? error ?? ''}</td>
+            <td data-name="Next attempt">{nextAt === null ? 'none' : moment(nextAt)}</td>
+            <td>
+              {state === 'failed' && (
+                <button type="button" class="quiet" onClick={() => onAgain(deliveryId)}>
+                  Send again
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scrolling>
+);

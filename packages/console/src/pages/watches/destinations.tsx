@@ -5,11 +5,10 @@ import { call, callJson, callList, part } from '../../api/client.ts';
 import { may } from '../../state/permissions.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { Loading } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { DestinationForm, SecretDialog, settingsOf } from './destination-form.tsx';
@@ -21,7 +20,7 @@ export const readDestinations = (signal: AbortSignal) =>
 export function Destinations({ hubId }: { hubId: string }) {
   const loaded = useLoad(readDestinations, []);
   const [making, setMaking] = useState(false);
-  const all = loaded.value?.filter(({ hubIds }) => hubIds == null || hubIds.includes(hubId));
+  const ofHub = loaded.value?.filter(({ hubIds }) => hubIds == null || hubIds.includes(hubId));
   return (
     <section class="destinations" aria-label="Destinations">
       <div class="head">
@@ -33,23 +32,26 @@ export function Destinations({ hubId }: { hubId: string }) {
           </button>
         )}
       </div>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.loading && all === undefined && <Loading what="destinations" />}
-      {all?.length === 0 && <p class="empty">Nobody is told yet. Events are at /v1/events all the same.</p>}
-      {all !== undefined && all.length > 0 && (
-        <Scrolling label="List of destinations">
-          <table class="facts stacked">
-            <TableHead names={['Name', 'Address', 'State']}>
-              <ActionsHead />
-            </TableHead>
-            <tbody>
-              {all.map((one) => (
-                <DestinationRow key={one.destinationId} of={one} hubId={hubId} onChange={loaded.refresh} />
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
-      )}
+      <Listed
+        of={{ ...loaded, value: ofHub }}
+        what="destinations"
+        empty="Nobody is told yet. Events are at /v1/events all the same."
+      >
+        {(all) => (
+          <Scrolling label="List of destinations">
+            <table class="facts stacked">
+              <TableHead names={['Name', 'Address', 'State']}>
+                <ActionsHead />
+              </TableHead>
+              <tbody>
+                {all.map((one) => (
+                  <DestinationRow key={one.destinationId} of={one} hubId={hubId} onChange={loaded.refresh} />
+                ))}
+              </tbody>
+            </table>
+          </Scrolling>
+        )}
+      </Listed>
       {making && <DestinationForm hubId={hubId} onDone={loaded.refresh} onClose={() => setMaking(false)} />}
     </section>
   );

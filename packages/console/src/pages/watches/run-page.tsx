@@ -5,6 +5,7 @@ import { toText } from '../../api/exact.ts';
 import { linkTo } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
 import { count, counted, duration } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
@@ -80,31 +81,36 @@ function ToldRows({ address }: { address: string }) {
     (signal) => callJson<{ data: Record<string, unknown>[] }>(address, { signal }),
     [address],
   );
-  const rows = told.value?.data ?? [];
-  const columns = Object.keys(rows[0] ?? {});
   return (
     <section aria-label="Rows that it told" class="told">
       <h2>Rows that it told</h2>
-      {told.problem !== undefined && <ProblemBox problem={told.problem} />}
-      {told.value === undefined && told.loading && <Loading what="rows" />}
-      {rows.length > 0 && (
-        <Scrolling label="Rows">
-          <table class="facts">
-            <TableHead names={columns} />
-            <tbody>
-              {rows.slice(0, rowsMax).map((row, at) => (
-                // Rows have no name, and their order stays.
-                <tr key={at}>
-                  {columns.map((name) => (
-                    <td key={name}>{row[name] === null ? <i class="note">null</i> : toText(row[name])}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scrolling>
-      )}
-      {rows.length > rowsMax && <p class="hint">And {counted(rows.length - rowsMax, 'row')} more.</p>}
+      <Listed of={{ ...told, value: told.value?.data }} what="rows" empty="It told no rows.">
+        {(rows) => <RowTable rows={rows} />}
+      </Listed>
     </section>
+  );
+}
+
+function RowTable({ rows }: { rows: readonly Record<string, unknown>[] }) {
+  const columns = Object.keys(rows[0] ?? {});
+  return (
+    <>
+      <Scrolling label="Rows">
+        <table class="facts">
+          <TableHead names={columns} />
+          <tbody>
+            {rows.slice(0, rowsMax).map((row, at) => (
+              // Rows have no name, and their order stays.
+              <tr key={at}>
+                {columns.map((name) => (
+                  <td key={name}>{row[name] === null ? <i class="note">null</i> : toText(row[name])}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      {rows.length > rowsMax && <p class="hint">And {counted(rows.length - rowsMax, 'row')} more.</p>}
+    </>
   );
 }

@@ -18,17 +18,21 @@ export function RunStrip({ watch }: { watch: Watch }) {
   const [link, isSeen] = useSeen();
   const { hubId, watchId, lastRun } = watch;
   const loaded = useLoad(
-    async (signal) => (isSeen ? readRuns(watchId, signal) : []),
+    async (signal) => (isSeen ? readRuns(watchId, signal) : undefined),
     [watchId, lastRun?.runId, isSeen],
   );
   return (
     <a ref={link} class="run-strip-link" href={linkTo('hub', hubId, 'watches', watchId)}>
-      <Strip runs={loaded.value ?? []} of={watch.label} />
+      {loaded.value === undefined ? (
+        <span class="note">Show its runs</span>
+      ) : (
+        <Strip runs={loaded.value} of={watch.label} />
+      )}
     </a>
   );
 }
 
-export function Strip({ runs, of }: { runs: Run[]; of: string }) {
+export function Strip({ runs, of }: { runs: readonly Run[]; of: string }) {
   const failed = runs.filter(({ outcome }) => outcome !== 'ok').length;
   const label = `${counted(runs.length, 'run')} of ${of}, ${count(failed)} not ok`;
   return (
@@ -54,7 +58,7 @@ function useSeen() {
   return [ref, isSeen] as const;
 }
 
-export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; runs: Run[] }) {
+export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; runs: readonly Run[] }) {
   return (
     <Scrolling label="Runs">
       <table class="facts">

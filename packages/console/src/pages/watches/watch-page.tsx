@@ -4,9 +4,9 @@ import { callJson } from '../../api/client.ts';
 import { go, linkTo } from '../../state/route.ts';
 import { findNode } from '../../state/workspace.ts';
 import { moment } from '../../ui/format.ts';
+import { Listed, Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { FactList } from './fact-list.tsx';
 import { RunTable, readRuns, Strip } from './runs.tsx';
 import { WatchMenu } from './watch-menu.tsx';
@@ -19,33 +19,32 @@ export function WatchPage({ watchId }: { watchId: string }) {
     loaded.refresh();
     runs.refresh();
   };
-  const watch = loaded.value;
   return (
     <div class="page">
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {watch === undefined && loaded.loading && <Loading what="the watch" />}
-      {watch !== undefined && (
-        <>
-          <PageHead title={watch.label} {...tagOf(watch)}>
-            <button type="button" onClick={refresh}>
-              Refresh
-            </button>
-            <WatchMenu of={watch} onChange={refresh} onDeleted={() => go('hub', watch.hubId, 'watches')} />
-          </PageHead>
-          <Facts of={watch} />
-          <section aria-label="Last runs" class="last-runs">
-            <h2>Last 50 runs</h2>
-            {runs.problem !== undefined && <ProblemBox problem={runs.problem} />}
-            {runs.value?.length === 0 && <p class="empty">It has not run yet.</p>}
-            {runs.value !== undefined && runs.value.length > 0 && (
-              <>
-                <Strip runs={runs.value} of={watch.label} />
-                <RunTable watch={watch} runs={runs.value} />
-              </>
-            )}
-          </section>
-        </>
-      )}
+      <Shown of={loaded} what="the watch">
+        {(watch) => (
+          <>
+            <PageHead title={watch.label} {...tagOf(watch)}>
+              <button type="button" onClick={refresh}>
+                Refresh
+              </button>
+              <WatchMenu of={watch} onChange={refresh} onDeleted={() => go('hub', watch.hubId, 'watches')} />
+            </PageHead>
+            <Facts of={watch} />
+            <section aria-label="Last runs" class="last-runs">
+              <h2>Last 50 runs</h2>
+              <Listed of={runs} what="its runs" empty="It has not run yet.">
+                {(all) => (
+                  <>
+                    <Strip runs={all} of={watch.label} />
+                    <RunTable watch={watch} runs={all} />
+                  </>
+                )}
+              </Listed>
+            </section>
+          </>
+        )}
+      </Shown>
     </div>
   );
 }

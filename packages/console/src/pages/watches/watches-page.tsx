@@ -5,9 +5,9 @@ import { may } from '../../state/permissions.ts';
 import { go, goInstead, linkTo, route } from '../../state/route.ts';
 import { findNode, hubId } from '../../state/workspace.ts';
 import { moment } from '../../ui/format.ts';
+import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
-import { Loading, PageHead } from '../../ui/page.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
+import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { Destinations } from './destinations.tsx';
 import { RunPage } from './run-page.tsx';
@@ -33,7 +33,6 @@ function WatchList({ isNew, queryId }: { isNew: boolean; queryId: string | undef
     (signal) => callList<Watch>(`v1/watches?hubId=${part(id)}`, { signal, pageSize: 200 }),
     [id],
   );
-  const watches = loaded.value;
   return (
     <div class="page">
       <PageHead title="Watches">
@@ -47,12 +46,9 @@ function WatchList({ isNew, queryId }: { isNew: boolean; queryId: string | undef
         )}
       </PageHead>
       <p class="hint">A watch runs a query by a schedule, and tells when rows are new, changed or gone.</p>
-      {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
-      {loaded.loading && watches === undefined && <Loading what="watches" />}
-      {watches?.length === 0 && <p class="empty">No watches yet.</p>}
-      {watches !== undefined && watches.length > 0 && (
-        <WatchTable watches={watches} onChange={loaded.refresh} />
-      )}
+      <Listed of={loaded} what="watches" empty="No watches yet.">
+        {(watches) => <WatchTable watches={watches} onChange={loaded.refresh} />}
+      </Listed>
       <Destinations hubId={id} />
       {isNew && (
         <WatchForm
@@ -69,7 +65,7 @@ interface Changing {
   onChange(): void;
 }
 
-function WatchTable({ watches, onChange }: Changing & { watches: Watch[] }) {
+function WatchTable({ watches, onChange }: Changing & { watches: readonly Watch[] }) {
   return (
     <Scrolling label="Watches">
       <table class="facts watches stacked">

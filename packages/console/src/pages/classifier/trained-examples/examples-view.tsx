@@ -7,12 +7,13 @@ import { downloads, fileName, saveBlob } from '../../../state/downloads.ts';
 import { useAction } from '../../../ui/action.ts';
 import { FormDialog } from '../../../ui/dialog.tsx';
 import { Choice, Field } from '../../../ui/field.tsx';
-import { bytes, count, moment } from '../../../ui/format.ts';
+import { bytes, moment } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { useLoad } from '../../../ui/load.tsx';
 import { Menu } from '../../../ui/menu.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Loading } from '../../../ui/page.tsx';
+import { Pager } from '../../../ui/pager.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../../ui/table.tsx';
 import { changeAsShown, isChanged } from '../change.ts';
@@ -167,31 +168,6 @@ function ExampleTable({ examples, before, onAsk }: ExampleTableProps) {
         </tbody>
       </table>
     </Scrolling>
-  );
-}
-
-interface PagerProps {
-  from: number;
-  to: number;
-  total: number;
-  /** Undefined if there is no such page. */
-  onBack: (() => void) | undefined;
-  onNext: (() => void) | undefined;
-}
-
-function Pager({ from, to, total, onBack, onNext }: PagerProps) {
-  return (
-    <div class="pager">
-      <button type="button" disabled={onBack === undefined} onClick={onBack}>
-        Back
-      </button>
-      <span class="hint">
-        {to < from ? 'None' : `${count(from)} to ${count(to)}`} of {count(total)}
-      </span>
-      <button type="button" disabled={onNext === undefined} onClick={onNext}>
-        Next
-      </button>
-    </div>
   );
 }
 

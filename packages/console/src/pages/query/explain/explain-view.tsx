@@ -10,7 +10,7 @@ import { Icon } from '../../../ui/icons.tsx';
 import { useLoad } from '../../../ui/load.tsx';
 import { Loading } from '../../../ui/page.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
-import { Scrolling } from '../../../ui/table.tsx';
+import { OtherResult, Scrolling } from '../../../ui/table.tsx';
 import type { QueryStatistics } from '../../statistics/figures.ts';
 import { VersionsTable } from '../../statistics/versions-table.tsx';
 import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
@@ -18,25 +18,30 @@ import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
 /** MySQL measures only in a form that is no JSON. */
 const measures = (engine: string): boolean => engine === 'postgres' || engine === 'mariadb';
 
-async function explain(editor: QueryEditor, signal: AbortSignal): Promise<unknown> {
-  const { text = '', command, context, sourceId } = editor.draft.value ?? {};
-  const draft = { sourceId, query: text, command, context };
+/** The call that explains what the editor shows. The values keep their digits. */
+function callOf(editor: QueryEditor): string {
+  const { text = '', command, context, sourceId, session } = editor.draft.value ?? {};
+  const draft = { sourceId, query: text, command, context, session };
   const options = { explain: true, analyze: measures(editor.engine.value) ? true : undefined };
-  // The values keep their digits.
-  const body = `${JSON.stringify({ ...draft, options }).slice(0, -1)},"values":${editor.sent.value.context}}`;
-  return (await callJson<{ plan: unknown }>('v1/queries/try', { body, signal })).plan;
+  return `${JSON.stringify({ ...draft, options }).slice(0, -1)},"values":${editor.sent.value.context}}`;
+}
+
+async function explain(editor: QueryEditor, signal: AbortSignal): Promise<{ plan: unknown; of: string }> {
+  const of = callOf(editor);
+  return { of, plan: (await callJson<{ plan: unknown }>('v1/queries/try', { body: of, signal })).plan };
 }
 
 export function ExplainView({ editor }: { editor: QueryEditor }) {
   const loaded = useLoad((signal) => explain(editor, signal), [editor]);
-  const tree = loaded.value === undefined ? undefined : readPlan(loaded.value);
+  const { plan, of } = loaded.value ?? {};
+  const tree = plan === undefined ? undefined : readPlan(plan);
   const engine = editor.engine.value;
   return (
     <div class="explain">
       <div class="explain-head">
         <p class="hint">
           {measures(engine)
-            ? 'The statement of the editor ran once, read-only and for at most 10 s, to measure its plan.'
+            ? 'The hub runs the statement once, read-only and for at most 10 s, to measure its plan.'
             : 'The plan that the database would use. MySQL estimates it without running the statement.'}
         </p>
         <span class="spring" />
@@ -46,9 +51,12 @@ export function ExplainView({ editor }: { editor: QueryEditor }) {
       </div>
       {loaded.loading && <Loading what="the plan" />}
       {loaded.problem !== undefined && <ProblemBox problem={loaded.problem} />}
+      {of !== undefined && of !== callOf(editor) && (
+        <OtherResult>This is the plan of an earlier text or of other values. Explain again.</OtherResult>
+      )}
       {tree !== undefined && <PlanTable tree={tree} engine={engine} />}
-      {loaded.value !== undefined && tree === undefined && (
-        <CopyBlock label="Plan" text={JSON.stringify(loaded.value, null, 2)} />
+      {plan !== undefined && tree === undefined && (
+        <CopyBlock label="Plan" text={JSON.stringify(plan, null, 2)} />
       )}
       {editor instanceof StoredQueryEditor && may('queries:read') && <Versions queryId={editor.queryId} />}
     </div>
