@@ -62,7 +62,18 @@ const faults = [
 ].map((name) => `tests/chaos/${name}.test.ts`);
 const pages = [
   ...['access', 'account', 'classifiers', 'completion', 'docs', 'endings', 'examples', 'keyboard'],
-  ...['keyboard-changes', 'kept', 'results', 'rows', 'shown', 'sources', 'statistics', 'typing', 'upkeep'],
+  ...[
+    'keyboard-changes',
+    'kept',
+    'results',
+    'rows',
+    'said',
+    'shown',
+    'sources',
+    'statistics',
+    'typing',
+    'upkeep',
+  ],
   'versions',
 ].map((name) => `tests/e2e/console-${name}.test.ts`);
 const programs = ['ci-workflows', 'hub-files-races'].map((name) => `tests/e2e/${name}.test.ts`);

@@ -23,7 +23,7 @@ const options: BuildOptions = {
 
 const placeholder = 'the hash of the bundle';
 
-/** `later` is loaded after the first page. What both use is in `shared`, so that it exists once. */
+/** `later` is loaded after the first page. What both use exists once: in `shared`, which `inOneFile` adds to `console`. */
 const pages: BuildOptions = {
   ...options,
   define: { BUILD: JSON.stringify(placeholder) },
@@ -50,17 +50,53 @@ const alone: BuildOptions = {
   ],
 };
 
+interface BuiltFile {
+  path: string;
+  text: string;
+}
+
+const nameOf = (path: string): string => path.split(/[\\/]/).at(-1) ?? '';
+
+/** The first page loads one script, which exports what `later` needs of it: each file is a request. */
+async function inOneFile(split: readonly BuiltFile[]): Promise<BuiltFile[]> {
+  const texts = new Map(split.map(({ path, text }) => [nameOf(path), text]));
+  const { outputFiles = [] } = await build({
+    ...options,
+    outfile: 'console.js',
+    outdir: undefined,
+    jsx: undefined,
+    stdin: { contents: "import './console.js'; export * from './shared.js';" },
+    plugins: [
+      {
+        name: 'built files',
+        setup: ({ onResolve, onLoad }) => {
+          onResolve({ filter: /^\.\/later\.js$/ }, ({ path }) => ({ path, external: true }));
+          onResolve({ filter: /^\.\// }, ({ path }) => ({ path: nameOf(path), namespace: 'built' }));
+          onLoad({ filter: /./, namespace: 'built' }, ({ path }) => ({ contents: texts.get(path) }));
+        },
+      },
+    ],
+  });
+  const later = texts.get('later.js') ?? '';
+  return [
+    { path: 'console.js', text: outputFiles[0]?.text ?? '' },
+    { path: 'later.js', text: later.replaceAll('"./shared.js"', '"./console.js"') },
+  ];
+}
+
 /** Returns the content of each file by name. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
-  const [{ outputFiles: split = [] }, { outputFiles = [] }] = await Promise.all([build(pages), build(alone)]);
+  const [{ outputFiles: chunks = [] }, { outputFiles = [] }] = await Promise.all([
+    build(pages),
+    build(alone),
+  ]);
+  const split = await inOneFile(chunks);
   const stamp = hash('sha256', split.map(({ text }) => text).join(''), 'base64url').slice(0, 12);
   const stamped = split.map(({ path, text }) => ({
     path,
     contents: Buffer.from(text.replaceAll(placeholder, stamp)),
   }));
-  const files = [...stamped, ...outputFiles].map(
-    ({ path, contents }) => [path.split(/[\\/]/).at(-1) ?? '', contents] as const,
-  );
+  const files = [...stamped, ...outputFiles].map(({ path, contents }) => [nameOf(path), contents] as const);
   const licences = await readFile(new URL('licences.txt', import.meta.url));
   const page = await readFile(pathOf('app/index.html'));
   const docs = await readFile(pathOf('pages/docs/docs.html'));

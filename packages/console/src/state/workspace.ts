@@ -89,8 +89,8 @@ export function* walk(
   }
 }
 
-export const queriesIn = (root: TreeNode | undefined): TreeNode[] =>
-  [...walk(root)].map(({ node }) => node).filter(({ nodeType }) => nodeType === 'query');
+export const nodesIn = (root: TreeNode | undefined, type: 'query' | 'source'): TreeNode[] =>
+  [...walk(root)].map(({ node }) => node).filter(({ nodeType }) => nodeType === type);
 
 export function findNode(nodeId: string | undefined): { node: TreeNode; path: TreeNode[] } | undefined {
   for (const found of walk(tree.value)) if (found.node.nodeId === nodeId) return found;

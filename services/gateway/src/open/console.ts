@@ -27,7 +27,6 @@ const consoleTypes = new Map([
   ['index.html', 'text/html'],
   ['console.css', 'text/css'],
   ['console.js', 'text/javascript'],
-  ['shared.js', 'text/javascript'],
   ['later.js', 'text/javascript'],
   ['later.css', 'text/css'],
   ['editor.js', 'text/javascript'],

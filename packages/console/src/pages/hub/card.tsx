@@ -1,9 +1,10 @@
 /** A pinned query: its chart, its number or its first rows. */
 
+import type { ComponentChild } from 'preact';
 import type { Query } from '../../api/types.ts';
 import { linkTo } from '../../state/route.ts';
 import { drawnText } from '../../state/rows/drawn.ts';
-import type { RowStore } from '../../state/rows/row-store.ts';
+import type { GridColumn, RowStore } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import { defaultChart, missingText, storedChart } from '../../ui/chart/defaults.ts';
@@ -16,7 +17,7 @@ import { BigNumber } from '../query/big-number.tsx';
 import { type CardValues, readCard } from './cards.ts';
 import { ignoredBy } from './pinned.ts';
 
-const rowsShown = 6;
+const rowsShown = 5;
 const columnsShown = 4;
 const largeShown = { rows: 14, columns: 8 };
 
@@ -113,30 +114,42 @@ function FirstRows({ store, isLarge }: { store: RowStore; isLarge: boolean }) {
   const columns = store.columns.slice(0, isLarge ? largeShown.columns : columnsShown);
   const shown = isLarge ? largeShown.rows : rowsShown;
   const rows = Array.from({ length: Math.min(shown, store.length) }, (_, row) => [...store.cells(row)]);
+  const left = [
+    store.length > rows.length ? `first ${count(rows.length)} of ${counted(store.length, 'row')}` : '',
+    store.columns.length > columns.length
+      ? `${count(columns.length)} of ${counted(store.columns.length, 'column')}`
+      : '',
+  ].filter((words) => words !== '');
   return (
-    <table class="facts card-rows">
-      <thead>
-        <tr>
-          {columns.map(({ name, numeric }) => (
-            <th key={name} scope="col" class={numeric ? 'right' : undefined}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((cells, row) => (
-          <tr key={row}>
-            {columns.map((column, i) => (
-              <td key={column.name} class={column.numeric ? 'right' : undefined}>
-                {cells[i] === undefined || cells[i] === 'null'
-                  ? '–'
-                  : drawnText(textOf(cells[i] as string), column)}
-              </td>
+    <>
+      {left.length > 0 && <p class="card-drawn">{left.join(', ')}</p>}
+      <table class="facts card-rows">
+        <thead>
+          <tr>
+            {columns.map(({ name, numeric }) => (
+              <th key={name} scope="col" class={numeric ? 'right' : undefined}>
+                {name}
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((cells, row) => (
+            <tr key={row}>
+              {columns.map((column, i) => (
+                <td key={column.name} class={column.numeric ? 'right' : undefined}>
+                  {shownCell(cells[i], column)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
   );
+}
+
+function shownCell(json: string | undefined, column: GridColumn): ComponentChild {
+  if (json === undefined) return '–';
+  return json === 'null' ? <i class="note">null</i> : drawnText(textOf(json), column);
 }

@@ -5,7 +5,7 @@ import { may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
 import { hasRun } from '../../state/stored-query-editor.ts';
 import { nodeLink } from '../../state/tree-actions.ts';
-import { category, hub, hubId, hubs, queriesIn, sources, tree, treeProblem } from '../../state/workspace.ts';
+import { category, hub, hubId, hubs, nodesIn, tree, treeProblem } from '../../state/workspace.ts';
 import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
@@ -16,15 +16,17 @@ import { Home } from './home.tsx';
 export function HubPage() {
   if (treeProblem.value !== undefined) return <PageProblem problem={treeProblem.value} />;
   if (tree.value === undefined) return <Loading what="the hub" />;
-  const queries = queriesIn(category('queries'));
+  const queries = nodesIn(category('queries'), 'query');
   const id = hubId.value ?? '';
   const ran = queries.some(({ nodeId }) => hasRun(nodeId));
-  const steps = <Steps sources={sources.value.length} queries={queries.map(nodeLink)} ran={ran} />;
+  // The tree lists them for every key, also for one that may not read sources.
+  const sources = nodesIn(category('sources'), 'source').length;
+  const steps = <Steps sources={sources} queries={queries.map(nodeLink)} ran={ran} />;
   return (
     <div class="page">
       <PageHead
         title={hub.value?.label ?? tree.value.label}
-        tags={[counted(sources.value.length, 'source'), counted(queries.length, 'query', 'queries')]}
+        tags={[counted(sources, 'source'), counted(queries.length, 'query', 'queries')]}
       >
         {may('sources:write') && (
           <a class="button" href={linkTo('hub', id, 'new-source')}>

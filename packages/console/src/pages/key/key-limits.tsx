@@ -4,7 +4,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
 import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
-import { classifiers, hubId, hubs, queriesIn, tree } from '../../state/workspace.ts';
+import { classifiers, hubId, hubs, nodesIn, tree } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
@@ -101,7 +101,7 @@ function ChosenQueries({ form: { hubIds, queryIds }, set }: PartProps) {
   );
   const known = [...(shown.includes(hubId.value ?? '') ? [tree.value] : []), ...(trees.value ?? [])];
   const options = known.flatMap((one) =>
-    queriesIn(one).map(({ nodeId, label }) => {
+    nodesIn(one, 'query').map(({ nodeId, label }) => {
       const hub = known.length > 1 ? hubs.value?.find(({ hubId: id }) => id === one?.nodeId) : undefined;
       return [nodeId, hub === undefined ? label : `${hub.label}: ${label}`] as const;
     }),

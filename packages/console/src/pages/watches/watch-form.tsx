@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { call, callJson, part } from '../../api/client.ts';
 import type { Query } from '../../api/types.ts';
-import { category, hubId, queriesIn } from '../../state/workspace.ts';
+import { category, hubId, nodesIn } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
@@ -92,7 +92,7 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
 }
 
 function QueryChoice({ form, set }: PartProps) {
-  const queries = queriesIn(category('queries'));
+  const queries = nodesIn(category('queries'), 'query');
   return (
     <Choice
       label="Query"
