@@ -56,7 +56,17 @@ const dependOnForm = [
 const faults = [
   ...['addresses', 'canary', 'cut-streams', 'died-in-commit', 'documented-commands', 'ends-of-writes'],
   ...['first-start', 'frozen', 'full-disk', 'inner-messages', 'kill', 'lost-executor', 'money', 'npm-start'],
-  ...['observability', 'receivers', 'replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
+  ...[
+    'observability',
+    'providers',
+    'receivers',
+    'replicas',
+    'rollout',
+    'rotation',
+    'sealed',
+    'slots',
+    'small-chunks',
+  ],
   ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
   ...['waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
@@ -76,7 +86,9 @@ const pages = [
   ],
   'versions',
 ].map((name) => `tests/e2e/console-${name}.test.ts`);
-const programs = ['ci-workflows', 'hub-files-races'].map((name) => `tests/e2e/${name}.test.ts`);
+const programs = ['attribution', 'ci-workflows', 'hub-files-races'].map(
+  (name) => `tests/e2e/${name}.test.ts`,
+);
 const single = [...pages, ...programs];
 
 /**
@@ -92,6 +104,7 @@ const once = [
   'cli',
   'hub-files',
   'hub-files-races',
+  'attribution',
   'ci-workflows',
   'signed-in-page',
   'statement-comments',

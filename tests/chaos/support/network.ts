@@ -34,6 +34,8 @@ export interface FaultyNetwork {
   fault: Fault;
   /** The connections that receive no more answers because of `noAnswersTo`. */
   readonly unanswered: number;
+  /** The connections that were opened so far. */
+  readonly opened: number;
   /** Resets the connections there are. */
   resetAll(): void;
   close(): void;
@@ -43,7 +45,9 @@ export async function startNetwork(target: { host: string; port: number }): Prom
   const clients = new Set<Socket>();
   const unanswered = new Set<Socket>();
   const silent = new Set<Socket>();
+  let opened = 0;
   const server = createServer((client) => {
+    opened++;
     clients.add(client);
     client.on('close', () => {
       for (const those of [clients, unanswered, silent]) those.delete(client);
@@ -73,6 +77,9 @@ export async function startNetwork(target: { host: string; port: number }): Prom
     },
     get unanswered() {
       return unanswered.size;
+    },
+    get opened() {
+      return opened;
     },
     resetAll,
     close: () => {

@@ -27,7 +27,7 @@ export interface TestProvider {
   close(): Promise<void>;
 }
 
-const clientId = 'datahub';
+export const clientId = 'datahub';
 export const clientSecret = 'the-secret-of-the-hub-at-the-provider';
 
 async function makeKey(kid: string) {
@@ -43,6 +43,8 @@ const configurationOf = (origin: string): Configuration => ({
       redirect_uris: [`${origin}/auth/callback`],
       response_types: ['code'],
       grant_types: ['authorization_code', 'refresh_token'],
+      backchannel_logout_uri: `${origin}/auth/backchannel-logout`,
+      backchannel_logout_session_required: true,
     },
   ],
   cookies: { keys: ['test'] },
@@ -53,8 +55,11 @@ const configurationOf = (origin: string): Configuration => ({
   features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
 });
 
-/** `origin`: of the hub. */
-export async function startProvider(origin: string): Promise<TestProvider> {
+/** `origin`: of the hub. `publish`: puts something in front of the provider's port, and returns its address. */
+export async function startProvider(
+  origin: string,
+  publish: (port: number) => Promise<string> = async (port) => `http://127.0.0.1:${port}`,
+): Promise<TestProvider> {
   let key = await makeKey('one');
   let handle: ReturnType<OidcProvider['callback']>;
   let server: Server;
@@ -68,7 +73,7 @@ export async function startProvider(origin: string): Promise<TestProvider> {
     return (server.address() as AddressInfo).port;
   };
   const port = await listen(0);
-  const issuer = `http://127.0.0.1:${port}`;
+  const issuer = await publish(port);
   let provider: OidcProvider;
   const configure = () => {
     provider = new OidcProvider(issuer, {
@@ -124,7 +129,7 @@ function signLogout(
     .sign(privateKey);
 }
 
-export const oidcSettings = ({ issuer }: TestProvider, origin: string) => ({
+export const oidcSettings = ({ issuer }: Pick<TestProvider, 'issuer'>, origin: string) => ({
   DATAHUB_OIDC_ISSUER: issuer,
   DATAHUB_OIDC_CLIENT_ID: clientId,
   DATAHUB_OIDC_CLIENT_SECRET: clientSecret,
