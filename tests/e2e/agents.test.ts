@@ -1,16 +1,9 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import { findCommand } from '../../tools/databases/process.ts';
 import { type AgentsHub, challenge, loopback, startAgentsHub } from '../support/browser/agents-hub.ts';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
-import {
-  type ClientOptions,
-  consent,
-  createOAuthClient,
-  fieldsOf,
-  sendForm,
-} from '../support/browser/oauth-client.ts';
+import { type ClientOptions, connectByAddress, fieldsOf, sendForm } from '../support/browser/oauth-client.ts';
 import { createAgent } from '../support/browser/provider.ts';
 
 describe.skipIf(findCommand('openssl') === undefined)(
@@ -22,18 +15,11 @@ describe.skipIf(findCommand('openssl') === undefined)(
     });
     afterAll(() => on?.close());
 
-    const open = (client: ReturnType<typeof createOAuthClient>) =>
-      new StreamableHTTPClientTransport(new URL('/mcp', on.origin), { authProvider: client });
     const connect = async (options: ClientOptions, change?: (fields: URLSearchParams) => void) => {
-      const oauth = createOAuthClient(options);
-      const before = open(oauth);
-      await expect(new Client({ name: 'test', version: '1' }).connect(before)).rejects.toThrow();
-      const led = await consent(on.ada, oauth.sentTo(), change);
-      expect([led.searchParams.get('state'), led.searchParams.get('iss')]).toEqual(['the-state', on.origin]);
-      await before.finishAuth(led.searchParams);
-      const client = new Client({ name: 'test', version: '1' });
-      await client.connect(open(oauth));
-      return { client, oauth, led };
+      const connected = await connectByAddress({ person: on.ada, origin: on.origin }, options, change);
+      const { searchParams } = connected.led;
+      expect([searchParams.get('state'), searchParams.get('iss')]).toEqual(['the-state', on.origin]);
+      return connected;
     };
     describe('the official client', () => {
       it.each([
@@ -310,6 +296,28 @@ describe.skipIf(findCommand('openssl') === undefined)(
       await on.hub.api.ok(on.hub.api.delete(`/v1/clients/${on.registered.client_id}`));
       await expect.poll(() => on.toolsOf(last.access_token)).toBe(401);
       expect((await on.refresh(last.refresh_token)).body.error).toBe('invalid_grant');
+    });
+
+    it('stays while the person signs out everywhere, unless the person ends agents, too', async () => {
+      const { client } = await connect({ redirectUrl: 'http://localhost:9/cb' });
+      const statusOf = async () =>
+        (await on.ada.send(`${on.origin}/v1/hubs`, { headers: { 'sec-fetch-site': 'same-origin' } })).status;
+      const signOut = async (search: string) => {
+        const response = await on.ada.send(`${on.origin}/v1/people/current/sessions${search}`, {
+          method: 'DELETE',
+          headers: { 'sec-fetch-site': 'same-origin' },
+        });
+        await expect.poll(statusOf).toBe(401);
+        await on.ada.visit(`${on.origin}/auth/login`);
+        return (await response.json()) as { agentCount: number };
+      };
+      on.provider.who = 'ada';
+      expect((await signOut('')).agentCount).toBe(0);
+      expect((await client.listTools()).tools).not.toEqual([]);
+      expect((await signOut('?agents=true')).agentCount).toBeGreaterThan(0);
+      await expect.poll(() => client.listTools().then(String, () => 'out')).toBe('out');
+      const [entry] = await on.hub.api.ok(on.hub.api.get('/v1/audit?action=agent.disconnect'));
+      expect(entry.person).toMatchObject({ name: 'Ada Lovelace' });
     });
 
     it('ends with the person', async () => {

@@ -3606,8 +3606,13 @@ export interface Routes {
   };
   /** Sign the person of the request out everywhere */
   'DELETE /v1/people/current/sessions': {
+    query?: {
+      agents?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
     answer: {
       count: number;
+      /** The agents that ended, with `agents=true`. */
+      agentCount: number;
     };
   };
   /** Disable or enable a person */
@@ -3653,8 +3658,13 @@ export interface Routes {
     path: {
       personId: string;
     };
+    query?: {
+      agents?: "0" | "1" | "false" | "true" | undefined;
+    } | undefined;
     answer: {
       count: number;
+      /** The agents that ended, with `agents=true`. */
+      agentCount: number;
     };
   };
   /** Give a role to a person or a group */

@@ -1,6 +1,10 @@
 /** A client of OAuth with the state of the official SDK of MCP, and the person's part: the page of consent. */
 
-import type { OAuthClientProvider } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type OAuthClientProvider,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import type { Agent } from './provider.ts';
 
 export type TestClient = OAuthClientProvider & {
@@ -67,4 +71,25 @@ export async function consent(
   change(fields);
   const answer = await sendForm(agent, address.origin, fields);
   return new URL(answer.headers.get('location') ?? `about:${answer.status}`);
+}
+
+/** Connects the official client of MCP with the address of the hub alone; the person allows it. */
+export async function connectByAddress(
+  { person, origin }: { person: Agent; origin: string },
+  options: ClientOptions,
+  change?: (fields: URLSearchParams) => void,
+) {
+  const oauth = createOAuthClient(options);
+  const open = () => new StreamableHTTPClientTransport(new URL('/mcp', origin), { authProvider: oauth });
+  const before = open();
+  const refusal = await new Client({ name: 'test', version: '1' }).connect(before).then(
+    () => undefined,
+    (err: Error) => err,
+  );
+  if (refusal === undefined) throw new Error('The hub accepted an agent without a token.');
+  const led = await consent(person, oauth.sentTo(), change);
+  await before.finishAuth(led.searchParams);
+  const client = new Client({ name: 'test', version: '1' });
+  await client.connect(open());
+  return { client, oauth, led };
 }

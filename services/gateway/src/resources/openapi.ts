@@ -136,6 +136,7 @@ const schemas = new Map<string, object>([
   ['archived', flag],
   ['newest', flag],
   ['recursive', flag],
+  ['agents', flag],
   ['signature', flag],
   ['sort', { type: 'string', enum: statisticsSorts }],
   ['window', { type: 'string', enum: statisticsWindows }],

@@ -143,8 +143,8 @@ function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
             onSubmit={() => call(address, { method: 'DELETE' }).then(onChange)}
           >
             <p>
-              Sessions and keys of the person end within five seconds, except keys that were handed to the
-              hub. Who still has a role can sign in again.
+              Sessions, agents and keys of the person end within five seconds, except keys that were handed to
+              the hub. Who still has a role can sign in again.
             </p>
           </FormDialog>
         )}
@@ -157,6 +157,10 @@ function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
             {
               label: 'Sign out everywhere',
               run: () => change(call(`${address}/sessions`, { method: 'DELETE' })),
+            },
+            {
+              label: 'Sign out everywhere and disconnect agents',
+              run: () => change(call(`${address}/sessions?agents=true`, { method: 'DELETE' })),
             },
             state === 'disabled'
               ? { label: 'Enable', run: () => setDisabled(false) }

@@ -162,11 +162,16 @@ export interface DeletePersonResponse {
 
 export interface EndSessionsRequest {
   /** Absent for the person of the caller. */
-  personId?: string | undefined;
+  personId?:
+    | string
+    | undefined;
+  /** The agents that act for the person, too. */
+  agents: boolean;
 }
 
 export interface EndSessionsResponse {
   ended: number;
+  agentsEnded: number;
 }
 
 export interface Who {
@@ -1694,13 +1699,16 @@ export const DeletePersonResponse: MessageFns<DeletePersonResponse> = {
 };
 
 function createBaseEndSessionsRequest(): EndSessionsRequest {
-  return { personId: undefined };
+  return { personId: undefined, agents: false };
 }
 
 export const EndSessionsRequest: MessageFns<EndSessionsRequest> = {
   encode(message: EndSessionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.personId !== undefined) {
       writer.uint32(10).string(message.personId);
+    }
+    if (message.agents !== false) {
+      writer.uint32(16).bool(message.agents);
     }
     return writer;
   },
@@ -1726,6 +1734,14 @@ export const EndSessionsRequest: MessageFns<EndSessionsRequest> = {
             message.personId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.agents = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1740,13 +1756,16 @@ export const EndSessionsRequest: MessageFns<EndSessionsRequest> = {
 };
 
 function createBaseEndSessionsResponse(): EndSessionsResponse {
-  return { ended: 0 };
+  return { ended: 0, agentsEnded: 0 };
 }
 
 export const EndSessionsResponse: MessageFns<EndSessionsResponse> = {
   encode(message: EndSessionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.ended !== 0) {
       writer.uint32(8).uint32(message.ended);
+    }
+    if (message.agentsEnded !== 0) {
+      writer.uint32(16).uint32(message.agentsEnded);
     }
     return writer;
   },
@@ -1770,6 +1789,14 @@ export const EndSessionsResponse: MessageFns<EndSessionsResponse> = {
             }
 
             message.ended = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.agentsEnded = reader.uint32();
             continue;
           }
         }

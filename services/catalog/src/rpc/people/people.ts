@@ -19,6 +19,9 @@ import { loadCaller, reachOf } from '../key-access.ts';
 import { listPage } from '../pagination.ts';
 import { reachOfGrant } from './grants.ts';
 
+/** More than a person can have. */
+const agentsOfPersonMax = 100;
+
 export function createPeopleCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
@@ -72,7 +75,7 @@ export function createPeopleCalls(catalog: Catalog) {
       return {};
     },
 
-    endSessions: async ({ personId }, ctx) => {
+    endSessions: async ({ personId, agents }, ctx) => {
       const { accountId, person: acting } = requirePrincipal(ctx);
       const isOwn = personId === undefined || personId === acting?.id;
       if (isOwn && acting === undefined) throw notFound('person');
@@ -80,12 +83,25 @@ export function createPeopleCalls(catalog: Catalog) {
         ? { accountId, id: acting?.id ?? '' }
         : await (await loaderOf(catalog, ctx, personId))();
       const [first, ...others] = await sessionsOf(catalog, person);
-      if (first === undefined) return { ended: 0 };
+      const agentsEnded = agents ? await disconnectAgents(catalog, ctx, person.id) : 0;
+      if (first === undefined) return { ended: 0, agentsEnded };
       const companion = auditEntry(catalog, ctx, { rpc: 'endSessions', resourceId: person.id });
       const isEnded = await store.sessions.delete(accountId, first.id, { companion });
-      return { ended: Number(isEnded) + (await endSessions(catalog, others)) };
+      return { ended: Number(isEnded) + (await endSessions(catalog, others)), agentsEnded };
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** Each with an entry in the audit. */
+async function disconnectAgents(catalog: Catalog, ctx: CallContext, personId: string): Promise<number> {
+  const { agents } = catalog.store;
+  const { accountId } = requirePrincipal(ctx);
+  let ended = 0;
+  for (const { id } of await agents.find({ accountId, where: { personId }, limit: agentsOfPersonMax })) {
+    const companion = auditEntry(catalog, ctx, { rpc: 'deleteAgent', resourceId: id });
+    if (await agents.delete(accountId, id, { companion })) ended++;
+  }
+  return ended;
 }
 
 export function requireWholeAccount({ limits }: Principal): void {

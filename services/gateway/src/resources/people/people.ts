@@ -20,6 +20,7 @@ import {
   toTimestamp,
 } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
+import { readFlag } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import { type Handler, paged, type Route, required } from '../../http/route.ts';
 import { sendList } from '../../response/list-response.ts';
@@ -31,10 +32,10 @@ export function peopleRoutes(deps: ResourceDeps): Route[] {
   return [
     { method: 'GET', path: '/v1/people', scope: 'keys:admin', summary: 'List the people who have signed in', query: paged, response: list(person), handler: handlers.list },
     { method: 'GET', path: '/v1/people/current', scope: undefined, summary: 'Get the person who is signed in, with roles and sessions', response: currentPerson, handler: handlers.current },
-    { method: 'DELETE', path: '/v1/people/current/sessions', scope: undefined, summary: 'Sign the person of the request out everywhere', audit: 'by catalog', response: ended, handler: handlers.endOwn },
+    { method: 'DELETE', path: '/v1/people/current/sessions', scope: undefined, summary: 'Sign the person of the request out everywhere', audit: 'by catalog', query: ['agents'], response: ended, handler: handlers.endOwn },
     { method: 'PUT', path: '/v1/people/:personId', scope: 'keys:admin', summary: 'Disable or enable a person', audit: 'by catalog', body: updateBody, versioned: true, response: person, handler: handlers.update },
     { method: 'DELETE', path: '/v1/people/:personId', scope: 'keys:admin', summary: 'Remove a person', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
-    { method: 'DELETE', path: '/v1/people/:personId/sessions', scope: 'keys:admin', summary: 'Sign a person out everywhere', audit: 'by catalog', response: ended, handler: handlers.end },
+    { method: 'DELETE', path: '/v1/people/:personId/sessions', scope: 'keys:admin', summary: 'Sign a person out everywhere', audit: 'by catalog', query: ['agents'], response: ended, handler: handlers.end },
   ];
 }
 
@@ -68,7 +69,10 @@ const members = {
 const person = record(members);
 const session = record({ sessionId: text, createdAt: time, expiresAt: time, lastUsedAt: time });
 const currentPerson = record({ ...members, sessions: list(session) });
-const ended = record({ count });
+const ended = record({
+  count,
+  agentCount: { ...count, description: 'The agents that ended, with `agents=true`.' },
+});
 const updateBody = object({ disabled: { type: 'boolean' } }, ['disabled']);
 
 type PersonJson = FromSchema<typeof person>;
@@ -77,8 +81,9 @@ const personIdOf = (request: FastifyRequest) => (request.params as { personId: s
 
 function createPeopleHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
   const end = async (request: FastifyRequest, personId: string | undefined) => {
-    const { ended } = await catalog.endSessions({ personId }, request.context);
-    return { count: ended };
+    const agents = readFlag(request, 'agents');
+    const { ended, agentsEnded } = await catalog.endSessions({ personId, agents }, request.context);
+    return { count: ended, agentCount: agentsEnded };
   };
   return {
     list: async (request, reply) => {
