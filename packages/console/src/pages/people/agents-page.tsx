@@ -97,7 +97,7 @@ function Clients({ onChange }: { onChange(): void }) {
     onChange();
   };
   return (
-    <section aria-label="Clients">
+    <section class="apart" aria-label="Clients">
       <h2>Registered clients</h2>
       <p class="hint">
         Most programs describe themselves at an address, and need no registration. Register a client for a
@@ -106,17 +106,18 @@ function Clients({ onChange }: { onChange(): void }) {
       <Listed of={clients} what="clients" empty="No client is registered.">
         {(all) => <ClientList all={all} onChange={readAgain} />}
       </Listed>
-      <button type="button" onClick={() => setRegistering(true)}>
-        Register a client
-      </button>
+      <div class="actions-below">
+        <button type="button" onClick={() => setRegistering(true)}>
+          Register a client
+        </button>
+      </div>
       {isRegistering && <Register onClose={() => setRegistering(false)} onDone={readAgain} />}
     </section>
   );
 }
 
 function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): void }) {
-  const remove = (clientId: string) => () =>
-    call(`v1/clients/${part(clientId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
+  const [removed, setRemoved] = useState<Client>();
   return (
     <Scrolling label="List of clients">
       <table class="facts">
@@ -124,23 +125,39 @@ function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): voi
           <ActionsHead />
         </TableHead>
         <tbody>
-          {all.map(({ clientId, name, redirectUris, dynamic, createdAt }) => (
-            <tr key={clientId}>
+          {all.map((client) => (
+            <tr key={client.clientId}>
               <td>
-                <strong>{name}</strong>
-                <div class="note">{dynamic ? 'registered itself' : clientId}</div>
+                <strong>{client.name}</strong>
+                <div class="note">{client.dynamic ? 'registered itself' : client.clientId}</div>
               </td>
-              <td>{redirectUris.join(', ')}</td>
-              <td>{moment(createdAt)}</td>
+              <td>{client.redirectUris.join(', ')}</td>
+              <td>{moment(client.createdAt)}</td>
               <td class="right">
-                <button type="button" class="quiet" aria-label={`Delete ${name}`} onClick={remove(clientId)}>
-                  Delete
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Delete ${client.name}`}
+                  onClick={() => setRemoved(client)}
+                >
+                  Delete …
                 </button>
               </td>
             </tr>
           ))}
         </tbody>
       </table>
+      {removed !== undefined && (
+        <FormDialog
+          title={`Delete “${removed.name}”?`}
+          action="Delete the client"
+          danger
+          onClose={() => setRemoved(undefined)}
+          onSubmit={() => call(`v1/clients/${part(removed.clientId)}`, { method: 'DELETE' }).then(onChange)}
+        >
+          <p>Its agents are disconnected, and its id and secret do not work any more.</p>
+        </FormDialog>
+      )}
     </Scrolling>
   );
 }
@@ -150,14 +167,7 @@ function Register({ onClose, onDone }: { onClose(): void; onDone(): void }) {
   const [address, setAddress] = useState('');
   const [made, setMade] = useState<Answer<'POST /v1/clients'>>();
   const isMade = useRef(false);
-  if (made !== undefined)
-    return (
-      <Dialog title="The client is registered" onClose={onClose}>
-        <p>The secret is shown once. Enter both in the program.</p>
-        <CopyBlock label="Id" text={made.clientId} />
-        <CopyBlock label="Secret" text={made.clientSecret} />
-      </Dialog>
-    );
+  if (made !== undefined) return <Registered client={made} onClose={onClose} />;
   const submit = async () => {
     const body = { name: name.trim(), redirectUris: address.split(/\s+/).filter((uri) => uri !== '') };
     setMade(await callJson<Answer<'POST /v1/clients'>>('v1/clients', { body }));
@@ -176,11 +186,28 @@ function Register({ onClose, onDone }: { onClose(): void; onDone(): void }) {
       <Field label="Name" value={name} onInput={setName} required autofocus />
       <Field
         label="Redirect address"
-        hint="The program says it: with https, or on its own computer."
+        hint="Where the program takes answers, as it says: https://…, or http:// on the computer of the person. Separate several by spaces."
         value={address}
         onInput={setAddress}
         required
       />
     </FormDialog>
+  );
+}
+
+function Registered({ client, onClose }: { client: Answer<'POST /v1/clients'>; onClose(): void }) {
+  return (
+    <Dialog title={`“${client.name}” is registered`} onClose={onClose}>
+      <p>Enter both in the program. The secret is shown only now, and the hub does not store it.</p>
+      <h3>Client ID</h3>
+      <CopyBlock label="Client ID" text={client.clientId} />
+      <h3>Client secret</h3>
+      <CopyBlock label="Client secret" text={client.clientSecret} />
+      <div class="actions">
+        <button type="button" class="primary" onClick={onClose}>
+          I have copied both
+        </button>
+      </div>
+    </Dialog>
   );
 }

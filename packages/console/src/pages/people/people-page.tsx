@@ -47,7 +47,7 @@ export function PeoplePage() {
           {(all) => <Grants all={all} onChange={readAgain} />}
         </Listed>
       </section>
-      <section class="signed-in" aria-label="People">
+      <section class="apart" aria-label="People">
         <h2>Who has signed in</h2>
         <Listed of={people} what="people" empty="Nobody has signed in yet.">
           {(all) => <People all={all} onChange={readAgain} />}
