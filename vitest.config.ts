@@ -55,7 +55,17 @@ const dependOnForm = [
  */
 const faults = [
   ...['addresses', 'canary', 'cut-streams', 'died-in-commit', 'documented-commands', 'ends-of-writes'],
-  ...['first-start', 'frozen', 'full-disk', 'inner-messages', 'kill', 'lost-executor', 'money', 'npm-start'],
+  ...[
+    'first-start',
+    'frozen',
+    'full-disk',
+    'gateways',
+    'inner-messages',
+    'kill',
+    'lost-executor',
+    'money',
+    'npm-start',
+  ],
   ...[
     'observability',
     'providers',

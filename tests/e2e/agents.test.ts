@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeRoutes } from '../../services/gateway/src/routes.ts';
 import { findCommand } from '../../tools/databases/process.ts';
-import { type AgentsHub, challenge, loopback, startAgentsHub } from '../support/browser/agents-hub.ts';
+import { type AgentsHub, loopback, startAgentsHub } from '../support/browser/agents-hub.ts';
 import { executablePath, sharedBrowser } from '../support/browser/chromium.ts';
-import { type ClientOptions, connectByAddress, fieldsOf, sendForm } from '../support/browser/oauth-client.ts';
+import {
+  type ClientOptions,
+  challenge,
+  connectByAddress,
+  fieldsOf,
+  sendForm,
+} from '../support/browser/oauth-client.ts';
 import { createAgent } from '../support/browser/provider.ts';
 
 describe.skipIf(findCommand('openssl') === undefined)(

@@ -1,9 +1,18 @@
+import { cliClient } from '@datahub/contract/people/oauth';
 import { type Role, scopesOfRole } from '@datahub/contract/roles';
 import { isGranted, type Scope } from '@datahub/contract/scopes';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CallOptions } from '../support/api.ts';
-import { createAgent, oidcSettings, startProvider, type TestProvider } from '../support/browser/provider.ts';
+import { loopback } from '../support/browser/agents-hub.ts';
+import { challenge, consent, verifier } from '../support/browser/oauth-client.ts';
+import {
+  type Agent,
+  createAgent,
+  oidcSettings,
+  startProvider,
+  type TestProvider,
+} from '../support/browser/provider.ts';
 import { makeResources } from '../support/hub.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 import { ask, bodyNames, columns, type Ids, isRefused, type Named, routes, table } from './route-reach.ts';
@@ -45,12 +54,36 @@ beforeAll(async () => {
   const limits = { hubIds: [idsOf.C.hubId] };
   const { key } = await hub.api.ok(hub.api.post('/v1/keys', { name: 'k', scopes: ['*'], limits }, session));
   callers.session = { as: session, roles: roleIn };
+  callers['the command line'] = { as: { key: await signInCli(agent, origin) }, roles: roleIn };
   callers.key = { as: { key }, roles: { A: undefined, B: undefined, C: 'admin', D: undefined } };
 });
 afterAll(async () => {
   await hub?.close();
   await provider?.close();
 });
+
+/** The token of `datahub login`, which acts for the person. */
+async function signInCli(agent: Agent, origin: string): Promise<string> {
+  const [client_id, resource] = [cliClient.clientId, `${origin}/v1`];
+  const asked = new URL('/oauth/authorize', origin);
+  const challenged = { code_challenge: challenge, code_challenge_method: 'S256' };
+  asked.search = String(
+    new URLSearchParams({
+      ...{ response_type: 'code', client_id, redirect_uri: loopback, state: 's', resource },
+      ...challenged,
+    }),
+  );
+  const code = (await consent(agent, asked)).searchParams.get('code') as string;
+  const redeemed = { grant_type: 'authorization_code', code, code_verifier: verifier };
+  const response = await fetch(`${origin}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ ...redeemed, client_id, redirect_uri: loopback, resource }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  // Without one, the requests would be the operator's.
+  expect(token).toMatch(/^dh/);
+  return token;
+}
 
 const has = (role: Role | undefined, scope: Scope | undefined) =>
   role !== undefined && (scope === undefined || isGranted(scopesOfRole[role], scope));
@@ -66,7 +99,7 @@ async function own({ path, name }: Named, place: Place, as: CallOptions): Promis
 /** A key has no session of its person to end, and the person started no job. */
 const compared = routes.filter(({ name, path }) => !/people\/current/.test(name) && !path.includes(':jobId'));
 
-describe.each(['session', 'key'])('a person by %s', (caller) => {
+describe.each(['session', 'the command line', 'key'])('a person by %s', (caller) => {
   it.each(compared.map((route) => [route.name, route] as const))('%s', async (name, route) => {
     const { as, roles } = callers[caller] as (typeof callers)[string];
     const reach = table[name]?.[columns.indexOf('hubIds')];
@@ -94,4 +127,13 @@ describe.each(['session', 'key'])('a person by %s', (caller) => {
           for (const id of Object.values(idsOf[other])) expect(answer.text).not.toContain(id);
     }
   });
+});
+
+it('shows the addresses of destinations in the hubs where the person may write them', async () => {
+  type Listed = { label: string; url?: string; hubIds?: string[] };
+  const all: Listed[] = await hub.api.ok(hub.api.get('/v1/destinations', callers.session?.as));
+  const listed = all.filter(({ label }) => label === 'mine');
+  expect(listed).toHaveLength(3);
+  const withAddress = listed.filter(({ url }) => url !== undefined);
+  expect(withAddress.map(({ hubIds }) => hubIds)).toEqual([[idsOf.C.hubId]]);
 });

@@ -1,6 +1,5 @@
 /** A hub with a provider, three hubs with tools, and a registered client, for tests of agents that connect by address. */
 
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -11,12 +10,10 @@ import { createAuthority } from '../../../tools/databases/certificates.ts';
 import type { Api } from '../api.ts';
 import { createSource } from '../hub.ts';
 import { spawnHub } from '../spawned.ts';
-import { consent } from './oauth-client.ts';
+import { challenge, consent, verifier } from './oauth-client.ts';
 import { type Agent, createAgent, oidcSettings, startProvider } from './provider.ts';
 
 export const loopback = 'http://127.0.0.1:41234/callback';
-const verifier = 'v'.repeat(43);
-export const challenge = createHash('sha256').update(verifier).digest('base64url');
 
 export type AgentsHub = Awaited<ReturnType<typeof startAgentsHub>>;
 

@@ -1,11 +1,16 @@
 /** A client of OAuth with the state of the official SDK of MCP, and the person's part: the page of consent. */
 
+import { createHash } from 'node:crypto';
 import {
   Client,
   type OAuthClientProvider,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
 import type { Agent } from './provider.ts';
+
+/** Of requests without the SDK. */
+export const verifier = 'v'.repeat(43);
+export const challenge = createHash('sha256').update(verifier).digest('base64url');
 
 export type TestClient = OAuthClientProvider & {
   /** Where the SDK sent the person last. */

@@ -249,7 +249,7 @@ describe('a session', () => {
     expect(await calls.endSignIns({ keySha256 }, ctx())).toEqual({ ended: 1 });
     await signIn();
     const last = await authenticate((await signIn()).secret);
-    expect(await calls.endSessions({}, ctx(last))).toEqual({ ended: 2, agentsEnded: 0 });
+    expect(await calls.endSessions({ agents: false }, ctx(last))).toEqual({ ended: 2, agentsEnded: 0 });
   });
 
   it('is in the audit with the name of the person, as is all that the person does', async () => {

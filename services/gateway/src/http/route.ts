@@ -184,7 +184,7 @@ export function requireScope(request: FastifyRequest): void {
 }
 
 /** True if the key may call routes with the scope. */
-export function isAllowed(request: FastifyRequest, scope: Scope): boolean {
+function isAllowed(request: FastifyRequest, scope: Scope): boolean {
   // Only the executor knows whether a query writes; it checks the scope of writes itself.
   if (scope === 'queries:execute' && scopesOf(request).includes('queries:execute:write')) return true;
   return isGranted(scopesOf(request), scope);

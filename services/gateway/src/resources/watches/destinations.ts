@@ -28,7 +28,7 @@ import { readPage } from '../../http/pagination.ts';
 import { readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import { validationError } from '../../http/request-error.ts';
-import { emptyBody, type Handler, isAllowed, paged, type Route, required } from '../../http/route.ts';
+import { emptyBody, type Handler, paged, type Route, required } from '../../http/route.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 
@@ -136,8 +136,7 @@ function createDestinationHandlers({ upstreams: { catalog }, settings }: Resourc
     list: async (request, reply) => {
       const page = readPage(request, paging);
       const found = await catalog.listDestinations(page, request.context);
-      const mayManage = isAllowed(request, 'destinations:write');
-      const toJson = (one: Destination) => toDestinationJson(one, mayManage && one.whole);
+      const toJson = (one: Destination) => toDestinationJson(one, one.whole);
       return sendList(reply, { items: found.destinations, toJson, page, total: found.total }, settings);
     },
 
