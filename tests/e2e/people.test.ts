@@ -291,6 +291,24 @@ describe('a session', () => {
 });
 
 describe.skipIf(executablePath === undefined)('a person in the console (needs Chromium)', () => {
+  it('is offered in each hub what the role in this hub allows', async () => {
+    const [read = '', managed = ''] = hubIds;
+    await grant({ subject: 'heidi' }, 'viewer', [read]);
+    await grant({ subject: 'heidi' }, 'admin', [managed]);
+    provider.people.set('heidi', { name: 'Heidi' });
+    provider.who = 'heidi';
+    const context = await (await sharedBrowser()).newContext();
+    const page = await context.newPage();
+    await page.goto(`${origin}/auth/login?to=${encodeURIComponent(`#/hub/${managed}`)}`);
+    const offered = () => page.getByRole('link', { name: 'Audit' });
+    await offered().waitFor();
+    await page.goto(`${origin}/#/hub/${read}`);
+    await offered().waitFor({ state: 'detached' });
+    await page.goto(`${origin}/#/hub/${managed}`);
+    await offered().waitFor();
+    await context.close();
+  });
+
   it('signs in, gives a role, and signs out', async () => {
     provider.people.set('grace', { name: 'Grace Hopper', groups: ['admins'] });
     await grant({ group: 'admins' }, 'admin');

@@ -186,7 +186,7 @@ function Register({ onClose, onDone }: { onClose(): void; onDone(): void }) {
       <Field label="Name" value={name} onInput={setName} required autofocus />
       <Field
         label="Redirect address"
-        hint="Where the program takes answers, as it says: https://…, or http:// on the computer of the person. Separate several by spaces."
+        hint="Where the program takes answers, as it says: with https, or with http on the computer of the person. Separate several by spaces."
         value={address}
         onInput={setAddress}
         required
