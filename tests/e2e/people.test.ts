@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { type OutgoingHttpHeaders, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,6 +14,7 @@ import {
   startProvider,
   type TestProvider,
 } from '../support/browser/provider.ts';
+import { createSource } from '../support/hub.ts';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
 
 let provider: TestProvider;
@@ -291,6 +293,35 @@ describe('a session', () => {
 });
 
 describe.skipIf(executablePath === undefined)('a person in the console (needs Chromium)', () => {
+  it('downloads rows without a navigation, which would give none', async () => {
+    const [hubId = ''] = hubIds;
+    const sourceId = await createSource(hubId, undefined, hub.api);
+    const query = { hubId, sourceId, label: 'q', query: 'SELECT 4711 AS one' };
+    const { queryId } = (await hub.api.ok(hub.api.post('/v1/queries', query))).config.query;
+    await grant({ subject: 'rosa' }, 'viewer', [hubId]);
+    provider.people.set('rosa', { name: 'Rosa' });
+    provider.who = 'rosa';
+    const context = await (await sharedBrowser()).newContext();
+    const page = await context.newPage();
+    const to = encodeURIComponent(`#/hub/${hubId}/query/${queryId}`);
+    await page.goto(`${origin}/auth/login?to=${to}`);
+    await page.getByRole('button', { name: /^Run/ }).click();
+    await page.locator('.figures[data-status=done]').waitFor();
+    let navigations = 0;
+    page.on('request', (request) => {
+      if (request.isNavigationRequest() && request.url().startsWith(origin)) navigations++;
+    });
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ]);
+    expect(await readFile(await file.path(), 'utf8')).toContain('4711');
+    expect(navigations).toBe(0);
+    const visited = await page.goto(`${origin}/v1/queries/${queryId}/data`);
+    expect([visited?.status(), await visited?.text()]).toEqual([401, expect.not.stringContaining('4711')]);
+    await context.close();
+  });
+
   it('is offered in each hub what the role in this hub allows', async () => {
     const [read = '', managed = ''] = hubIds;
     await grant({ subject: 'heidi' }, 'viewer', [read]);
