@@ -111,11 +111,13 @@ function forget(): void {
   location.reload();
 }
 
+const sessionEnded: Problem = { status: 401, title: 'You are signed out', detail: 'Sign in again.' };
+
 /** Called for every 401: a key that ended leads back to the form, at the same address. */
 export function keyRefused(problem: Problem): void {
   forgetSession();
   sessionStorage.removeItem(keyIdStoredAs);
   sessionStorage.removeItem(storedAs);
-  refusal.value = problem;
+  refusal.value = key.value === bySession ? sessionEnded : problem;
   key.value = undefined;
 }

@@ -27,13 +27,13 @@ export interface ProblemWords {
   faults: string[];
 }
 
-export function wordsOfProblem({
-  title = 'It failed',
-  detail = '',
-  code = '',
-  errors = [],
-  retryAfterS,
-}: Problem): ProblemWords {
+/** `byRole`: of a person who is signed in without a key. */
+export function wordsOfProblem(
+  { title: given = 'It failed', detail = '', code = '', errors = [], retryAfterS }: Problem,
+  byRole = false,
+): ProblemWords {
+  const isRole = byRole && code === 'SCOPE_DENIED';
+  const title = isRole ? 'Your role does not allow this' : given;
   const faults = errors.map(({ pointer, detail }) => `${fieldName(pointer)} ${detail}`.trim());
   // The detail of an answer with faults lists them with their pointers.
   const isListed = errors.some(({ pointer }) => pointer !== '' && detail.includes(pointer));
@@ -43,7 +43,8 @@ export function wordsOfProblem({
     code === 'RATE_LIMITED' && retryAfterS !== undefined
       ? `It goes in ${counted(retryAfterS, 'second')}.`
       : '';
-  const text = [said, advice[code], again].filter(Boolean).join(' ');
+  const next = isRole ? 'Ask an admin for a role that does.' : advice[code];
+  const text = [said, next, again].filter(Boolean).join(' ');
   return {
     title: repeats(title, said) ? '' : title,
     text,

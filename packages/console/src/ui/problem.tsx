@@ -1,13 +1,14 @@
 /** Shows a failure: the hub's message, and what to do next. */
 
 import type { ComponentChildren } from 'preact';
+import { bySession, key } from '../api/session.ts';
 import type { Problem } from '../api/types.ts';
 import { Icon } from './icons.tsx';
 import { wordsOfProblem } from './problem-words.ts';
 
 export function ProblemBox({ problem, children }: { problem: Problem; children?: ComponentChildren }) {
   const { code, status, stage, sql, requestId } = problem;
-  const { title, text, faults } = wordsOfProblem(problem);
+  const { title, text, faults } = wordsOfProblem(problem, key.value === bySession);
   const facts = [
     code === undefined ? undefined : `${code}${status ? ` (${status})` : ''}`,
     stage === undefined ? undefined : `while: ${stage}`,

@@ -45,3 +45,12 @@ it.each([
   ['/connectionSettings/tls/ca', 'tls, ca'],
   ['', ''],
 ])('reads %s as %s', (pointer, words) => expect(fieldName(pointer)).toBe(words));
+
+it('speaks of the role of a person who has no key', () => {
+  const refused = { status: 403, code: 'SCOPE_DENIED', title: 'The key does not allow this', detail: 'No.' };
+  expect(wordsOfProblem(refused, true)).toEqual({
+    title: 'Your role does not allow this',
+    text: 'No. Ask an admin for a role that does.',
+    faults: [],
+  });
+});

@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
+import { needs } from '../../state/permissions.ts';
 import { go } from '../../state/route.ts';
 import { hubId, hubs } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
@@ -33,7 +34,7 @@ export function PeoplePage() {
   return (
     <div class="page">
       <PageHead title="People">
-        <button type="button" class="primary" onClick={() => setGranting(true)}>
+        <button type="button" class="primary" onClick={() => setGranting(true)} {...needs('keys:admin')}>
           Give a role
         </button>
       </PageHead>
@@ -49,9 +50,13 @@ export function PeoplePage() {
       </section>
       <section class="apart" aria-label="People">
         <h2>Who has signed in</h2>
-        <Listed of={people} what="people" empty="Nobody has signed in yet.">
-          {(all) => <People all={all} onChange={readAgain} />}
-        </Listed>
+        {people.problem?.code === 'SCOPE_DENIED' ? (
+          <p class="empty">Only admins of all hubs see who has signed in.</p>
+        ) : (
+          <Listed of={people} what="people" empty="Nobody has signed in yet.">
+            {(all) => <People all={all} onChange={readAgain} />}
+          </Listed>
+        )}
       </section>
       {isGranting && <GiveRole onClose={() => setGranting(false)} onDone={readAgain} />}
     </div>
@@ -79,7 +84,7 @@ function Grants({ all, onChange }: { all: readonly Grant[]; onChange(): void }) 
                 <td>{role}</td>
                 <td>{hubsOf(hubIds)}</td>
                 <td class="right">
-                  <button type="button" class="quiet" onClick={remove(grantId)}>
+                  <button type="button" class="quiet" onClick={remove(grantId)} {...needs('keys:admin')}>
                     Take away
                   </button>
                 </td>
