@@ -115,6 +115,21 @@ describe.skipIf(executablePath === undefined)(
       expect(await card.locator('td').nth(1).innerText()).toBe('–');
     });
 
+    it('lays no card over another while a board is edited on a phone', async () => {
+      const { page, hubId } = shared;
+      const queryId = await store({ label: 'on a board', query: 'SELECT 1 AS a' });
+      const cards = [{ text: '# A' }, { queryId, size: 'wide' }, { queryId, size: 'large' }];
+      const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'narrow', cards }));
+      await page.setViewportSize({ width: 390, height: 844 });
+      await goTo('boards', boardId, 'edit');
+      await page.locator('.board-card').nth(2).waitFor();
+      const boxes = await page
+        .locator('.board-card > *')
+        .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().toJSON()));
+      const overlaps = boxes.slice(1).filter(({ top }, i) => top < (boxes[i]?.bottom ?? 0) - 1);
+      expect(overlaps).toEqual([]);
+    });
+
     it.skipIf(!database('postgres'))(
       'explains with the session of the query, and says if the plan is of an earlier text',
       async () => {
