@@ -2,7 +2,7 @@
  * Starts real servers for the tests. For each it uses, in this order: the URL in the environment; an installed server;
  * Debian's package, installed if this machine permits it (MySQL and PostgreSQL 18 are only unpacked); Docker. If
  * nothing works, it prints a line that says what is missing. As a program, it starts the servers, prints their URLs as
- * shell exports, and runs until it is interrupted.
+ * shell exports, and runs until it is interrupted. Tests start OpenSSH's server themselves, so it is only installed.
  */
 
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
@@ -27,6 +27,7 @@ import { findPgpool, startPgpool } from './databases/pgpool.ts';
 import { findPostgres, type StartedDatabase, startPostgres } from './databases/postgres.ts';
 import { canUnpackPostgres18, unpackPostgres18 } from './databases/postgres-18.ts';
 import { findCommand } from './databases/process.ts';
+import { findSshd } from './databases/sshd.ts';
 
 export interface Databases {
   /**
@@ -107,7 +108,16 @@ export async function startDatabases(options: { say: (line: string) => void }): 
       return undefined;
     }),
   );
-  const [startedPoolers] = await Promise.all([Promise.all(startingPoolers), ...starting.values()]);
+  const findingSshd = findOrInstall(findSshd, 'openssh-server', context)
+    .catch((err: Error) => void options.say(err.message))
+    .then((found) => {
+      if (found === undefined) missing.push('There is no sshd: install OpenSSH (Debian: openssh-server).');
+    });
+  const [startedPoolers] = await Promise.all([
+    Promise.all(startingPoolers),
+    ...starting.values(),
+    findingSshd,
+  ]);
   const stopAll = async () => {
     await Promise.all(startedPoolers.map((pooler) => pooler?.stop()));
     await Promise.all(Object.values(started).map((server) => server.stop()));

@@ -108,7 +108,7 @@ it('a new engine is reported where it lacks an adapter, a syntax or bounds', () 
     'packages/console/src/pages/source/settings.ts',
     'packages/console/src/ui/format.ts',
     'packages/statement/src/sql/syntax.ts',
-    'services/catalog/src/source-secrets.ts',
+    'services/catalog/src/source-settings/secrets.ts',
     'services/executor/src/engines/index.ts',
     'services/executor/src/execution/draft.ts',
     'services/executor/src/telemetry/traces.ts',
@@ -130,7 +130,7 @@ it('a new limit of keys is reported where it lacks a field, a schema or its enfo
 it('a new server setting is reported where it lacks a document, a schema or a field of the form', () => {
   expect(filesNaming('shards')).toEqual([
     'packages/console/src/pages/source/settings.ts',
-    'services/catalog/src/source-servers.ts',
+    'services/catalog/src/source-settings/servers.ts',
     'services/catalog/src/source.ts',
     'services/gateway/src/resources/connection-settings.ts',
   ]);

@@ -42,6 +42,16 @@ it('a canary is found in every encoding', () => {
   expect(canary.find('us******** p********')).toEqual([]);
 });
 
+/** Bastions with the canary as their password, one of which accepts connections. */
+const bastions = (port: number): Record<string, Settings> => {
+  const ssh = { host: '127.0.0.1', user: canary.user, password: canary.password };
+  const hostKey = `SHA256:${'A'.repeat(43)}`;
+  return {
+    'a closed bastion': { ssh: { ...ssh, hostKey, port: 1 } },
+    'a bastion that echoes': { ssh: { ...ssh, hostKey, port } },
+  };
+};
+
 /** Starts a server that echoes all data. */
 function startEcho(): Promise<Server> {
   const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
@@ -147,6 +157,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
         'a certificate of an unknown authority': { tls: { mode: 'verify-full' } },
         'an invalid CA': { tls: { mode: 'verify-full', ca: noPem } },
         'an invalid key': { tls: { mode: 'require', cert: noPem, key: canary.tlsKey } },
+        ...bastions(echoPort),
         nothing: {},
         // If neither side sends first, each attempt takes the whole time limit.
         ...scaled<Record<string, Settings>>(engine === 'postgres' ? { 'an echo': { port: echoPort } } : {}, {

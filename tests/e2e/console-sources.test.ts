@@ -53,6 +53,28 @@ describe.skipIf(executablePath === undefined)('sources in the console (needs Chr
     expect(await settingsOf(sourceId)).not.toHaveProperty('pooling');
   });
 
+  it('adds a bastion to a source', async () => {
+    const { page } = shared;
+    const sourceId = await make('postgres', {});
+    await goTo('source', sourceId, 'settings');
+    await page.getByLabel('Through an SSH bastion').check();
+    await page.getByLabel('Bastion', { exact: true }).fill('127.0.0.1');
+    await page.getByLabel('SSH port').fill('1');
+    await page.getByLabel('SSH user').fill('hub');
+    await page.getByLabel('Host key').fill('ssh-ed25519');
+    await page.getByLabel('SSH password').fill('secret');
+    await page.getByLabel('User', { exact: true }).fill('reader');
+    await page.getByLabel('Password', { exact: true }).fill('secret');
+    await button('Save and test').click();
+    await page.getByText('It must be the fingerprint').waitFor();
+    const hostKey = `SHA256:${'A'.repeat(43)}`;
+    await page.getByLabel('Host key').fill(hostKey);
+    await button('Save and test').click();
+    await page.getByText('The bastion of the source cannot be reached.').waitFor();
+    const { ssh } = await settingsOf(sourceId);
+    expect(ssh).toEqual({ host: '127.0.0.1', port: 1, user: 'hub', hostKey, password: '********' });
+  });
+
   it('edits the servers of a MongoDB source', async () => {
     const { page } = shared;
     const sourceId = await make('mongodb', { replicaSet: 'rs0', readPreference: 'secondary' });

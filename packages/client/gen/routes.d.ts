@@ -295,6 +295,14 @@ export interface Routes {
           kind: "aws-rds-iam";
           region: string;
         } | null | undefined;
+        ssh?: {
+          host?: string | undefined;
+          port?: number | null | undefined;
+          user?: string | undefined;
+          hostKey?: string | undefined;
+          privateKey?: string | null | undefined;
+          password?: string | null | undefined;
+        } | null | undefined;
         session?: {
           searchPath?: string | undefined;
           settings?: Record<string, {
@@ -380,6 +388,16 @@ export interface Routes {
           kind: string;
           region: string;
         } | undefined;
+        ssh?: {
+          host: string;
+          port: number;
+          user: string;
+          hostKey: string;
+          /** A mask. */
+          privateKey?: string | undefined;
+          /** A mask. */
+          password?: string | undefined;
+        } | undefined;
         session?: {
           searchPath?: string | undefined;
           settings?: Record<string, {
@@ -445,6 +463,16 @@ export interface Routes {
           kind: string;
           region: string;
         } | undefined;
+        ssh?: {
+          host: string;
+          port: number;
+          user: string;
+          hostKey: string;
+          /** A mask. */
+          privateKey?: string | undefined;
+          /** A mask. */
+          password?: string | undefined;
+        } | undefined;
         session?: {
           searchPath?: string | undefined;
           settings?: Record<string, {
@@ -505,6 +533,14 @@ export interface Routes {
         passwordFrom?: {
           kind: "aws-rds-iam";
           region: string;
+        } | null | undefined;
+        ssh?: {
+          host?: string | undefined;
+          port?: number | null | undefined;
+          user?: string | undefined;
+          hostKey?: string | undefined;
+          privateKey?: string | null | undefined;
+          password?: string | null | undefined;
         } | null | undefined;
         session?: {
           searchPath?: string | undefined;
@@ -575,6 +611,16 @@ export interface Routes {
         passwordFrom?: {
           kind: string;
           region: string;
+        } | undefined;
+        ssh?: {
+          host: string;
+          port: number;
+          user: string;
+          hostKey: string;
+          /** A mask. */
+          privateKey?: string | undefined;
+          /** A mask. */
+          password?: string | undefined;
         } | undefined;
         session?: {
           searchPath?: string | undefined;

@@ -55,6 +55,8 @@ export const sourceLimits = {
   authSourceLength: { min: 1, max: 255 },
   hosts: { min: 0, max: 50 },
   replicaSetLength: { min: 1, max: 128 },
+  sshUserLength: { min: 1, max: 128 },
+  hostKeyLength: { min: 1, max: 4_096 },
 } as const satisfies Record<string, Bounds>;
 
 /** The versions of a query that are kept, the present one included, and the bytes of the older ones. */

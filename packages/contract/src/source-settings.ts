@@ -1,4 +1,4 @@
-/** The connection settings of a source: their allowed values, and the engines that have each server setting. */
+/** The connection settings of a source: their allowed values, the engines that have each server setting, and bastions. */
 
 import { type EngineName, engines } from './engines.ts';
 
@@ -78,3 +78,46 @@ export const textServerSettings = serverSettingNames.filter(
 
 export const hasServerSetting = (engine: string, name: ServerSetting): boolean =>
   serverSettings[name].engines.some((one) => one === engine);
+
+/** The port of a bastion: an SSH server whose connection carries those to the database. */
+export const defaultSshPort = 22;
+
+/** Where the bastion is, who logs in, and how the hub recognizes it. */
+export interface SshAddress {
+  host: string;
+  port: number;
+  user: string;
+  /** See `readHostKey`. */
+  hostKey: string;
+}
+
+export interface HostKey {
+  /** The base64 of the SHA-256 of the key, without padding; undefined if the whole key is given. */
+  fingerprint?: string | undefined;
+  /** The algorithm of the whole key, such as ssh-ed25519. */
+  type?: string | undefined;
+  /** Base64. */
+  key?: string | undefined;
+}
+
+/** The beginnings of the keys in base64, which name the algorithm. */
+const keyTypes: Readonly<Record<string, string>> = {
+  'ssh-ed25519': 'AAAAC3NzaC1lZDI1NTE5AAAA',
+  'ecdsa-sha2-nistp256': 'AAAAE2VjZHNhLXNoYTItbmlzdHAyNTY',
+  'ecdsa-sha2-nistp384': 'AAAAE2VjZHNhLXNoYTItbmlzdHAzODQ',
+  'ecdsa-sha2-nistp521': 'AAAAE2VjZHNhLXNoYTItbmlzdHA1MjE',
+  'ssh-rsa': 'AAAAB3NzaC1yc2E',
+};
+
+/**
+ * Reads `SHA256:…` as `ssh-keygen -l` writes it, or the line of a public key: `ssh-ed25519 AAAA…`, also with the host in
+ * front, as `ssh-keyscan` writes it, and with a comment. Returns undefined for anything else.
+ */
+export function readHostKey(text: string): HostKey | undefined {
+  const [, fingerprint] = /^SHA256:([A-Za-z0-9+/]{43})=?$/.exec(text) ?? [];
+  if (fingerprint !== undefined) return { fingerprint };
+  const [, type = '', key = ''] =
+    /^(?:[^\s]+ )?([a-z0-9-]+) ([A-Za-z0-9+/]+={0,2})(?: [^\r\n]*)?$/.exec(text) ?? [];
+  const start = Object.hasOwn(keyTypes, type) ? keyTypes[type] : undefined;
+  return start !== undefined && key.startsWith(start) ? { type, key } : undefined;
+}

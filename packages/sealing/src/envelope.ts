@@ -3,7 +3,7 @@
  * mode with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The plain text is padded to hide its length.
  */
 
-export type SecretField = 'user' | 'password' | 'tls.key';
+export type SecretField = 'user' | 'password' | 'tls.key' | 'ssh.privateKey' | 'ssh.password';
 
 /** The context that an envelope is bound to. It can be decrypted only for this field of this source at this address. */
 export interface SealBinding {
@@ -18,6 +18,8 @@ export interface SealBinding {
   authMechanism?: string | undefined;
   /** The provider of the password. It is bound, so that a change in the store cannot add one to a source. */
   passwordFrom?: { kind: string; region: string } | undefined;
+  /** The bastion, which receives its own secrets, and those of the database if they are sent without TLS. */
+  ssh?: { host: string; port: number; user: string; hostKey: string } | undefined;
   field: SecretField;
 }
 
@@ -46,16 +48,18 @@ export function toAssociatedData(binding: SealBinding): Uint8Array<ArrayBuffer> 
     srv = false,
     authMechanism = '',
     passwordFrom,
+    ssh,
   } = binding;
   const members: unknown[] = [sourceId, engine, host, port, tlsMode, field];
   // Envelopes of older versions do not have these members.
-  if (hosts.length > 0 || srv || authMechanism !== '' || passwordFrom !== undefined)
+  if (hosts.length > 0 || srv || authMechanism !== '' || passwordFrom !== undefined || ssh !== undefined)
     members.push(
       hosts.map((other) => [other.host, other.port]),
       srv,
       authMechanism,
     );
   if (passwordFrom !== undefined) members.push([passwordFrom.kind, passwordFrom.region]);
+  if (ssh !== undefined) members.push(['ssh', ssh.host, ssh.port, ssh.user, ssh.hostKey]);
   return new TextEncoder().encode(JSON.stringify(members));
 }
 

@@ -3,7 +3,7 @@
 import type { EngineName } from '@datahub/contract/engines';
 import type { KeyLimitValues } from '@datahub/contract/key-limits';
 import type { PasswordFrom } from '@datahub/contract/password-from';
-import type { TlsMode } from '@datahub/contract/source-settings';
+import type { SshAddress, TlsMode } from '@datahub/contract/source-settings';
 import type { Doc } from '@datahub/document-store';
 
 export interface Dated {
@@ -87,6 +87,8 @@ export interface SourceDoc extends Doc, Dated {
   sessionJson?: string;
   /** Provides the password; the stored password is then empty. Not for MongoDB. */
   passwordFrom?: PasswordFrom;
+  /** The bastion that the source is reached through, with one of the secrets. */
+  ssh?: SshAddress & { privateKey?: Secret; password?: Secret };
   /** The version of the last change to a setting that connections depend on. */
   settingsVersion: number;
   /** 1 from before a change of the engine looks for bound queries. A query that is bound meanwhile removes it. */

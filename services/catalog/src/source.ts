@@ -12,8 +12,16 @@ import { type Checker, checkSession, createChecker } from './check.ts';
 import type { Secret, SourceDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { maskKey, maskPassword, maskUser } from './secret-mask.ts';
-import { changedPassword, changedSecret, newPassword, newSecret, settingPath } from './source-secrets.ts';
-import { bindingOf, checkHost, checkServers, isElsewhere, type ServerSettings } from './source-servers.ts';
+import { checkHost } from './source-settings/hosts.ts';
+import {
+  changedPassword,
+  changedSecret,
+  newPassword,
+  newSecret,
+  settingPath,
+} from './source-settings/secrets.ts';
+import { bindingOf, checkServers, isElsewhere, type ServerSettings } from './source-settings/servers.ts';
+import { checkSshSecrets, type SshSecrets, sshFields } from './source-settings/ssh.ts';
 
 type PlainSettings = Complete<
   Pick<SourceDoc, 'engine' | 'host' | 'port' | 'database' | 'tls' | 'pool' | 'statementTimeoutMs'> &
@@ -43,6 +51,7 @@ export async function makeSource(
   const key = settings.tls?.key
     ? newSecret(check, 'tls.key', { value: pemOf(settings.tls.key), engine: plain.engine })
     : undefined;
+  const sshSecrets = checkSshSecrets(check, { ssh: plain.ssh, given: settings.ssh, engine: plain.engine });
   check.done();
   const id = context.createId('src', context.nowMs);
   const seal = sealFor({ ...plain, id }, context.seal);
@@ -58,6 +67,7 @@ export async function makeSource(
     user: await seal('user', user),
     password: await seal('password', password),
     tls: key === undefined ? tls : { ...tls, key: await seal('tls.key', key) },
+    ssh: await sealSsh(plain.ssh, { secrets: sshSecrets, seal }),
     settingsVersion: 1,
     changesEngine: undefined,
     createdAt: context.nowMs,
@@ -95,8 +105,13 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
       engine: plain.engine,
     }),
   };
-  if (isMoved(source, plain)) requireSecretsAgain(check, source, { ...fresh, reason: movedReason });
-  else if (isLost) requireSecretsAgain(check, source, { ...fresh, reason: lostReason });
+  const sshSecrets = checkSshSecrets(check, {
+    ...{ ssh: plain.ssh, given: settings.ssh, current: source.ssh, engine: plain.engine },
+  });
+  if (isMoved(source, plain))
+    requireSecretsAgain(check, source, { ...fresh, ssh: plain.ssh && sshSecrets, reason: movedReason });
+  else if (isLost)
+    requireSecretsAgain(check, source, { ...fresh, ssh: plain.ssh && sshSecrets, reason: lostReason });
   check.done();
 
   const sealed = sealFor({ ...plain, id: source.id }, seal);
@@ -117,6 +132,7 @@ export async function patchSource(source: SourceDoc, patch: SourcePatch, seal: S
     user,
     password,
     tls,
+    ssh: await sealSsh(plain.ssh, { secrets: sshSecrets, current: source.ssh, seal: sealed }),
   };
   const next = withoutUndefined<SourceDoc>({ ...source, ...changed });
   const reconnects = connectionText(next) !== connectionText(source);
@@ -145,6 +161,7 @@ const parts = {
   targetSessionAttrs: 'settings',
   statementComments: 'settings',
   passwordFrom: 'settings',
+  ssh: 'settings',
   sessionJson: 'settings',
   label: 'place',
   parentNodeId: 'place',
@@ -166,11 +183,13 @@ const settingNames = (Object.keys(parts) as (keyof SourceDoc)[]).filter((name) =
 const connectionText = (source: SourceDoc): string =>
   JSON.stringify(settingNames.map((name) => source[name] ?? null));
 
+type SealField = (field: SecretField, plain: string) => Promise<Secret>;
+
 function sealFor(
   source: Pick<SourceDoc, 'id' | 'engine' | 'host' | 'port' | 'tls'> & ServerSettings,
   seal: Seal,
-) {
-  return async (field: SecretField, plain: string): Promise<Secret> => ({
+): SealField {
+  return async (field, plain) => ({
     sealed: await seal(plain, {
       sourceId: source.id,
       engine: source.engine,
@@ -181,6 +200,24 @@ function sealFor(
       field,
     }),
     mask: field === 'user' ? maskUser(plain) : field === 'password' ? maskPassword(plain) : maskKey(),
+  });
+}
+
+/** Sets new secrets, and keeps those that stay unchanged. */
+async function sealSsh(
+  address: SourceDoc['ssh'],
+  { secrets, current, seal }: { secrets: SshSecrets; current?: SourceDoc['ssh']; seal: SealField },
+): Promise<SourceDoc['ssh']> {
+  if (address === undefined) return undefined;
+  const kept = async (name: keyof SshSecrets): Promise<Secret | undefined> => {
+    const fresh = secrets[name];
+    if (fresh === undefined) return current?.[name];
+    return fresh === '' ? undefined : seal(`ssh.${name}`, fresh);
+  };
+  return withoutUndefined<NonNullable<SourceDoc['ssh']>>({
+    ...address,
+    privateKey: await kept('privateKey'),
+    password: await kept('password'),
   });
 }
 
@@ -195,21 +232,27 @@ function isMoved(source: SourceDoc, next: PlainSettings): boolean {
 }
 
 /** True if the credentials were removed because their sealing key is lost, and some are now sent. */
-const isLostBefore = (source: SourceDoc, { user, password, tls }: ConnectionSettings): boolean =>
-  source.user.sealed === '' && [user, password, tls?.key].some((value) => value !== undefined);
+const isLostBefore = (source: SourceDoc, { user, password, tls, ssh }: ConnectionSettings): boolean =>
+  source.user.sealed === '' &&
+  [user, password, tls?.key, ssh?.privateKey, ssh?.password].some((value) => value !== undefined);
 
 const lostReason = 'must be sent again, because its sealing key was lost';
 const movedReason =
-  'must be sent again when engine, host, port, hosts, srv, authMechanism, passwordFrom or TLS mode change, because it is encrypted for the old ones';
+  'must be sent again when engine, host, port, hosts, srv, authMechanism, passwordFrom, ssh or TLS mode change, because it is encrypted for the old ones';
 
 interface Again extends Partial<Record<'user' | 'password' | 'key', string | undefined>> {
+  /** Undefined without a bastion. */
+  ssh: SshSecrets | undefined;
   reason: string;
 }
 
-function requireSecretsAgain(check: Checker, source: SourceDoc, { reason, ...fresh }: Again): void {
+function requireSecretsAgain(check: Checker, source: SourceDoc, { reason, ssh, ...fresh }: Again): void {
   if (fresh.user === undefined) check.fault(settingPath('user'), reason);
   if (fresh.password === undefined) check.fault(settingPath('password'), reason);
   if (fresh.key === undefined && source.tls.key) check.fault(settingPath('tls.key'), reason);
+  for (const name of sshFields)
+    if (ssh !== undefined && ssh[name] === undefined && source.ssh?.[name])
+      check.fault(settingPath(`ssh.${name}`), reason);
 }
 
 function checkPlain(

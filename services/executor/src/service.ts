@@ -30,16 +30,18 @@ import {
 } from './execution/source-calls.ts';
 import { createSourceReports } from './execution/source-reports.ts';
 import { createFindCommit } from './execution/transactions/find-commit.ts';
-import { createAddressPolicy, type Resolve } from './network/address-policy.ts';
+import { type AddressPolicy, createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { fetchClientDocument } from './network/client-document.ts';
 import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import type { FetchDeps } from './network/json-object.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
+import { connectToBastion } from './network/ssh/connection.ts';
+import { createTunnelDial, Tunnel } from './network/ssh/tunnel.ts';
 import { defaultBreakerSettings } from './pool/circuit-breaker.ts';
 import { createPoolRegistry } from './pool/pool-registry.ts';
-import type { ConnectDeps, Connection, Engine, SourceFacts } from './ports/engine.ts';
+import type { ConnectDeps, Connection, Engine, SourceFacts, SshSettings } from './ports/engine.ts';
 import { SlotBook } from './slots/slot-book.ts';
 import type { SlotClaim } from './slots/source-slots.ts';
 import { QueryStatistics } from './statistics/query-statistics.ts';
@@ -91,10 +93,11 @@ const now = performance.now.bind(performance);
 export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): ExecutorService {
   const { catalog, createWriter } = deps;
   const definitions = openDefinitions(config, catalog);
-  const dialFor = createDialFor(config, deps);
+  const policy = createAddressPolicy(config.addresses, deps.resolve ?? createResolve());
+  const dialFor = createDialFor(config, deps, policy);
   const answers = new ResponseStore({ bytesMax: config.cacheBytesMax });
   const book = new SlotBook({ now, onExpired: (pausedMs) => events.leaseEnded(pausedMs) });
-  const { connect, logins } = createConnect(config, deps, { dialFor, isAwake: book.isAwake });
+  const { connect, logins } = createConnect(config, deps, { dialFor, policy, isAwake: book.isAwake });
   const { open, reports } = createOpen(connect, { catalog, events: () => events });
   const pools = openPools(config, book, open);
   const statistics = new QueryStatistics({ queriesMax: countedQueriesMax, now, nowMs: Date.now });
@@ -184,13 +187,18 @@ const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<type
   });
 
 /** Every server that the source names counts, because the one that a connection reaches may change. */
-function toClaim({ sourceId, accountId, host, port, servers }: SourceDefinition, max: number): SlotClaim {
+function toClaim(
+  { sourceId, accountId, host, port, servers, ssh }: SourceDefinition,
+  max: number,
+): SlotClaim {
   const all = [{ host, port }, ...(servers?.hosts ?? [])];
+  // Each bastion has its own names.
+  const via = ssh === undefined ? '' : `${ssh.host.toLowerCase()}:${ssh.port}>`;
   return {
     sourceId,
     accountId,
     max,
-    servers: all.map((one) => `${one.host.toLowerCase()}:${one.port}`),
+    servers: all.map((one) => `${via}${one.host.toLowerCase()}:${one.port}`),
   };
 }
 
@@ -253,10 +261,11 @@ type DialFor = (accountId: string, logins?: LoginAttempt) => Dial;
 /** Dials for an account, by the rules for addresses of this hub. */
 function createDialFor(
   config: ExecutorConfig,
-  { engines, resolve = createResolve() }: ExecutorDeps,
+  { engines }: Pick<ExecutorDeps, 'engines'>,
+  policy: AddressPolicy,
 ): DialFor {
   const dialling = {
-    policy: createAddressPolicy(config.addresses, resolve),
+    policy,
     connectTimeoutMs: config.pool.connectTimeoutMs,
     owns: (address: string, port: number) =>
       Object.values(engines).some((engine) => engine.owns?.(address, port) ?? false),
@@ -305,7 +314,7 @@ function createFetches(
 function createConnect(
   config: ExecutorConfig,
   deps: ExecutorDeps,
-  { dialFor, isAwake }: { dialFor: DialFor; isAwake: () => boolean },
+  { dialFor, policy, isAwake }: { dialFor: DialFor; policy: AddressPolicy; isAwake: () => boolean },
 ) {
   const { engines, opener, resolveService = createServiceResolve() } = deps;
   const { rowBytesMax, statementComments } = config;
@@ -313,6 +322,7 @@ function createConnect(
   const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
   const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
+  const dialBehind = createDialBehind(config, { dialFor, policy, logins });
   const connect = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
     factsOf.set(source, facts);
@@ -321,7 +331,7 @@ function createConnect(
     // Without a user, there is no password to guess.
     const attempt = settings.user === '' ? undefined : logins.begin(source, settings.user);
     const connectDeps: ConnectDeps = {
-      dial: dialFor(accountId, attempt),
+      dial: settings.ssh ? dialBehind(source, settings.ssh, attempt) : dialFor(accountId, attempt),
       resolveService: (service, name, lookup) => resolveService(service, name, { accountId, signal: lookup }),
       signal,
       isAwake,
@@ -346,6 +356,23 @@ function createConnect(
     }
   };
   return { connect, logins };
+}
+
+/** Dials through the bastion of a source. The pool of the source has one connection to it. */
+function createDialBehind(
+  { pool: { connectTimeoutMs } }: ExecutorConfig,
+  { dialFor, policy, logins }: { dialFor: DialFor; policy: AddressPolicy; logins: LoginAttempts },
+) {
+  const tunnels = new WeakMap<SourceDefinition, Tunnel>();
+  return (source: SourceDefinition, ssh: SshSettings, attempt: LoginAttempt | undefined) => {
+    const tunnel = tunnels.get(source) ?? new Tunnel();
+    tunnels.set(source, tunnel);
+    const open = (signal: AbortSignal) =>
+      logins.attempt(source, `ssh:${ssh.user}`, (login) =>
+        connectToBastion(ssh, { dial: dialFor(source.accountId, login), signal }),
+      );
+    return createTunnelDial({ tunnel, open, policy, connectTimeoutMs, logins: attempt });
+  };
 }
 
 const ofSources = ({ statementTimeoutMs: timeoutMs, rowsMax }: ExecutorConfig['executions']) => ({

@@ -1,5 +1,6 @@
 /** Whether two settings or queries say the same. */
 
+import { defaultSshPort } from '@datahub/contract/source-settings';
 import { writeExact } from '../exact-numbers.ts';
 import { isObject } from './hub-file.ts';
 import { bySetting, type Concern, type QueryModel, querySettings } from './model.ts';
@@ -42,9 +43,13 @@ export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =
 
 /** The settings of a source without those that the hub uses, too, where a file leaves them out. */
 export function withoutDefaults(settings: Record<string, unknown>): Record<string, unknown> {
-  const { tls } = settings;
+  const { tls, ssh } = settings;
   const isUsual = isObject(tls) && tls.mode === 'prefer';
-  return withoutEmpty(isUsual ? { ...settings, tls: { ...tls, mode: null } } : settings);
+  return withoutEmpty({
+    ...settings,
+    ...(isUsual ? { tls: { ...tls, mode: null } } : {}),
+    ...(isObject(ssh) && ssh.port === defaultSshPort ? { ssh: { ...ssh, port: null } } : {}),
+  });
 }
 
 const withoutEmpty = (members: Record<string, unknown>): Record<string, unknown> =>

@@ -32,6 +32,13 @@ const settingShapes: Record<string, Shape> = {
     members: { kind: setting({ oneOf: passwordProviders }), region: setting('text') },
     required: ['kind', 'region'],
   },
+  ssh: {
+    members: {
+      ...{ host: 'text', port: setting('whole number'), user: 'text', hostKey: 'text' },
+      ...{ privateKey: 'any', password: 'any' },
+    },
+    required: ['host', 'user', 'hostKey'],
+  },
   ...Object.fromEntries(serverSettingNames.map((name) => [name, serverShapes[serverSettings[name].kind]])),
 };
 
@@ -71,7 +78,12 @@ export interface HubFile {
 }
 
 /** The settings that the hub never shows. */
-export const secretPaths = [['password'], ['tls', 'key']] as const;
+export const secretPaths = [
+  ['password'],
+  ['tls', 'key'],
+  ['ssh', 'privateKey'],
+  ['ssh', 'password'],
+] as const;
 export const maskedPaths = [['user'], ...secretPaths] as const;
 
 export function memberOf(settings: Record<string, unknown>, path: readonly string[]): unknown {

@@ -57,8 +57,8 @@ export async function hasCredentials(store: CatalogStore): Promise<boolean> {
   return false;
 }
 
-const sealedOf = ({ user, password, tls: { key } }: SourceDoc): string[] =>
-  [user, password, ...(key === undefined ? [] : [key])].map(({ sealed }) => sealed).filter(Boolean);
+const sealedOf = ({ user, password, tls, ssh }: SourceDoc): string[] =>
+  [user, password, tls.key, ssh?.privateKey, ssh?.password].flatMap((secret) => secret?.sealed || []);
 const sealedIn = ({ secrets }: DestinationDoc): string[] => secrets.map(({ sealed }) => sealed);
 
 const isLost = (sealed: readonly string[], { keyIds }: ForgetOptions): boolean =>
@@ -70,6 +70,7 @@ function forgetSource(store: CatalogStore, { accountId, id }: Doc, options: Forg
   return untilWritten(async () => {
     const source = await store.sources.get(accountId, id);
     if (source === null || !isLost(sealedOf(source), options)) return;
+    const { ssh } = source;
     const { key, ...tls } = source.tls;
     const version = source.version + 1;
     const changed: SourceDoc = {
@@ -77,6 +78,9 @@ function forgetSource(store: CatalogStore, { accountId, id }: Doc, options: Forg
       user: none,
       password: none,
       tls: key === undefined ? tls : { ...tls, key: none },
+      ...(ssh && {
+        ssh: { ...ssh, ...(ssh.privateKey && { privateKey: none }), ...(ssh.password && { password: none }) },
+      }),
       ...{ version, settingsVersion: version, updatedAt: options.nowMs() },
     };
     if (!(await store.sources.replace(changed, entryOf(source, 'source.update', options)))) return overtaken;

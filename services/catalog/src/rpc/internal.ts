@@ -181,6 +181,7 @@ async function saveSealed(
 ): Promise<boolean> {
   const source = await store.sources.get(accountId, sourceId);
   if (source === null || source.version !== expectedVersion || sealed === undefined) return false;
+  const { ssh } = source;
   const { key } = source.tls;
   return store.sources.replace({
     ...source,
@@ -188,6 +189,13 @@ async function saveSealed(
     user: { ...source.user, sealed: sealed.user },
     password: { ...source.password, sealed: sealed.password },
     tls: key === undefined ? source.tls : { ...source.tls, key: { ...key, sealed: sealed.tlsKey } },
+    ...(ssh && {
+      ssh: {
+        ...ssh,
+        ...(ssh.privateKey && { privateKey: { ...ssh.privateKey, sealed: sealed.sshPrivateKey ?? '' } }),
+        ...(ssh.password && { password: { ...ssh.password, sealed: sealed.sshPassword ?? '' } }),
+      },
+    }),
   });
 }
 

@@ -18,6 +18,7 @@ import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
 import { toLimits } from '../key.ts';
 import { stampOf } from '../query-version.ts';
+import { sshAddressOf } from '../source-settings/ssh.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
 
@@ -48,6 +49,11 @@ export function toSource(source: SourceDoc): Complete<Source> {
     user: source.user.mask,
     password: source.password.mask,
     tls: { ...toTls(source), key: source.tls.key?.mask },
+    ssh: source.ssh && {
+      ...sshAddressOf(source.ssh),
+      privateKey: source.ssh.privateKey?.mask,
+      password: source.ssh.password?.mask,
+    },
     ...toOptions(source),
   };
   return {
@@ -67,7 +73,7 @@ export function toSource(source: SourceDoc): Complete<Source> {
 /** The settings that a client and an executor receive alike. */
 function toOptions(
   source: SourceDoc,
-): Omit<Settings, 'host' | 'port' | 'database' | 'user' | 'password' | 'tls'> {
+): Omit<Settings, 'host' | 'port' | 'database' | 'user' | 'password' | 'tls' | 'ssh'> {
   return {
     pool: source.pool,
     statementTimeoutMs: source.statementTimeoutMs ?? undefined,
@@ -168,7 +174,10 @@ export function toResolvedSource(source: SourceDoc): Complete<ResolvedSource> {
       user: source.user.sealed,
       password: source.password.sealed,
       tlsKey: source.tls.key?.sealed ?? '',
+      sshPrivateKey: source.ssh?.privateKey?.sealed,
+      sshPassword: source.ssh?.password?.sealed,
     },
+    ssh: source.ssh && { ...sshAddressOf(source.ssh), privateKey: undefined, password: undefined },
     ...toOptions(source),
     settingsVersion: String(source.settingsVersion),
     version: source.version,

@@ -26,7 +26,10 @@ function makeSource(id: string, change: Partial<SourceDoc> = {}): SourceDoc {
   };
 }
 
-const sealed = { user: 'new user', password: 'new password', tlsKey: 'new key' };
+const sealed = {
+  ...{ user: 'new user', password: 'new password', tlsKey: 'new key' },
+  ...{ sshPrivateKey: 'new ssh key', sshPassword: '' },
+};
 const resealed = (sourceId: string, change: Partial<ResealedSource> = {}): ResealedSource => ({
   accountId: 'a',
   sourceId,
@@ -55,7 +58,9 @@ describe('sealing again', () => {
 
   it('changes the envelopes and the version of each source, and nothing else', async () => {
     const key = secret('key');
-    await store.sources.insert(makeSource('s4', { tls: { mode: 'require', ca: 'ca', key } }));
+    const bastion = { host: 'b', port: 22, user: 'hub', hostKey: 'SHA256:x' };
+    const change = { tls: { mode: 'require', ca: 'ca', key }, ssh: { ...bastion, privateKey: key } } as const;
+    await store.sources.insert(makeSource('s4', change));
     expect(await reseal(['s1', 's2', 's4'].map((id) => resealed(id)))).toEqual([true, true, true]);
     const next = {
       version: 4,
@@ -66,7 +71,8 @@ describe('sealing again', () => {
     expect(await stored('s2')).toEqual(makeSource('s2', next));
     expect(await stored('s3')).toEqual(makeSource('s3'));
     const tls = { mode: 'require', ca: 'ca', key: { ...key, sealed: sealed.tlsKey } } as const;
-    expect(await stored('s4')).toEqual(makeSource('s4', { ...next, tls }));
+    const ssh = { ...bastion, privateKey: { ...key, sealed: sealed.sshPrivateKey } };
+    expect(await stored('s4')).toEqual(makeSource('s4', { ...next, tls, ssh }));
   });
 
   it.each([0, 1, 2])(

@@ -6,6 +6,7 @@ import type {
   ResolvedSource,
   SealedCredentials,
 } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { SecretField } from '@datahub/sealing/envelope';
 import { publicKeyOf } from '@datahub/sealing/key-pair';
 import { keyIdOf, type Opener } from '@datahub/sealing/opener';
 import { createSealer } from '@datahub/sealing/sealer';
@@ -59,7 +60,7 @@ async function resealBatch(
 ): Promise<ResealedSource[]> {
   const requests: ResealedSource[] = [];
   for (const source of batch) {
-    const old = Object.values(source.sealed ?? {}).filter((text) => text !== '');
+    const old = Object.values(source.sealed ?? {}).flatMap((text: string | undefined) => text || []);
     for (const text of old) options.onFound?.(text);
     if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
     const { accountId, sourceId, version: expectedVersion } = source;
@@ -93,8 +94,8 @@ async function resealSecrets(
   { opener, seal }: ResealOptions,
 ): Promise<SealedCredentials> {
   const definition = toSourceDefinition(source);
-  const { user, password, tlsKey } = definition.sealed;
-  const move = async (text: string, field: 'user' | 'password' | 'tls.key') => {
+  const { user, password, tlsKey, sshPrivateKey = '', sshPassword = '' } = definition.sealed;
+  const move = async (text: string, field: SecretField) => {
     if (text === '') return '';
     // Lets other work run first: opening and sealing block the event loop.
     await nextIteration();
@@ -105,6 +106,8 @@ async function resealSecrets(
     user: await move(user, 'user'),
     password: await move(password, 'password'),
     tlsKey: await move(tlsKey, 'tls.key'),
+    sshPrivateKey: await move(sshPrivateKey, 'ssh.privateKey'),
+    sshPassword: await move(sshPassword, 'ssh.password'),
   };
 }
 

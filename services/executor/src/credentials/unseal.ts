@@ -8,13 +8,16 @@ import type { ConnectSettings } from '../ports/engine.ts';
 
 /** Rejects with UNAVAILABLE if an envelope belongs to another source or address, or if its key is missing. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {
-  const { engine, host, port, database, tls, sealed, authSource, servers } = source;
+  const { engine, host, port, database, tls, sealed, authSource, servers, ssh } = source;
   if (sealed.user === '') throw lost();
   const open = (text: string, field: SecretField) => opener.open(text, bindingOf(source, field));
-  const [user, password, key] = await Promise.all([
+  const openAny = (text: string | undefined, field: SecretField) => (text ? open(text, field) : undefined);
+  const [user, password, key, sshKey, sshPassword] = await Promise.all([
     open(sealed.user, 'user'),
     open(sealed.password, 'password'),
-    sealed.tlsKey === '' ? undefined : open(sealed.tlsKey, 'tls.key'),
+    openAny(sealed.tlsKey, 'tls.key'),
+    openAny(sealed.sshPrivateKey, 'ssh.privateKey'),
+    openAny(sealed.sshPassword, 'ssh.password'),
   ]);
   return {
     engine,
@@ -25,14 +28,16 @@ export async function unseal(source: SourceDefinition, opener: Opener): Promise<
     password,
     ...(authSource === undefined ? {} : { authSource }),
     ...servers,
+    ...(ssh && { ssh: { ...ssh, privateKey: sshKey, password: sshPassword } }),
     tls: key === undefined ? tls : { ...tls, key },
   };
 }
 
 export function bindingOf(source: SourceDefinition, field: SecretField): SealBinding {
-  const { sourceId, engine, host, port, tls } = source;
+  const { sourceId, engine, host, port, tls, ssh } = source;
   const { hosts, srv, authMechanism, passwordFrom } = source.servers ?? {};
-  return { sourceId, engine, host, port, tlsMode: tls.mode, hosts, srv, authMechanism, passwordFrom, field };
+  const servers = { host, port, tlsMode: tls.mode, hosts, srv, authMechanism, passwordFrom, ssh };
+  return { sourceId, engine, ...servers, field };
 }
 
 const lost = () =>

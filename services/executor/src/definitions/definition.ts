@@ -3,13 +3,14 @@
 import type { Complete } from '@datahub/contract/complete';
 import { type EngineName, isEngine } from '@datahub/contract/engines';
 import { queryLimits } from '@datahub/contract/limits';
-import { tlsModes } from '@datahub/contract/source-settings';
-import type { CachePolicy, Variable } from '@datahub/proto/catalog/v1/catalog';
+import { defaultSshPort, type SshAddress, tlsModes } from '@datahub/contract/source-settings';
+import type { CachePolicy, Ssh, Variable } from '@datahub/proto/catalog/v1/catalog';
 import type {
   CatalogInternalServiceService,
   ResolvedQuery,
   ResolvedSource,
   ResolveQueryResponse,
+  SealedCredentials,
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Calls } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -26,7 +27,9 @@ export interface SourceDefinition extends PooledSource {
   port: number;
   database: string;
   tls: Omit<TlsSettings, 'key'>;
-  sealed: { user: string; password: string; tlsKey: string };
+  sealed: SealedCredentials;
+  /** The bastion that the source is reached through. */
+  ssh?: SshAddress | undefined;
   statementTimeoutMs: number | undefined;
   authSource?: string;
   servers?: ServerSettings;
@@ -95,11 +98,19 @@ export function toSourceDefinition(source: ResolvedSource | undefined): Complete
     statementTimeoutMs: source.statementTimeoutMs,
     authSource: source.authSource,
     servers: toServers(source),
+    ssh: source.ssh && toSsh(source.ssh),
     sessionJson: source.sessionJson,
     settingsVersion: source.settingsVersion,
     version: source.version,
   };
 }
+
+const toSsh = ({ host = '', port = defaultSshPort, user = '', hostKey = '' }: Ssh): SshAddress => ({
+  host,
+  port,
+  user,
+  hostKey,
+});
 
 /** The catalog validated these values when they were saved, so the cast holds. */
 function toServers(source: ResolvedSource): ServerSettings {

@@ -44,6 +44,11 @@ export class AddressRefused extends Error {
 export interface AddressPolicy {
   /** Resolves `host` and checks every address; rejects with AddressRefused if any is forbidden, or as `resolve` does. */
   check(host: string, ctx: LookupContext): Promise<CheckedAddress[]>;
+  /**
+   * Checks a host that a bastion will resolve, which has its own loopback and private addresses. Throws AddressRefused for
+   * a name or address that is denied, and for addresses that no setting can allow, such as those of metadata services.
+   */
+  checkBehind(host: string): void;
 }
 
 const hostLengthMax = 253;
@@ -58,6 +63,14 @@ export function createAddressPolicy(settings: AddressPolicySettings, resolve: Re
       const answers = isIP(host) === 0 ? await resolve(host, ctx) : [host];
       if (answers.length === 0) throw new AddressRefused('The host has no address.');
       return answers.map((answer) => rules.address(answer, listed));
+    },
+    checkBehind: (host) => {
+      const name = normalName(host);
+      if (rules.denied(name)) throw new AddressRefused('The host is denied by name.');
+      if (isIP(name) !== 0) rules.behind(name);
+      // A bastion could read it as an address: 0xa9fea9fe and 2852039166 are 169.254.169.254.
+      else if (/^(0x[0-9a-f]*|\d+)$/.test(name.slice(name.lastIndexOf('.') + 1)))
+        throw new AddressRefused('The host is a number, but not an address in its usual form.');
     },
   };
 }
@@ -83,24 +96,34 @@ function createRules(settings: AddressPolicySettings) {
     return family === 'ipv4' || unicastV6.check(address, family) ? 'public' : 'never';
   };
 
+  const classify = (answer: string) => {
+    const checked = canonical(answer);
+    const type = checked.family === 4 ? 'ipv4' : 'ipv6';
+    if (deny.ranges.check(checked.address, type))
+      throw new AddressRefused('An address of the host is denied.');
+    return { ...checked, type, rangeClass: classOf(checked.address, type) } as const;
+  };
+
   return {
+    behind: (address: string) => {
+      if (classify(address).rangeClass === 'never') throw new AddressRefused(forbidden('never'));
+    },
     denied: (name: string) => matchesName(deny.names, name) || ownNames.some((own) => isOwn(own, name)),
     allowed: (name: string) => matchesName(allow.names, name),
     address: (answer: string, listedByName: boolean): CheckedAddress => {
-      const { address, family } = canonical(answer);
-      const type = family === 4 ? 'ipv4' : 'ipv6';
-      if (deny.ranges.check(address, type)) throw new AddressRefused('An address of the host is denied.');
-      const rangeClass = classOf(address, type);
+      const { address, family, type, rangeClass } = classify(answer);
       const open =
         rangeClass === 'public' ||
         (rangeClass === 'loopback' && settings.loopbackAllowed) ||
         (rangeClass === 'private' &&
           (settings.privateAllowed || listedByName || allow.ranges.check(address, type)));
-      if (!open) throw new AddressRefused(`An address of the host is in a forbidden range (${rangeClass}).`);
+      if (!open) throw new AddressRefused(forbidden(rangeClass));
       return { address, family };
     },
   };
 }
+
+const forbidden = (rangeClass: string) => `An address of the host is in a forbidden range (${rangeClass}).`;
 
 /** The canonical form of an address. An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) becomes the IPv4 address. */
 function canonical(answer: string): CheckedAddress {

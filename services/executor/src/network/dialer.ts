@@ -9,7 +9,8 @@ import type { LoginAttempt } from './login-attempts.ts';
 
 import { openSocket } from './shared-read-buffer.ts';
 
-export type Dial = ConnectDeps['dial'];
+/** Opens TCP sockets. */
+export type Dial = (...args: Parameters<ConnectDeps['dial']>) => Promise<Socket>;
 
 export interface DialOptions {
   policy: AddressPolicy;
@@ -71,7 +72,7 @@ export function createDial(options: DialOptions): Dial {
   };
 }
 
-const logInsWait = (cause: unknown) =>
+export const logInsWait = (cause: unknown) =>
   new HubError('SOURCE_BUSY', 'Too many log-ins at the source are in progress. Try again later.', {
     cause,
     stage: 'connect',

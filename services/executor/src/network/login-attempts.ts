@@ -16,7 +16,6 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import { SetUpFailed } from '../ports/engine.ts';
-import type { CheckedAddress } from './address-policy.ts';
 import { LocalLogins, type LoginCounter } from './local-logins.ts';
 
 type Source = Pick<SourceDefinition, 'accountId' | 'sourceId' | 'settingsVersion'>;
@@ -55,6 +54,19 @@ export class LoginAttempts {
     this.#begun.add(attempt.ended);
     void attempt.ended.then(() => this.#begun.delete(attempt.ended));
     return attempt;
+  }
+
+  /** Runs one attempt, and ends it with its outcome. */
+  async attempt<T>(source: Source, user: string, run: (attempt: LoginAttempt) => Promise<T>): Promise<T> {
+    const attempt = this.begin(source, user);
+    try {
+      const result = await run(attempt);
+      void attempt.end();
+      return result;
+    } catch (err) {
+      await attempt.end(err);
+      throw err;
+    }
   }
 
   /** True once `stop` was called. Attempts that fail then do not count unless the server refused the password. */
@@ -145,6 +157,12 @@ const provenKey = ({ sourceId, settingsVersion }: Source, login: string) =>
 const digest = (parts: unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 24);
 
+/** Where a log-in goes: an address, or a host behind the bastion at this address. */
+export interface LoginPlace {
+  address: string;
+  behind?: string | undefined;
+}
+
 /** One opening of a connection. It may dial several addresses, of several servers. */
 export class LoginAttempt {
   readonly #all: LoginAttempts;
@@ -165,8 +183,8 @@ export class LoginAttempt {
   }
 
   /** Returns the addresses that may be dialled. Rejects with SOURCE_AUTH if there are none, and once the attempt failed. */
-  async admit(addresses: CheckedAddress[], port: number, signal: AbortSignal): Promise<CheckedAddress[]> {
-    const targets = addresses.map(({ address }) => this.#targetOf(address, port));
+  async admit<P extends LoginPlace>(addresses: P[], port: number, signal: AbortSignal): Promise<P[]> {
+    const targets = addresses.map((place) => this.#targetOf(place, port));
     for (;;) {
       this.#requireOpen();
       const { retryAfterMs, isWaiting } = await this.#take(targets);
@@ -182,8 +200,8 @@ export class LoginAttempt {
   }
 
   /** A connection to this address was made. */
-  reached({ address }: CheckedAddress, port: number): void {
-    const target = this.#targetOf(address, port);
+  reached(place: LoginPlace, port: number): void {
+    const target = this.#targetOf(place, port);
     this.#reached.set(target.login, target);
   }
 
@@ -252,8 +270,10 @@ export class LoginAttempt {
     return { retryAfterMs, isWaiting: grants.includes(LoginGrant.LOGIN_GRANT_WAIT) };
   }
 
-  #targetOf(address: string, port: number): LoginTarget {
-    return { login: digest([address, port, this.#user]), address: digest([address]) };
+  /** All hosts behind a bastion count at its address, because one server can have many names there. */
+  #targetOf({ address, behind }: LoginPlace, port: number): LoginTarget {
+    const via = behind === undefined ? [] : [behind];
+    return { login: digest([address, port, this.#user, ...via]), address: digest([address]) };
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** `bytes` are valid during the call only. */
 export type OnBytes = (bytes: Buffer) => void;
@@ -18,7 +19,7 @@ const space = Buffer.allocUnsafeSlow(headBytes + readBytes);
 /** The consumer of a socket's bytes, once it is read in place. */
 const consumer = Symbol('consumer');
 
-interface SharedSocket extends Socket {
+interface Shared {
   [consumer]?: OnBytes;
 }
 
@@ -35,7 +36,7 @@ export function openSocket(options: TcpNetConnectOpts): Socket {
     consume(bytes);
     return true;
   };
-  const socket: SharedSocket = connect({
+  const socket: Socket & Shared = connect({
     ...options,
     onread: { buffer: space.subarray(headBytes), callback },
   });
@@ -43,10 +44,10 @@ export function openSocket(options: TcpNetConnectOpts): Socket {
 }
 
 /** Passes all further bytes to `consume` as they are read. Removes all other listeners. */
-export function readInPlace(socket: Socket, consume: OnBytes): void {
+export function readInPlace(socket: Duplex, consume: OnBytes): void {
   socket.removeAllListeners('data');
-  (socket as SharedSocket)[consumer] = consume;
-  // For bytes that were read before, and for sockets on top of others, such as those of TLS.
+  (socket as Duplex & Shared)[consumer] = consume;
+  // For bytes that were read before, and for streams on top of others, such as those of TLS and SSH.
   socket.on('data', consume);
   socket.resume();
 }

@@ -1,7 +1,8 @@
 /** TLS with sources. All engines use it for sessions and for the connections that cancel statements. */
 
 import { createHash } from 'node:crypto';
-import { isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../ports/engine.ts';
@@ -11,7 +12,7 @@ import type { ConnectSettings } from '../ports/engine.ts';
  * set; checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
  */
 export function startTls(
-  socket: Socket,
+  socket: Duplex,
   { host, tls }: Pick<ConnectSettings, 'host' | 'tls'>,
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
@@ -61,7 +62,7 @@ const hashes: Record<string, string> = {
 };
 
 /** Returns the channel binding `tls-server-end-point` (RFC 5929); undefined without TLS or with an unknown hash. */
-export function endPointOf(socket: Socket): Buffer | undefined {
+export function endPointOf(socket: Duplex): Buffer | undefined {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   const hash = hashes[certificate?.signatureAlgorithmOid ?? ''];
   if (certificate === undefined || hash === undefined) return undefined;

@@ -4,13 +4,13 @@
  * retries are outside of the adapters, the same for all engines.
  */
 
-import type { Socket } from 'node:net';
 import type { EngineName } from '@datahub/contract/engines';
 import type { PasswordFrom } from '@datahub/contract/password-from';
 import type {
   AuthMechanism,
   Pooling,
   ReadPreferenceName,
+  SshAddress,
   StatementComments,
   TargetSessionAttrs,
   TlsMode,
@@ -20,6 +20,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { UntypedValue } from '@datahub/statement/sql/untyped';
 import type { ColumnKind } from './column-kind.ts';
 import type { RowSink } from './row-sink.ts';
+import type { ServerStream } from './server-stream.ts';
 
 export interface TlsSettings {
   /**
@@ -54,6 +55,13 @@ export interface ServerSettings {
   passwordFrom?: PasswordFrom;
 }
 
+/** The bastion that a source is reached through, with its secrets. */
+export interface SshSettings extends SshAddress {
+  /** Either the key, in the format of OpenSSH or PEM, or the password. */
+  privateKey?: string | undefined;
+  password?: string | undefined;
+}
+
 /** Address and credentials. They contain plain secrets, so they are never logged or put into an error. */
 export interface ConnectSettings extends ServerSettings {
   engine: EngineName;
@@ -66,6 +74,8 @@ export interface ConnectSettings extends ServerSettings {
   /** The database that the user is defined in; MongoDB only. */
   authSource?: string;
   tls: TlsSettings;
+  /** Used by the executor, not by adapters: their `dial` goes through the bastion. */
+  ssh?: SshSettings;
 }
 
 /** Facts that the first connections to a source detect, for later connections. */
@@ -90,7 +100,11 @@ export interface ConnectDeps {
    * SOURCE_UNREACHABLE. Later dials of the same host use the address that the first one reached, unless `resolveAgain`
    * is set.
    */
-  dial(host: string, port: number, options: { signal: AbortSignal; resolveAgain?: boolean }): Promise<Socket>;
+  dial(
+    host: string,
+    port: number,
+    options: { signal: AbortSignal; resolveAgain?: boolean },
+  ): Promise<ServerStream>;
   /** Rejects if there is no such service, or if the name servers take too long. */
   resolveService?(service: string, name: string, signal: AbortSignal): Promise<Services>;
   /** Aborts the whole attempt: dial, TLS and log-in. */

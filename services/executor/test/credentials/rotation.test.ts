@@ -16,12 +16,14 @@ import { toSourceDefinition } from '../../src/definitions/definition.ts';
 import { source as plain } from '../fakes/pipeline.ts';
 
 async function makeSource(sourceId: string, seal: Seal): Promise<ResolvedSource> {
-  const bare: ResolvedSource = { ...plain, sourceId };
+  const ssh = { host: 'bastion.example', port: 22, user: 'hub', hostKey: 'SHA256:x' };
+  const bare: ResolvedSource = { ...plain, sourceId, ssh };
   const definition = toSourceDefinition(bare);
   const sealed: SealedCredentials = {
     user: await seal('jo', bindingOf(definition, 'user')),
     password: await seal(`secret of ${sourceId}`, bindingOf(definition, 'password')),
     tlsKey: '',
+    sshPassword: await seal(`bastion of ${sourceId}`, bindingOf(definition, 'ssh.password')),
   };
   return { ...bare, sealed };
 }
@@ -123,7 +125,7 @@ test('resealing runs in the background if there are several keys', async () => {
       timeout: 60_000,
     },
   );
-  expect(resealing.metrics()).toContain(`datahub_sealed_secrets{key="${currentId}"} 4\n`);
+  expect(resealing.metrics()).toContain(`datahub_sealed_secrets{key="${currentId}"} 6\n`);
   await resealing.close();
   expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
 });

@@ -84,3 +84,30 @@ test('refuses other servers of the source, and passes on those that it was seale
       code: 'UNAVAILABLE',
     });
 });
+
+test('passes on the secret of a bastion, and refuses another bastion, for the database too', async () => {
+  const { publicKey, privateKey } = await generateKeyPair();
+  const [seal, opener] = [await createSealer([publicKey]), await createOpener([privateKey])];
+  const ssh = { host: 'bastion.example', port: 22, user: 'hub', hostKey: 'SHA256:x' };
+  const behind = { ...bare, ssh };
+  const sealed = {
+    user: await seal('jo', bindingOf(behind, 'user')),
+    password: await seal('s3cret', bindingOf(behind, 'password')),
+    tlsKey: '',
+    sshPrivateKey: await seal('KEY', bindingOf(behind, 'ssh.privateKey')),
+  };
+  const source: SourceDefinition = { ...behind, sealed };
+  expect(await unseal(source, opener)).toMatchObject({
+    password: 's3cret',
+    ssh: { ...ssh, privateKey: 'KEY', password: undefined },
+  });
+  const others: SourceDefinition['ssh'][] = [
+    undefined,
+    { ...ssh, host: 'evil.example' },
+    { ...ssh, port: 23 },
+    { ...ssh, user: 'root' },
+    { ...ssh, hostKey: 'SHA256:y' },
+  ];
+  for (const other of others)
+    await expect(unseal({ ...source, ssh: other }, opener)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});

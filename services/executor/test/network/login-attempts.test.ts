@@ -187,3 +187,24 @@ describe('while log-ins of other executors are in progress', () => {
     await expect(admitted).rejects.toMatchObject({ name: 'TimeoutError' });
   });
 });
+
+it('counts log-ins behind a bastion by host and user, and all of them at the address of the bastion', async () => {
+  const all = create();
+  const behind = async (host: string, user: string) => {
+    const one = all.begin(sourceOf('s'), user);
+    const place = { address: '192.0.2.1', behind: host };
+    const refusal = await one.admit([place], 5432, signal).then(
+      () => undefined,
+      (err) => err,
+    );
+    if (refusal === undefined) one.reached(place, 5432);
+    await one.end(refusal ?? wrong);
+    return refusal?.code;
+  };
+  for (let i = 0; i < 5; i++) expect(await behind('db', 'u')).toBeUndefined();
+  expect(await behind('db', 'u')).toBe('SOURCE_AUTH');
+  expect(await behind('other', 'u')).toBeUndefined();
+  // Other names of the same server do not help.
+  for (let i = 6; i < 20; i++) expect(await behind(`db${i}`, 'u')).toBeUndefined();
+  expect(await behind('db20', 'u')).toBe('SOURCE_AUTH');
+});

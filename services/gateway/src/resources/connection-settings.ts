@@ -15,7 +15,7 @@ import {
   textServerSettings,
   tlsModes,
 } from '@datahub/contract/source-settings';
-import type { ConnectionSettings, PoolSettings, Tls } from '@datahub/proto/catalog/v1/catalog';
+import type { ConnectionSettings, PoolSettings, Ssh, Tls } from '@datahub/proto/catalog/v1/catalog';
 import { count, type FromSchema, list, object, orNull, record, text } from '../http/json-schema.ts';
 import { readSession, session, sessionOf, toSessionAnswer } from './session-schema.ts';
 
@@ -95,6 +95,17 @@ const members = {
       ['kind', 'region'],
     ),
   ),
+  /** Absent members stay unchanged. */
+  ssh: orNull(
+    object({
+      host,
+      port: { type: ['integer', 'null'], minimum: limits.port.min, maximum: limits.port.max },
+      user: { type: 'string', minLength: limits.sshUserLength.min, maxLength: limits.sshUserLength.max },
+      hostKey: { type: 'string', minLength: limits.hostKeyLength.min, maxLength: limits.hostKeyLength.max },
+      privateKey: pem,
+      password: { type: ['string', 'null'], maxLength: limits.passwordLength.max },
+    }),
+  ),
   session,
 } as const;
 
@@ -131,9 +142,17 @@ export const connectionSettings = record(
     statementTimeoutMs: count,
     ...serverAnswers,
     passwordFrom: record({ kind: text, region: text }),
+    ssh: record(
+      {
+        ...{ host: text, port: count, user: text, hostKey: text },
+        privateKey: { type: 'string', description: 'A mask.' },
+        password: { type: 'string', description: 'A mask.' },
+      },
+      ['privateKey', 'password'],
+    ),
     session: sessionOf,
   },
-  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom', 'session'],
+  ['tls', 'pool', 'statementTimeoutMs', ...serverSettingNames, 'passwordFrom', 'ssh', 'session'],
 );
 
 type SettingsBody = FromSchema<typeof updateSettings>;
@@ -160,6 +179,7 @@ export function toSettings(body: SettingsBody): Complete<ConnectionSettings> {
     hosts: hosts === undefined ? undefined : { hosts: hosts ?? [] },
     srv: orAbsent(body.srv, false),
     passwordFrom: orAbsent(body.passwordFrom, { kind: '', region: '' }),
+    ssh: toSsh(body.ssh),
     sessionJson: readSession(body.session),
   };
 }
@@ -173,6 +193,18 @@ const toTls = (tls: SettingsBody['tls']): Complete<Tls> | undefined =>
         key: orAbsent(tls.key, ''),
       }
     : undefined;
+
+/** An empty host removes the bastion. */
+const toSsh = (ssh: SettingsBody['ssh']): Complete<Ssh> | undefined => {
+  if (ssh === undefined) return undefined;
+  const { host, port, user, hostKey, privateKey, password }: NonNullable<typeof ssh> = ssh ?? { host: '' };
+  return {
+    ...{ host, user, hostKey },
+    port: orAbsent(port, 0),
+    privateKey: orAbsent(privateKey, ''),
+    password: orAbsent(password, ''),
+  };
+};
 
 const toPool = (pool: SettingsBody['pool']): Complete<PoolSettings> | undefined =>
   pool ? { max: orAbsent(pool.max, 0), idleTimeoutMs: orAbsent(pool.idleTimeoutMs, 0) } : undefined;
@@ -189,8 +221,8 @@ const toTextSettings = (from: { [S in TextServerSetting]?: string | null | undef
 
 /** Leaves out settings that have their defaults. */
 export function toSettingsJson(settings: ConnectionSettings = {}): Complete<SettingsJson> {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv, passwordFrom } =
-    settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
+  const { passwordFrom, ssh } = settings;
   const hasPool = pool?.max !== undefined || pool?.idleTimeoutMs !== undefined;
   return {
     host: host as string,
@@ -204,10 +236,19 @@ export function toSettingsJson(settings: ConnectionSettings = {}): Complete<Sett
     hosts: hosts?.hosts,
     srv,
     passwordFrom,
+    ssh: ssh && toSshJson(ssh),
     session: toSessionAnswer(settings.sessionJson),
     ...toTextSettings(settings),
   };
 }
+
+const toSshJson = ({ host, port, user, hostKey, ...secrets }: Ssh): NonNullable<SettingsJson['ssh']> => ({
+  host: host as string,
+  port: port as number,
+  user: user as string,
+  hostKey: hostKey as string,
+  ...secrets,
+});
 
 const hasTls = (tls: Tls): boolean =>
   tls.mode !== 'prefer' || tls.ca !== undefined || tls.cert !== undefined || tls.key !== undefined;

@@ -15,17 +15,21 @@ export function faultsOfForm({
   srv,
   poolMax,
   statementTimeoutMs,
+  ...ssh
 }: SourceForm): FormFaults {
   const isWhole = (text: string) => /^\d+$/.test(text.trim());
-  const isPort = isWhole(port) && Number(port) >= 1 && Number(port) <= portMax;
+  const isPort = (text: string) => isWhole(text) && Number(text) >= 1 && Number(text) <= portMax;
   return {
     ...(host.trim() === '' ? { host: 'Write the name or the address of the server.' } : {}),
-    ...(isPort || srv ? {} : { port: `Write a number from 1 to ${portMax}.` }),
+    ...(isPort(port) || srv ? {} : { port: `Write a number from 1 to ${portMax}.` }),
     ...(database.trim() === '' ? { database: 'Write the name of the database.' } : {}),
     ...(poolMax.trim() === '' || isWhole(poolMax) ? {} : { poolMax: 'Write a whole number.' }),
     ...(statementTimeoutMs.trim() === '' || isWhole(statementTimeoutMs)
       ? {}
       : { statementTimeoutMs: 'Write a whole number.' }),
+    ...(ssh.sshHost.trim() === '' || isPort(ssh.sshPort)
+      ? {}
+      : { sshPort: `Write a number from 1 to ${portMax}.` }),
   };
 }
 
@@ -44,6 +48,13 @@ const fieldsOfPointers: Partial<Record<string, keyof SourceForm>> = {
   '/connectionSettings/tls/cert': 'cert',
   '/connectionSettings/tls/key': 'clientKey',
   '/connectionSettings/pool/max': 'poolMax',
+  '/connectionSettings/ssh': 'sshPrivateKey',
+  '/connectionSettings/ssh/host': 'sshHost',
+  '/connectionSettings/ssh/port': 'sshPort',
+  '/connectionSettings/ssh/user': 'sshUser',
+  '/connectionSettings/ssh/hostKey': 'sshHostKey',
+  '/connectionSettings/ssh/privateKey': 'sshPrivateKey',
+  '/connectionSettings/ssh/password': 'sshPassword',
 };
 
 const fieldOf = (pointer: string, form: SourceForm): keyof SourceForm | undefined => {

@@ -2,6 +2,7 @@
 
 import type { EngineName } from '@datahub/contract/engines';
 import {
+  defaultSshPort,
   hasServerSetting,
   type ServerSetting,
   serverSettingNames,
@@ -30,6 +31,13 @@ export interface SourceForm extends ServerFields {
   clientKey: string;
   poolMax: string;
   statementTimeoutMs: string;
+  /** Empty without a bastion. */
+  sshHost: string;
+  sshPort: string;
+  sshUser: string;
+  sshHostKey: string;
+  sshPrivateKey: string;
+  sshPassword: string;
 }
 
 export const defaultPorts: Record<EngineName, string> = {
@@ -53,6 +61,12 @@ export const emptyForm: SourceForm = {
   clientKey: '',
   poolMax: '',
   statementTimeoutMs: '',
+  sshHost: '',
+  sshPort: '22',
+  sshUser: '',
+  sshHostKey: '',
+  sshPrivateKey: '',
+  sshPassword: '',
   authSource: '',
   hosts: '',
   srv: false,
@@ -65,7 +79,7 @@ export const emptyForm: SourceForm = {
 };
 
 export function formOf({ label, engine, connectionSettings: settings }: Source): SourceForm {
-  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv } = settings;
+  const { host, port, database, user, password, tls, pool, statementTimeoutMs, hosts, srv, ssh } = settings;
   const texts = textServerSettings.map((name) => [name, settings[name] ?? '']);
   return {
     ...emptyForm,
@@ -85,6 +99,12 @@ export function formOf({ label, engine, connectionSettings: settings }: Source):
     clientKey: tls?.key ?? '',
     poolMax: String(pool?.max ?? ''),
     statementTimeoutMs: String(statementTimeoutMs ?? ''),
+    sshHost: ssh?.host ?? '',
+    sshPort: String(ssh?.port ?? defaultSshPort),
+    sshUser: ssh?.user ?? '',
+    sshHostKey: ssh?.hostKey ?? '',
+    sshPrivateKey: ssh?.privateKey ?? '',
+    sshPassword: ssh?.password ?? '',
   };
 }
 
@@ -130,8 +150,18 @@ function settingsOf(
       : { pool: { max: whole(form.poolMax) } }),
     statementTimeoutMs: whole(form.statementTimeoutMs) ?? empty,
     ...serverSettingsOf(form, empty),
+    ssh: form.sshHost.trim() === '' ? empty : sshOf(form),
   };
 }
+
+const sshOf = (form: SourceForm): object => ({
+  host: form.sshHost.trim(),
+  port: whole(form.sshPort) ?? form.sshPort,
+  user: form.sshUser.trim(),
+  hostKey: form.sshHostKey.trim(),
+  privateKey: form.sshPrivateKey.trim() === '' ? null : form.sshPrivateKey,
+  password: form.sshPassword === '' ? null : form.sshPassword,
+});
 
 /** Returns the settings that the engine supports. If the engine changes, the hub removes the others. */
 function serverSettingsOf(form: SourceForm, empty: null | undefined): object {

@@ -70,6 +70,7 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
         </p>
       </fieldset>
       <Security {...bound} />
+      <Bastion {...bound} />
       <details class="more">
         <summary>More settings</summary>
         <div class="columns-2">
@@ -171,6 +172,52 @@ function Security(bound: BoundForm) {
             <Field label="Client key (PEM)" {...field('clientKey')} rows={2} />
           </div>
         </details>
+      )}
+    </fieldset>
+  );
+}
+
+function Bastion(bound: BoundForm) {
+  const { form, onChange } = bound;
+  const { field } = bindTexts(bound);
+  const [isOpen, setOpen] = useState(false);
+  const isShown = isOpen || form.sshHost !== '';
+  const show = (shown: boolean) => {
+    setOpen(shown);
+    if (!shown) onChange({ ...form, sshHost: '' });
+  };
+  return (
+    <fieldset class="group">
+      <legend>Way to the server</legend>
+      <Tick label="Through an SSH bastion" checked={isShown} onChange={show} />
+      {isShown && (
+        <>
+          <div class="columns-host">
+            <Field
+              label="Bastion"
+              {...field('sshHost')}
+              placeholder="bastion.example.com"
+              hint="The host of the database is then as seen from the bastion."
+            />
+            <Field label="SSH port" {...field('sshPort')} />
+          </div>
+          <Field label="SSH user" {...field('sshUser')} />
+          <Field
+            label="Host key"
+            {...field('sshHostKey')}
+            placeholder="ssh-ed25519 AAAA… or SHA256:…"
+            hint="The public key of the bastion, or its fingerprint. The hub sends nothing to a server with another key."
+          />
+          <div class="columns-2">
+            <Field
+              label="Private key (OpenSSH)"
+              {...field('sshPrivateKey')}
+              rows={2}
+              hint="Without a passphrase. Or a password:"
+            />
+            <Field label="SSH password" type="password" {...field('sshPassword')} />
+          </div>
+        </>
       )}
     </fieldset>
   );

@@ -281,7 +281,7 @@ export interface PoolSettings {
 
 /**
  * In requests, credentials are plain and absent members stay unchanged. 0 or an empty text removes an optional member. In
- * answers, user, password and tls.key are masks.
+ * answers, user, password, tls.key and the secrets of ssh are masks.
  */
 export interface ConnectionSettings {
   host?: string | undefined;
@@ -338,7 +338,30 @@ export interface ConnectionSettings {
    * What the hub sets for the transaction of each statement, as JSON; PostgreSQL. See `session-settings.ts` of the
    * package contract.
    */
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** The bastion that the source is reached through. An empty host removes the setting. */
+  ssh?: Ssh | undefined;
+}
+
+/** An SSH server whose connection carries those to the source. Absent members of an update stay unchanged. */
+export interface Ssh {
+  host?:
+    | string
+    | undefined;
+  /** 22 by default. */
+  port?: number | undefined;
+  user?:
+    | string
+    | undefined;
+  /** Its public key as OpenSSH writes it, or the SHA256 fingerprint of the key. */
+  hostKey?:
+    | string
+    | undefined;
+  /** One of the two. Write-only: answers contain masks. An empty text removes it. */
+  privateKey?: string | undefined;
+  password?: string | undefined;
 }
 
 export interface PasswordFrom {
@@ -2834,6 +2857,7 @@ function createBaseConnectionSettings(): ConnectionSettings {
     statementComments: undefined,
     passwordFrom: undefined,
     sessionJson: undefined,
+    ssh: undefined,
   };
 }
 
@@ -2895,6 +2919,9 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(154).string(message.sessionJson);
+    }
+    if (message.ssh !== undefined) {
+      Ssh.encode(message.ssh, writer.uint32(162).fork()).join();
     }
     return writer;
   },
@@ -3062,6 +3089,122 @@ export const ConnectionSettings: MessageFns<ConnectionSettings> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.ssh = Ssh.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSsh(): Ssh {
+  return {
+    host: undefined,
+    port: undefined,
+    user: undefined,
+    hostKey: undefined,
+    privateKey: undefined,
+    password: undefined,
+  };
+}
+
+export const Ssh: MessageFns<Ssh> = {
+  encode(message: Ssh, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.host !== undefined) {
+      writer.uint32(10).string(message.host);
+    }
+    if (message.port !== undefined) {
+      writer.uint32(16).uint32(message.port);
+    }
+    if (message.user !== undefined) {
+      writer.uint32(26).string(message.user);
+    }
+    if (message.hostKey !== undefined) {
+      writer.uint32(34).string(message.hostKey);
+    }
+    if (message.privateKey !== undefined) {
+      writer.uint32(42).string(message.privateKey);
+    }
+    if (message.password !== undefined) {
+      writer.uint32(50).string(message.password);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Ssh {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSsh();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.host = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.user = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hostKey = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.privateKey = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.password = reader.string();
             continue;
           }
         }

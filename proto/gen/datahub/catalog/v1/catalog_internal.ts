@@ -14,6 +14,7 @@ import {
   PasswordFrom,
   PoolSettings,
   QueryRun,
+  Ssh,
   Tls,
   Variable,
   VariableList,
@@ -49,6 +50,9 @@ export interface SealedCredentials {
   password: string;
   /** Empty if there is none. */
   tlsKey: string;
+  /** Absent or empty if there is none, like ssh_password. */
+  sshPrivateKey?: string | undefined;
+  sshPassword?: string | undefined;
 }
 
 export interface ResolvedSource {
@@ -79,7 +83,11 @@ export interface ResolvedSource {
   targetSessionAttrs?: string | undefined;
   passwordFrom?: PasswordFrom | undefined;
   statementComments?: string | undefined;
-  sessionJson?: string | undefined;
+  sessionJson?:
+    | string
+    | undefined;
+  /** Without secrets. */
+  ssh?: Ssh | undefined;
 }
 
 export interface ResolvedQuery {
@@ -451,7 +459,7 @@ export interface ResealSecretsResponse {
 }
 
 function createBaseSealedCredentials(): SealedCredentials {
-  return { user: "", password: "", tlsKey: "" };
+  return { user: "", password: "", tlsKey: "", sshPrivateKey: undefined, sshPassword: undefined };
 }
 
 export const SealedCredentials: MessageFns<SealedCredentials> = {
@@ -464,6 +472,12 @@ export const SealedCredentials: MessageFns<SealedCredentials> = {
     }
     if (message.tlsKey !== "") {
       writer.uint32(26).string(message.tlsKey);
+    }
+    if (message.sshPrivateKey !== undefined) {
+      writer.uint32(34).string(message.sshPrivateKey);
+    }
+    if (message.sshPassword !== undefined) {
+      writer.uint32(42).string(message.sshPassword);
     }
     return writer;
   },
@@ -505,6 +519,22 @@ export const SealedCredentials: MessageFns<SealedCredentials> = {
             message.tlsKey = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.sshPrivateKey = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.sshPassword = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -544,6 +574,7 @@ function createBaseResolvedSource(): ResolvedSource {
     passwordFrom: undefined,
     statementComments: undefined,
     sessionJson: undefined,
+    ssh: undefined,
   };
 }
 
@@ -620,6 +651,9 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
     }
     if (message.sessionJson !== undefined) {
       writer.uint32(194).string(message.sessionJson);
+    }
+    if (message.ssh !== undefined) {
+      Ssh.encode(message.ssh, writer.uint32(202).fork()).join();
     }
     return writer;
   },
@@ -827,6 +861,14 @@ export const ResolvedSource: MessageFns<ResolvedSource> = {
             }
 
             message.sessionJson = reader.string();
+            continue;
+          }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.ssh = Ssh.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -8,12 +8,13 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Replies, Requests } from './frames.ts';
 
 /** What the proxy needs for one client of the driver. */
 export interface ProxyClient {
   /** Opens a connection to the server. Must settle when the signal aborts. */
-  reach(host: string, port: number, signal: AbortSignal): Promise<Socket>;
+  reach(host: string, port: number, signal: AbortSignal): Promise<Duplex>;
   /** Receives the reason why a connection could not be opened or was closed. */
   onFault(err: unknown): void;
 }
@@ -182,7 +183,7 @@ async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise
 }
 
 /** Relays data in both directions with backpressure. If one side closes, both are closed. */
-function relay(driver: Socket, server: Socket, client: ProxyClient): void {
+function relay(driver: Socket, server: Duplex, client: ProxyClient): void {
   const requests = new Requests();
   const replies = new Replies(requests, (bytes) => {
     if (!driver.write(bytes)) server.pause();

@@ -3,12 +3,12 @@
  * protocol.
  */
 
-import type { Socket } from 'node:net';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
 import { plainBytesError, startTls } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings, SourceFacts } from '../../ports/engine.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import { Canceller, cancelTimeoutMs, type SideSession } from './cancel.ts';
@@ -18,7 +18,7 @@ import { setUpError, toConnectError, wholePasswordCode } from './errors.ts';
 
 /** Members of the driver's connection that its types do not declare. */
 interface Driver extends Negotiating {
-  stream: Socket;
+  stream: ServerStream;
   packetParser: { execute(data: Buffer): void };
   startTLS(onSecure: (err?: Error) => void): void;
   _handshakePacket: { serverVersion: string };
@@ -141,7 +141,11 @@ const wholePasswordPlugins = { caching_sha2_password: refuseWhole, sha256_passwo
  * Passes the socket's data to the driver's parser and counts it. TLS begins right after the greeting, which is one
  * packet. Plain bytes after the greeting could be injected and would be trusted, so the log-in fails.
  */
-function takeOver(driver: Driver, socket: Socket, onFault: (err: unknown) => void): { holdsMore(): boolean } {
+function takeOver(
+  driver: Driver,
+  socket: ServerStream,
+  onFault: (err: unknown) => void,
+): { holdsMore(): boolean } {
   let head = Buffer.alloc(0);
   let bytes = 0;
   const read = guardLogIn((chunk) => driver.packetParser.execute(chunk), onFault);

@@ -1,15 +1,15 @@
 /** The settings of a session, and the hub's own commands in it. */
 
-import type { Socket } from 'node:net';
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { formats } from './values.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
 export interface MysqlSession {
-  socket: Socket;
+  socket: ServerStream;
   serverVersion: string;
   isMariadb: boolean;
   /** True if MariaDB reports the format of a column (such as JSON) in extended metadata. */

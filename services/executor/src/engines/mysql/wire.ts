@@ -1,8 +1,8 @@
 /** Sends commands and reads their responses in the same order. Several commands may be in flight. */
 
-import type { Socket } from 'node:net';
 import type { HubError } from '@datahub/service-kit/call/error';
 import { readInPlace } from '../../network/shared-read-buffer.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { brokenError, toHubError } from './errors.ts';
 import { PacketReader, readOk } from './protocol.ts';
@@ -62,7 +62,7 @@ export class Wire {
   closed = false;
   /** See `Connection`. */
   silentSince: number | undefined;
-  readonly #socket: Socket;
+  readonly #socket: ServerStream;
   readonly #reader: PacketReader;
   readonly #exchanges: Exchange[] = [];
   /** True if the server has sent anything but an error since the wire was last idle. */
@@ -72,7 +72,7 @@ export class Wire {
   #onClose: () => void = () => {};
 
   /** Commands are sent while `isAwake` returns true. */
-  constructor(socket: Socket, { rowBytesMax = defaultRowBytesMax, isAwake = () => true }: WireOptions) {
+  constructor(socket: ServerStream, { rowBytesMax = defaultRowBytesMax, isAwake = () => true }: WireOptions) {
     this.#socket = socket;
     this.#isAwake = isAwake;
     this.#reader = new PacketReader(rowBytesMax);

@@ -1,9 +1,9 @@
 /** Sockets to the server: TLS before the first message, and the side connection that cancels a statement. */
 
-import type { Socket } from 'node:net';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { noTlsError, plainBytesError, startTls, tlsError } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 import { isMysqlGreeting, wrongEngineError } from '../shared/wrong-engine.ts';
 import { toConnectError } from './errors.ts';
 import type { Started } from './login.ts';
@@ -12,7 +12,7 @@ import { cancelRequest, sslRequest } from './protocol.ts';
 export type Target = Pick<ConnectSettings, 'host' | 'port' | 'tls'>;
 
 export interface ServerSocket {
-  socket: Socket;
+  socket: ServerStream;
   secure: boolean;
 }
 
@@ -38,7 +38,7 @@ export async function openServerSocket(
 const yes = 'S';
 const no = 'N';
 
-function offersTls(socket: Socket): Promise<boolean> {
+function offersTls(socket: ServerStream): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const gone = (err?: Error) => reject(toConnectError(err));
     socket.once('error', gone).once('close', gone);

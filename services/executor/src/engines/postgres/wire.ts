@@ -1,7 +1,7 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
-import type { Socket } from 'node:net';
 import { Carry, readInPlace } from '../../network/shared-read-buffer.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 import { logInBytesMax, pieceBytes, RowTooLarge, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
 import { copyFail } from './protocol.ts';
@@ -38,7 +38,7 @@ export class Wire {
   closed = false;
   /** See `Connection`. */
   silentSince: number | undefined;
-  readonly #socket: Socket;
+  readonly #socket: ServerStream;
   readonly #reader = new FrameReader(logInBytesMax);
   readonly #exchanges: Exchange[] = [];
   /** True once anything but an error came for what was sent since nothing was under way. */
@@ -49,7 +49,7 @@ export class Wire {
   #onClose: () => void = () => {};
 
   /** Nobody is logged in yet: messages are small. Commands are sent while `isAwake` returns true. */
-  constructor(socket: Socket, isAwake = () => true) {
+  constructor(socket: ServerStream, isAwake = () => true) {
     this.#socket = socket;
     this.#isAwake = isAwake;
     for (const event of ['end', 'close', 'error', 'drain']) socket.removeAllListeners(event);

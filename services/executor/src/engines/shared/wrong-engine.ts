@@ -1,8 +1,8 @@
 /** Detects that the server at an address is of another engine, so that the error can name it. */
 
-import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectDeps } from '../../ports/engine.ts';
+import type { ServerStream } from '../../ports/server-stream.ts';
 
 export function wrongEngineError(found: string, expected: string): HubError {
   return new HubError(
@@ -22,7 +22,7 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
 /** Calls `onPostgres` if the server sends no greeting and a second connection shows that it is PostgreSQL. */
 export function watchForPostgres(
-  socket: Socket,
+  socket: ServerStream,
   { host, port, deps }: { host: string; port: number; deps: ConnectDeps },
   onPostgres: () => void,
 ): void {

@@ -4,9 +4,9 @@ import type { EngineName } from '@datahub/contract/engines';
 import { type Bounds, sourceLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { SecretField } from '@datahub/sealing/envelope';
-import type { Checker } from './check.ts';
-import type { Secret } from './documents.ts';
-import { looksLikeMask } from './secret-mask.ts';
+import type { Checker } from '../check.ts';
+import type { Secret } from '../documents.ts';
+import { looksLikeMask } from '../secret-mask.ts';
 
 const { userLength } = sourceLimits;
 /** MongoDB can run without users, so its user name may be empty. */
@@ -64,7 +64,7 @@ export function changedPassword(
 
 function boundsOf(field: SecretField, engine: EngineName): { min: number; max: number } {
   if (field === 'user') return userLengthOf[engine];
-  return field === 'password' ? sourceLimits.passwordLength : sourceLimits.pemLength;
+  return field.endsWith('assword') ? sourceLimits.passwordLength : sourceLimits.pemLength;
 }
 
 /** Returns undefined if the secret stays unchanged. */
@@ -76,7 +76,7 @@ export function changedSecret(
   if (value === undefined) return undefined;
   // A lost value has an empty mask, and may be an empty value.
   if (value === current?.mask && current.sealed !== '') return undefined;
-  if (field === 'tls.key' && value === '') return '';
+  if (field !== 'user' && field !== 'password' && value === '') return '';
   if (looksLikeMask(value)) {
     check.fault(
       settingPath(field),

@@ -1,6 +1,5 @@
 /** The settings that name a source's servers and say how the hub selects one, logs in and shares connections. */
 
-import { isIP } from 'node:net';
 import type { Complete } from '@datahub/contract/complete';
 import type { EngineName } from '@datahub/contract/engines';
 import { sourceLimits } from '@datahub/contract/limits';
@@ -19,14 +18,15 @@ import {
 } from '@datahub/contract/source-settings';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import type { ConnectionSettings, Host, PasswordFrom } from '@datahub/proto/catalog/v1/catalog';
-import type { Checker } from './check.ts';
-import type { SourceDoc } from './documents.ts';
+import type { Checker } from '../check.ts';
+import type { SourceDoc } from '../documents.ts';
+import { checkHost } from './hosts.ts';
+import { checkSshAddress, sshAddressOf } from './ssh.ts';
 
-const memberNames = [...serverSettingNames, 'passwordFrom'] as const;
+const memberNames = [...serverSettingNames, 'passwordFrom', 'ssh'] as const;
 export type ServerSettings = Pick<SourceDoc, (typeof memberNames)[number]>;
 
-const { hosts: hostCount, hostLength, port, replicaSetLength, authSourceLength } = sourceLimits;
-const hostShape = new RegExp(`^[\\p{L}\\p{N}._%-]{${hostLength.min},${hostLength.max}}$`, 'u');
+const { hosts: hostCount, port, replicaSetLength, authSourceLength } = sourceLimits;
 const choices = {
   readPreference: readPreferences,
   authMechanism: authMechanisms,
@@ -40,11 +40,12 @@ const encrypted: readonly TlsMode[] = ['require', 'verify-full'];
 const pathOf = (...names: (string | number)[]): FieldPath => ['connectionSettings', ...names];
 
 /** The settings that the secrets are bound to by encryption, besides address and TLS mode. */
-export const bindingOf = ({ hosts, srv, authMechanism, passwordFrom }: ServerSettings) => ({
+export const bindingOf = ({ hosts, srv, authMechanism, passwordFrom, ssh }: ServerSettings) => ({
   hosts,
   srv,
   authMechanism,
   passwordFrom,
+  ssh: ssh && sshAddressOf(ssh),
 });
 
 /** True if the secrets would be sent to other servers than before, or by another mechanism. */
@@ -56,15 +57,6 @@ interface ServersInput {
   engine: EngineName;
   tlsMode: TlsMode;
   current: ServerSettings | undefined;
-}
-
-/** Checks the syntax. The executor checks at each connection whether the address is allowed. */
-export function checkHost(check: Checker, text: string, path: FieldPath): string {
-  const host = text.trim();
-  if (!hostShape.test(host) && isIP(host) !== 6) {
-    check.fault(path, 'must be a host name or an IP address, without a port or brackets');
-  }
-  return host;
 }
 
 const engineNames: Partial<Record<EngineName, string>> = { postgres: 'PostgreSQL', mongodb: 'MongoDB' };
@@ -89,7 +81,7 @@ export function checkServers(
   };
   const hosts = effective('hosts');
   const set = effective('replicaSet');
-  const servers: Complete<Omit<ServerSettings, 'passwordFrom'>> = {
+  const servers: Complete<Omit<ServerSettings, 'passwordFrom' | 'ssh'>> = {
     authSource:
       authSource === '' ? undefined : check.text(pathOf('authSource'), authSource, authSourceLength),
     hosts: hosts && checkHosts(check, hosts),
@@ -111,7 +103,7 @@ export function checkServers(
   if (servers.authMechanism === 'MONGODB-X509' && !encrypted.includes(tlsMode))
     check.fault(pathOf('authMechanism'), 'MONGODB-X509 needs tls.mode require or verify-full');
   const passwordFrom = checkPasswordFrom(check, { settings, engine, tlsMode, current }, servers);
-  return { ...servers, passwordFrom };
+  return { ...servers, passwordFrom, ssh: checkSshAddress(check, settings.ssh, current?.ssh) };
 }
 
 /** An empty kind removes the setting. */

@@ -1,0 +1,9 @@
+/** What adapters read from and write to. */
+
+import type { Duplex } from 'node:stream';
+
+/** A connection to a server of a source: a TCP socket, or a stream through a bastion. */
+export interface ServerStream extends Duplex {
+  /** Of TCP; undefined once the socket is closed, and for a stream through a bastion. */
+  readonly localPort?: number | undefined;
+}
