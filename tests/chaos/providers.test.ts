@@ -15,6 +15,8 @@ import {
   type TestedProvider,
 } from './support/providers.ts';
 
+/** Longer than the deadline within which Keycloak has to start, and Maven may have to fetch it before. */
+const startTimeoutMs = 600_000;
 /** By the back channel. */
 const endedWithinMs = 5_000;
 
@@ -45,7 +47,7 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
       [{ subject: provider.subject }, 'viewer'],
     ])
       await hub.api.ok(hub.api.post('/v1/grants', { who, role }));
-  });
+  }, startTimeoutMs);
   afterEach(async () => {
     for (const page of pages.splice(0)) await page.context().close();
   });
