@@ -7,7 +7,7 @@ import { api, createSource, database } from '../support/hub.ts';
 describe.skipIf(executablePath === undefined)(
   'what the console says of what it shows (needs Chromium)',
   () => {
-    const { shared, goTo, button, write } = useConsole();
+    const { shared, goTo, button, write, act } = useConsole();
     const failing = (address: string) =>
       shared.page.route(address, (route) =>
         route.fulfill({
@@ -128,6 +128,28 @@ describe.skipIf(executablePath === undefined)(
         .evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().toJSON()));
       const overlaps = boxes.slice(1).filter(({ top }, i) => top < (boxes[i]?.bottom ?? 0) - 1);
       expect(overlaps).toEqual([]);
+    });
+
+    it('says that there are more deliveries than it shows, and leads to them', async () => {
+      const { page } = shared;
+      const { destinationId } = await api.ok(
+        api.post('/v1/destinations', { label: 'many sent', url: 'https://receiver.example/' }),
+      );
+      const delivery = { destinationId, type: 'watch.fired', createdAt: new Date().toISOString() };
+      const ended = { state: 'delivered', attempts: 1, status: 200, error: null, nextAt: null };
+      await page.route('**/v1/deliveries?**', (route) => {
+        const from = Number(new URL(route.request().url()).searchParams.get('offset'));
+        const ids = Array.from({ length: Math.min(100, 130 - from) }, (_, i) => `delivery ${from + i}`);
+        return route.fulfill({
+          headers: { 'content-type': 'application/json', 'x-total-count': '130' },
+          body: JSON.stringify(ids.map((deliveryId) => ({ deliveryId, ...delivery, ...ended }))),
+        });
+      });
+      await goTo('watches');
+      await act('Actions for many sent', 'Deliveries');
+      await page.getByText('1 to 100 of 130').waitFor();
+      await button('Next').click();
+      await page.getByText('101 to 130 of 130').waitFor();
     });
 
     it.skipIf(!database('postgres'))(

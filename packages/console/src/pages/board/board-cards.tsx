@@ -39,7 +39,7 @@ export function BoardCards({ cards, queries, values, turn, onChange }: BoardCard
       <ul class="cards board-cards" aria-label="Cards">
         {cards.map((one, i) => (
           // The same query can stand on a board twice.
-          <li key={i} class={`board-card ${one.size ?? 'small'}`}>
+          <li key={i} class={`board-card ${one.size ?? 'small'}${isShortText(one) ? ' short' : ''}`}>
             {onChange !== undefined && (
               <Tools
                 card={one}
@@ -68,6 +68,10 @@ export function BoardCards({ cards, queries, values, turn, onChange }: BoardCard
     </>
   );
 }
+
+/** Fits into the height of a title and some lines. */
+const isShortText = ({ text }: BoardCard): boolean =>
+  text !== undefined && text.length <= 120 && text.split('\n').length <= 3;
 
 interface ShownProps {
   card: BoardCard;
