@@ -44,7 +44,7 @@ it('a canary is found in every encoding', () => {
 
 /** Bastions with the canary as their password, one of which accepts connections. */
 const bastions = (port: number): Record<string, Settings> => {
-  const ssh = { host: '127.0.0.1', user: canary.user, password: canary.password };
+  const ssh = { host: '127.0.0.1', user: 'hub', password: canary.password };
   const hostKey = `SHA256:${'A'.repeat(43)}`;
   return {
     'a closed bastion': { ssh: { ...ssh, hostKey, port: 1 } },
