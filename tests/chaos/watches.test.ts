@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { scaled } from '../support/scale.ts';
 import { hubSettings } from '../support/spawned.ts';
 import { clockSettings, setClocks } from './support/clocks.ts';
 
@@ -15,10 +16,10 @@ const { MONGODB_URL, POSTGRES_URL } = process.env;
 const everyS = 10;
 /** Spread over the ten seconds, so 20 ticks are due each second. */
 const watches = 200;
-const kills = 9;
+const kills = scaled(2, 9);
 const betweenKillsMs = 20_000;
 const killingMs = kills * betweenKillsMs;
-const inserted = 10_000;
+const inserted = scaled(2_200, 10_000);
 /** Transactions that are open at the same time, each up to so long, and the rows of each. */
 const lateAtOnce = 8;
 const lateMsMax = 15_000;
