@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
 import { canReadXlsx, readXlsx } from '../../tools/xlsx-reader.ts';
-import { api, createSource, engines } from '../support/hub.ts';
+import { operateOn } from '../support/databases.ts';
+import { api, createSource, database, engines } from '../support/hub.ts';
 
 const accept = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
@@ -35,6 +37,8 @@ describe.runIf(canReadXlsx()).each(engines.filter((engine) => engine !== 'mongod
         "CAST('1899-12-31' AS date) AS old",
         "CAST('0026-11-20' AS date) AS ancient",
         `CAST('2026-11-28 03:04:05.250' AS ${time}) AS at`,
+        `CAST('9999-12-31 23:59:59' AS ${time}) AS last`,
+        `CAST('9999-12-31 23:59:59.999999' AS ${time}) AS forever`,
         'NULL AS none',
         "'' AS blank",
         "'=1+1' AS formula",
@@ -55,6 +59,8 @@ describe.runIf(canReadXlsx()).each(engines.filter((engine) => engine !== 'mongod
         ['s', '1899-12-31', general],
         ['s', '0026-11-20', general],
         ['d', '2026-11-28 03:04:05.250000', 'yyyy\\-mm\\-dd\\ hh:mm:ss.000'],
+        ['d', '9999-12-31 23:59:59', 'yyyy\\-mm\\-dd\\ hh:mm:ss'],
+        ['s', '9999-12-31T23:59:59.999999', general],
         ['n', 'None', general],
         ['s', '', general],
         ['s', '=1+1', general],
@@ -63,7 +69,49 @@ describe.runIf(canReadXlsx()).each(engines.filter((engine) => engine !== 'mongod
   },
 );
 
+describe.runIf(canReadXlsx()).each(engines.filter((engine) => ['mysql', 'mariadb'].includes(engine)))(
+  'XLSX from %s',
+  (engine) => {
+    it('keeps dates without a month or a day as texts', async () => {
+      const table = `unknown_days_${randomBytes(4).toString('hex')}`;
+      await operateOn(database(engine), engine, [
+        "SET sql_mode = 'ALLOW_INVALID_DATES'",
+        `CREATE TABLE ${table} (d date, dt datetime)`,
+        `INSERT INTO ${table} VALUES ('2026-12-00', '2026-00-00 10:00:00'), ('2026-02-31', '2026-02-31 10:00:00')`,
+      ]);
+      try {
+        const queryId = await store(engine, `SELECT d, dt FROM ${table} ORDER BY d DESC`);
+        const [[, [, ...rows]]] = readXlsx(await bytesOf(await execute(queryId))) as any;
+        expect(rows).toEqual([
+          [
+            ['s', '2026-12-00', general],
+            ['s', '2026-00-00T10:00:00.000', general],
+          ],
+          [
+            ['s', '2026-02-31', general],
+            ['s', '2026-02-31T10:00:00.000', general],
+          ],
+        ]);
+      } finally {
+        await operateOn(database(engine), engine, [`DROP TABLE ${table}`]);
+      }
+    });
+  },
+);
+
 describe.runIf(canReadXlsx() && engines.includes('postgres'))('XLSX', () => {
+  it('keeps numbers as texts that a spreadsheet would read as 0', async () => {
+    const query =
+      'SELECT 1e-400::numeric AS n, 1e-310::float8 AS f, 0e-400::numeric AS zero, 1e-300::float8 AS small';
+    const [[, [, row]]] = readXlsx(await bytesOf(await execute(await store('postgres', query)))) as any;
+    expect(row).toEqual([
+      ['s', `0.${'0'.repeat(399)}1`, general],
+      ['s', '1e-310', general],
+      ['n', '0.0', general],
+      ['n', '1e-300', general],
+    ]);
+  });
+
   it('has booleans, doubles with all digits, and texts as they are', async () => {
     const texts = ['a<b>&"c\'', ' blanks ', 'two\nlines', 'Zürich 東京 🙂'];
     const escaped = ['\r', '\x01', '_x0041_', '_x004', '\uffff'];

@@ -1,7 +1,7 @@
-/** Timestamps as callers write them: a date, or a date and a time, with a zone or in UTC. */
+/** Timestamps as callers and databases write them: a date, or a date and a time, with a zone or in UTC. */
 
 const shape =
-  /^(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?$/;
+  /^(?<year>\d{4,6})-(?<month>\d{2})-(?<day>\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?(?<era> BC)?$/;
 
 type Parts = Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number> & {
   fraction: string;
@@ -9,13 +9,16 @@ type Parts = Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', num
   offset: number | undefined;
 };
 
-/** Undefined for another shape. */
-function partsOf(text: string): Parts | undefined {
+/** Undefined for another shape, and for a year that callers cannot write, unless databases may write it. */
+function partsOf(text: string, years: 'four digits' | 'all' = 'four digits'): Parts | undefined {
   const groups = shape.exec(text)?.groups;
   if (groups === undefined) return undefined;
+  if (years === 'four digits' && (groups.era !== undefined || groups.year?.length !== 4)) return undefined;
   const number = (name: string) => Number(groups[name] ?? 0);
   return {
-    ...{ year: number('year'), month: number('month'), day: number('day') },
+    // The year before 1 is 1 BC.
+    year: groups.era === undefined ? number('year') : 1 - number('year'),
+    ...{ month: number('month'), day: number('day') },
     ...{ hour: number('hour'), minute: number('minute'), second: number('second') },
     fraction: groups.fraction ?? '',
     offset: offsetOf(groups.zone),
@@ -38,11 +41,16 @@ const offsetMax = 16 * hourMinutes;
  */
 export function isMoment(text: string): boolean {
   const parts = partsOf(text);
-  if (parts === undefined) return false;
-  const { hour, minute, second, fraction, offset = 0 } = parts;
+  return parts !== undefined && exists(parts);
+}
+
+function exists(parts: Parts): boolean {
+  const { month, day, hour, minute, second, fraction, offset = 0 } = parts;
   const isEndOfDay = hour === 24 && minute === 0 && second === 0 && /^0*$/.test(fraction);
   const isTime = (hour < 24 || isEndOfDay) && minute < 60 && second <= 60;
-  return isTime && Math.abs(offset) < offsetMax && startOf(parts).toISOString().startsWith(text.slice(0, 10));
+  const start = startOf(parts);
+  const isDate = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
+  return isTime && Math.abs(offset) < offsetMax && isDate;
 }
 
 /** True for a date alone, without a time, if there is such a day. */
@@ -87,4 +95,33 @@ export function canonicalTimestamp(text: string): string {
   if (!isMoment(text)) return text;
   const utc = toUtcText(isDate(text) ? `${text}T00:00` : text) ?? text;
   return utc.includes('.') ? utc.replace(/\.?0+$/, '') : utc;
+}
+
+/** A moment on a line without end. */
+export interface Instant {
+  /** Since 1970 in UTC, or an infinity. */
+  seconds: number;
+  /** Nine digits of a second. */
+  fraction: string;
+}
+
+/** The calendar repeats itself after 400 years, of so many days. */
+const cycle = { years: 400, days: 146_097 };
+const dayS = 86_400;
+
+/**
+ * Reads a moment as a caller or a database writes it, with its infinities, years beyond 9999 and years before Christ.
+ * Without a zone it is in UTC, and a date is its midnight. Undefined if there is no such moment.
+ */
+export function instantOf(text: string): Instant | undefined {
+  if (/^-?infinity$/i.test(text))
+    return { seconds: text.startsWith('-') ? -Infinity : Infinity, fraction: '' };
+  const parts = partsOf(text, 'all');
+  if (parts === undefined || !exists(parts)) return undefined;
+  const { year, hour, minute, second, fraction, offset = 0 } = parts;
+  // Dates of JavaScript end before those of databases.
+  const cycles = Math.floor(year / cycle.years);
+  const start = startOf({ ...parts, year: year - cycles * cycle.years }).getTime() / 1_000;
+  const seconds = start + cycles * cycle.days * dayS + hour * 3_600 + (minute - offset) * 60 + second;
+  return { seconds, fraction: fraction.padEnd(9, '0') };
 }

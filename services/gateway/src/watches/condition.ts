@@ -1,11 +1,12 @@
 /**
- * Compares the value of a column with that of a condition: two numbers with all their digits, two moments in time, and
- * other texts by their characters. A row of NDJSON does not say whether a long number is a number or a text, so two texts
+ * Compares the value of a column with that of a condition: two numbers with all their digits, two moments and two
+ * times of a day by time, and other texts by their characters. A row of NDJSON does not say whether a long number is a number or a text, so two texts
  * that are both numbers are compared as numbers.
  */
 
 import { decimalPattern } from '@datahub/contract/watches';
 import { HubError } from '@datahub/service-kit/call/error';
+import { instantOf } from '@datahub/statement/timestamps';
 import { toText } from '../rows/row-reader.ts';
 
 export interface Condition {
@@ -31,7 +32,7 @@ export function isMet({ column, is, valueJson }: Condition, cellJson: string | u
   const isText = valueJson.startsWith('"');
   const value = isText ? (JSON.parse(valueJson) as string) : valueJson;
   if (cell === 'NaN' && parseDecimal(value) !== undefined) return false;
-  const order = orderOfNumbers(cell, value) ?? orderOfMoments(cell, value);
+  const order = orderOfNumbers(cell, value) ?? orderOfMoments(cell, value) ?? orderOfTimes(cell, value);
   if (order === undefined && (!isText || /^[-\d]/.test(cellJson ?? '')))
     throw new HubError(
       'VALIDATION',
@@ -75,15 +76,25 @@ function parseDecimal(text: string): Decimal | number | undefined {
 
 const signOfInfinity = (one: Decimal | number): number => (typeof one === 'number' ? Math.sign(one) : 0);
 
-const moment =
-  /^(?<seconds>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?<fraction>\d{1,9}))?(?<zone>Z|[+-]\d\d:\d\d)?$/;
-
-/** Undefined unless both are moments with a time zone, or both are without one. */
+/** Undefined unless both are moments. */
 function orderOfMoments(one: string, other: string): number | undefined {
-  const [a, b] = [moment.exec(one)?.groups, moment.exec(other)?.groups];
-  if (a === undefined || b === undefined || (a.zone === undefined) !== (b.zone === undefined))
-    return undefined;
-  const secondsOf = ({ seconds, zone = 'Z' }: NonNullable<typeof a>) => Date.parse(`${seconds}${zone}`);
-  const fractionOf = ({ fraction = '' }: NonNullable<typeof a>) => fraction.padEnd(9, '0');
-  return orderOf(secondsOf(a), secondsOf(b)) || orderOf(fractionOf(a), fractionOf(b));
+  const [a, b] = [instantOf(one), instantOf(other)];
+  if (a === undefined || b === undefined) return undefined;
+  return orderOf(a.seconds, b.seconds) || orderOf(a.fraction, b.fraction);
+}
+
+/** MySQL's times have up to 838 hours, and a sign. */
+const time = /^(?<sign>-?)(?<hours>\d{2,3}):(?<minutes>[0-5]\d):(?<seconds>[0-5]\d(?:\.\d{1,9})?)$/;
+
+/** Undefined unless both are times without a date. */
+function orderOfTimes(one: string, other: string): number | undefined {
+  const [a, b] = [secondsOf(one), secondsOf(other)];
+  return a === undefined || b === undefined ? undefined : orderOf(a, b);
+}
+
+function secondsOf(text: string): number | undefined {
+  const groups = time.exec(text)?.groups;
+  if (groups === undefined) return undefined;
+  const seconds = Number(groups.hours) * 3_600 + Number(groups.minutes) * 60 + Number(groups.seconds);
+  return groups.sign === '-' ? -seconds : seconds;
 }

@@ -84,11 +84,12 @@ const booleanCell =
     return true;
   };
 
-/** What is a string in JSON is a text. */
+/** What is a string in JSON is a text, and so is what spreadsheets read as 0. */
 const numberCell =
   (json: ReadText): CellWriter =>
   (out, cell, field) => {
     const { source, start, end } = json(field);
+    if (isTooSmall(source, start, end)) return writeTextCell(out, cell, { source, start, end });
     if (source[start] === quote) return writeTextCell(out, cell, { source, start: start + 1, end: end - 1 });
     writeAscii(out, `${cell}><v>`);
     writeRaw(out, source, start, end);
@@ -96,9 +97,20 @@ const numberCell =
     return true;
   };
 
+const smallest = 2.2250738585072014e-308;
+const letterE = 0x65;
+
+/** Such a number is written as `1e-308`, or with hundreds of zeros. */
+function isTooSmall(source: Buffer, start: number, end: number): boolean {
+  if (end - start < 300 && source[end - 'e-308'.length] !== letterE) return false;
+  const text = source.toString('latin1', start, end);
+  return Math.abs(Number(text)) < smallest && /^[^e]*[1-9]/.test(text);
+}
+
 /**
  * A date is the number of days since 1899-12-30, and a time their fraction: ECMA-376 part 1, 18.17.4.1. What spreadsheets
- * have no number for stays a text: dates before 1900-03-01, because they take 1900 for a leap year, and after 9999.
+ * have no number for stays a text: dates before 1900-03-01, because they take 1900 for a leap year, after 9999, and those of MySQL that do
+ * not exist. So do microseconds that the number, a double, would change: after 2079 some do, later all.
  */
 const timeCell =
   (plain: ReadText): CellWriter =>
@@ -106,8 +118,8 @@ const timeCell =
     const text = plain(field);
     if (text.start === text.end) return true;
     const found = isoTime.exec(text.source.toString('latin1', text.start, text.end));
-    const days = found === null ? 0 : daysOf(found);
-    if (found === null || days < firstDay) return writeTextCell(out, cell, text);
+    const days = found === null ? undefined : daysOf(found);
+    if (found === null || days === undefined || days < firstDay) return writeTextCell(out, cell, text);
     const [, , , , hour, minute, second, fraction = ''] = found;
     if (hour === undefined) {
       writeAscii(out, `${cell} s="${style.date}"><v>${days}</v></c>`);
@@ -116,6 +128,9 @@ const timeCell =
     const micros = Number(fraction.padEnd(6, '0'));
     const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
     const serial = days + (seconds + micros / 1e6) / 86_400;
+    const unit = micros % 1_000 === 0 ? 1_000 : 1;
+    const read = Math.round(((serial - days) * 86_400e6) / unit) * unit;
+    if (read !== seconds * 1e6 + micros) return writeTextCell(out, cell, text);
     writeAscii(out, `${cell} s="${micros === 0 ? style.seconds : style.milliseconds}"><v>${serial}</v></c>`);
     return true;
   };
@@ -125,9 +140,14 @@ const isoTime = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?Z
 const epochDay = 25_569;
 const firstDay = 61;
 
-/** Date.UTC would take the year 26 for 1926. */
-const daysOf = ([, year, month, day]: RegExpExecArray): number =>
-  new Date(0).setUTCFullYear(Number(year), Number(month) - 1, Number(day)) / 86_400_000 + epochDay;
+/** Undefined if there is no such day. */
+function daysOf([, year, month, day]: RegExpExecArray): number | undefined {
+  // Date.UTC would take the year 26 for 1926.
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
+  return exists ? date.getTime() / 86_400_000 + epochDay : undefined;
+}
 
 const bsonNumbers = new Set<number>([types.int32, types.int64, types.double, types.decimal]);
 
