@@ -22,6 +22,16 @@ it('answers in the type that Accept allows, and names what is wrong in a message
   expect([status, JSON.parse(refused)]).toMatchObject([400, { id: 1, error: { code: -32_600 } }]);
 });
 
+it('refuses an idempotency key, by which a tool would not run once', async () => {
+  const headers = { 'content-type': 'application/json', 'x-service-api-key': key, 'idempotency-key': 'a' };
+  const body = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+  const answer = await fetch(`${url}/mcp`, { method: 'POST', body, headers });
+  expect([answer.status, await answer.json()]).toMatchObject([
+    400,
+    { code: 'VALIDATION', errors: [{ pointer: 'header/idempotency-key' }] },
+  ]);
+});
+
 it('answers batches of the revision that has them, each message in its place, and no others', async () => {
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const post = async (body: unknown, headers: Record<string, string> = {}) => {

@@ -109,8 +109,12 @@ export const countedAs = ({ audit }: Route): AuditAction | undefined =>
 /** True if the route changes nothing. */
 export const isReading = ({ method, reads }: Route): boolean => method === 'GET' || reads === true;
 
-/** Every POST accepts an idempotency key. It has no effect if the route only reads. */
-export const takesIdempotencyKey = ({ method }: Route): boolean => method === 'POST';
+/** Every POST of the API accepts an idempotency key. It has no effect if the route only reads. */
+export const takesIdempotencyKey = ({ method, path }: Route): boolean =>
+  method === 'POST' && path !== mcpPath;
+
+/** Its messages call tools, of which each may read or write. */
+export const mcpPath = '/mcp';
 
 /** The document of a service's response. Throws INTERNAL if the service omits it. */
 export function required<T>(document: T | undefined): T {

@@ -7,7 +7,8 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { RowReader } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type Before, type Found, FoundRows } from './found-rows.ts';
+import { type Before, type Found, FoundRows, keptBytesOf } from './found-rows.ts';
+import type { RunMemory } from './run-memory.ts';
 
 export interface WatchExecution {
   settings: WatchSettings;
@@ -22,14 +23,17 @@ export interface WatchExecution {
   /** Its signal is `stop`. */
   ctx: CallContext;
   stop: CallStop;
+  memory: RunMemory;
 }
 
 /** Throws RESULT_TRUNCATED if a limit cut the rows, and the errors of `FoundRows` and of executions. */
 export async function executeWatch(options: WatchExecution): Promise<Found> {
-  const { settings, writes, dryRun, version, before, executor, ctx, stop } = options;
+  const { settings, writes, dryRun, version, before, executor, ctx, stop, memory } = options;
+  await memory.keep(keptBytesOf(before));
   const found = new FoundRows(settings, before);
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
     for (const row of rows) found.add(row);
+    await memory.keep(found.keptBytes);
   };
   const reader = new RowReader({ use, stop });
   const execution = {

@@ -27,6 +27,15 @@ export type FoundSettings = Pick<WatchSettings, 'when' | 'condition' | 'by' | 'i
 /** The rows of the run before, with their digest. */
 export type Before = Snapshot;
 
+/** What a row that is compared takes in memory: two digests as texts, and their place in a map. */
+const comparedRowBytes = 200;
+
+/** What the rows of the run before take. */
+export const keptBytesOf = (before: Before | undefined): number =>
+  before === undefined
+    ? 0
+    : before.ndjson.length + (before.rows.length / (2 * digestBytes)) * comparedRowBytes;
+
 export class FoundRows {
   readonly #settings: FoundSettings;
   readonly #before: Before | undefined;
@@ -48,6 +57,11 @@ export class FoundRows {
     this.#settings = settings;
     this.#before = before;
     this.#known = before && toMap(before.rows);
+  }
+
+  /** What it takes in memory, about. */
+  get keptBytes(): number {
+    return keptBytesOf(this.#before) + this.#seen.size * comparedRowBytes + this.#toldBytes;
   }
 
   /** Throws RESULT_TOO_LARGE, KEY_NOT_UNIQUE, or VALIDATION for a row that lacks a column. */

@@ -12,15 +12,19 @@ import {
   createRequestId,
 } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import type { FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import { repeated } from '../rows/repeated.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { executeWatch, type WatchExecution } from './execute-watch.ts';
 import type { Before, Found } from './found-rows.ts';
+import { RunMemory } from './run-memory.ts';
 
 export interface TickDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor'>;
   /** Fires when the gateway shuts down. */
   closing: CallStop;
+  /** A permit for each run that keeps many rows in memory. */
+  largeRuns: FairSemaphore;
   /** Called for a fault of the hub. */
   onFailure(err: unknown): void;
 }
@@ -38,6 +42,7 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
   const stop = new CallStop();
   using _closing = onAbort(deps.closing, () => stop.abort(closingReason));
   const callCtx = () => createCallContext({ timeoutMs: callTimeoutMs, ...(principal && { principal }) });
+  using memory = new RunMemory(deps.largeRuns, principal?.accountId ?? '', stop);
   let isLost = false;
   const beat = setInterval(() => {
     catalog.keepTick({ watchId, lease }, callCtx()).catch((err) => {
@@ -49,7 +54,7 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
   }, leaseMs / beatsInLease);
   try {
     const startedAt = performance.now();
-    const ended = await execute(tick, deps, { stop, callCtx });
+    const ended = await execute(tick, deps, { stop, callCtx, memory });
     // Another gateway takes a read again.
     if (isLost || (stop.aborted && stop.reason === closingReason && !tick.writes)) return;
     const durationMs = Math.round(performance.now() - startedAt);
@@ -75,7 +80,7 @@ type Ended = Partial<Found> & {
 async function execute(
   tick: TakenTick,
   { upstreams, onFailure }: TickDeps,
-  { stop, callCtx }: { stop: CallStop; callCtx: () => CallContext },
+  { stop, callCtx, memory }: { stop: CallStop; callCtx: () => CallContext; memory: RunMemory },
 ): Promise<Ended> {
   const { settings, writes, principal } = tick;
   if (settings === undefined || principal === undefined)
@@ -85,7 +90,7 @@ async function execute(
   const ctx = { principal, requestId: createRequestId(), deadlineAt, signal: stop };
   try {
     const before = await readBefore(tick, upstreams, callCtx());
-    const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, stop };
+    const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, stop, memory };
     return { outcome: 'ok', ...(await executeVersion(run, version)), queryVersion: version.number };
   } catch (err) {
     const { code, message } = toHubError(err);

@@ -4,6 +4,7 @@ import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
 import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
+import { createLargeRuns } from './run-memory.ts';
 import { closingReason, runTick } from './run-tick.ts';
 
 export interface WatchRunner {
@@ -20,7 +21,6 @@ export interface WatchRunnerDeps {
   closeMs?: number;
 }
 
-/** Each run can have 100,000 rows in memory, but most have few. */
 const runsMax = 32;
 /** Few at a time, so that watches that are due together do not hold up what clients ask for. */
 const takenMax = 8;
@@ -35,6 +35,7 @@ export function createWatchRunner({
 }: WatchRunnerDeps): WatchRunner {
   const closing = new CallStop();
   const running = new Set<Promise<void>>();
+  const largeRuns = createLargeRuns();
   let looked = { lagMs: 0, at: performance.now() };
   const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
@@ -48,7 +49,7 @@ export function createWatchRunner({
     );
     looked = { lagMs: lag, at: performance.now() };
     for (const tick of ticks) {
-      const run = runTick(tick, { upstreams, closing, onFailure });
+      const run = runTick(tick, { upstreams, closing, largeRuns, onFailure });
       running.add(run);
       void run.then(() => running.delete(run));
     }

@@ -36,9 +36,8 @@ export class SessionFormats {
   }
 
   /** The error if the values of the result were written in other formats than the hub reads. */
-  async changeIn({ answered, sessionChanged, settings }: ResultReader): Promise<HubError | undefined> {
+  async changeIn({ formats: needed, sessionChanged, settings }: ResultReader): Promise<HubError | undefined> {
     this.note(settings);
-    const needed = new Set([...answered].flatMap((columns) => columns.formats));
     // MariaDB reports behind rows that the session changed, but not what.
     if (sessionChanged && this.#isMariadb && needed.size > 0)
       for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);

@@ -7,6 +7,7 @@ import type { RowSink } from '../../ports/row-sink.ts';
 import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
 import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
+import type { Format } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface ResultOptions {
@@ -34,8 +35,6 @@ export class ResultReader {
   sessionChanged = false;
   /** The tracked settings that it set. */
   readonly settings: Setting[] = [];
-  /** The columns of the results that the sink got. */
-  readonly answered = new Set<ResultColumns>();
   /** True if the session is in a transaction after the statement. */
   inTransaction = false;
   /** The error of a row that could not be written. Later rows were dropped. */
@@ -44,7 +43,10 @@ export class ResultReader {
   readonly #host: ResultHost;
   #state: 'head' | 'columns' | 'columns-end' | 'rows' = 'head';
   #columnsReader: ResultColumnsReader | undefined;
+  /** Those of the last result that the sink got. */
   #columns: ResultColumns | undefined;
+  /** Of the results before it. Their columns are not kept: a procedure can return many wide ones. */
+  #earlierFormats: Set<Format> | undefined;
   /** False in a result that the sink does not get: it is read and dropped. */
   #isAnswer = false;
   /** True in the result that has the values of OUT parameters. */
@@ -76,6 +78,13 @@ export class ResultReader {
     }
   };
 
+  /** The settings by which the server wrote the values that the sink got. */
+  get formats(): Set<Format> {
+    const formats = this.#earlierFormats ?? new Set();
+    for (const format of this.#columns?.formats ?? []) formats.add(format);
+    return formats;
+  }
+
   #readHead(source: Buffer, start: number, end: number): boolean {
     const { outcome, prepared } = this.#options;
     if (source[start] === okHeader) {
@@ -106,9 +115,10 @@ export class ResultReader {
       return;
     }
     outcome.hasRows = true;
-    this.#columns = (this.#columnsReader as ResultColumnsReader).columns;
-    this.answered.add(this.#columns);
-    sink.begin(this.#columns.forSink(this.#areOut));
+    const { columns } = this.#columnsReader as ResultColumnsReader;
+    if (this.#columns !== undefined && this.#columns !== columns) this.#earlierFormats = this.formats;
+    this.#columns = columns;
+    sink.begin(columns.forSink(this.#areOut));
     sink.onDrain(this.#host.resume);
     if (sink.full) this.#host.pause();
   }

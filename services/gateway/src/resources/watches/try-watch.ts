@@ -1,7 +1,9 @@
 /** Runs a watch that is not stored, with the rights of the caller, and says what it would tell. */
 
 import { isComparing } from '@datahub/contract/watches';
-import { toHubError } from '@datahub/service-kit/call/error';
+import { type CallStop, requirePrincipal } from '@datahub/service-kit/call/call';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { FastifyRequest } from 'fastify';
 import { count, list, orNull, record, textOrNull } from '../../http/json-schema.ts';
 import type { Handler } from '../../http/route.ts';
@@ -9,6 +11,7 @@ import { JsonText, writeJson } from '../../response/json-splices.ts';
 import { stoppable } from '../../rows/stoppable.ts';
 import { executeWatch } from '../../watches/execute-watch.ts';
 import type { Found } from '../../watches/found-rows.ts';
+import { createLargeRuns, RunMemory } from '../../watches/run-memory.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { toSettings } from './watch-schemas.ts';
 
@@ -25,13 +28,21 @@ export const triedWatch = record({
 
 const toldMax = 20;
 
+/** Tries that run at the same time in a gateway. */
+const triesMax = { allMax: 32, accountMax: 8, waitingMax: 32 };
+
 export function createTryWatchHandler({ upstreams: { catalog, executor } }: ResourceDeps): Handler {
+  const tries = createFairSemaphore(triesMax);
+  const largeRuns = createLargeRuns();
   return async (request, reply) => {
     const { hubId } = request.body as { hubId: string };
     const settings = toSettings(request);
     const { writes } = await catalog.checkWatch({ hubId, settings }, request.context);
     const { ctx, stop } = stoppable(request.context);
-    const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, stop };
+    const { accountId } = requirePrincipal(ctx);
+    using _place = await placeOf(tries, accountId, stop);
+    using memory = new RunMemory(largeRuns, accountId, stop);
+    const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, stop, memory };
     const baseline = isComparing(settings.when);
     const tried = await executeWatch(run).then(
       (found) => ({ outcome: 'ok', code: null, detail: null, ...toJson(found), baseline }),
@@ -39,6 +50,15 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     );
     return reply.header('content-type', 'application/json; charset=utf-8').send(writeJson(tried));
   };
+}
+
+async function placeOf(tries: FairSemaphore, accountId: string, stop: CallStop): Promise<Disposable> {
+  const release = await tries.acquire(accountId, stop).catch((err) => {
+    if (stop.aborted) throw err;
+    const message = `This account tries ${triesMax.accountMax} watches, and ${triesMax.waitingMax} more wait. Try again later.`;
+    throw new HubError('RATE_LIMITED', message, { retryable: true, retryAfterMs: 1_000 });
+  });
+  return { [Symbol.dispose]: release };
 }
 
 function toJson({ rows, isMet, toldNdjson }: Found) {
