@@ -149,6 +149,26 @@ describe('a key with limits.user', () => {
     },
   );
 
+  it('refuses a stored transaction with a step that ignores a claim', async () => {
+    const first = { query: ofCustomer, as: 'own' };
+    const taken = { id: { from: 'own', pointer: '/data/0/id' } };
+    const byAnswer = { query: `${orders} WHERE id = :id`, references: taken };
+    const [taking, ignoring] = await Promise.all(
+      [
+        [first, byAnswer],
+        [first, byAnswer, { query: orders }],
+      ].map((steps) => store({ steps })),
+    );
+    const scopes = ['queries:execute', 'queries:execute:write'];
+    const queryIds = [taking, ignoring] as string[];
+    const key = await createKey({ scopes, limits: { queryIds, user } });
+    const headers = bearer(await issuer.sign({ sub: 'c1' }));
+    expect(customersOf((await execute(key, headers, { queryId: taking })).body)).toEqual(['c1']);
+    const refused = await execute(key, headers, { queryId: ignoring });
+    expect([refused.status, refused.body.code]).toEqual([403, 'SCOPE_DENIED']);
+    expect(refused.body.detail).toContain('Step 3 does not use :customer');
+  });
+
   it('refuses a query that ignores a claim, unless it is public', async () => {
     const open = await store({ query: 'SELECT 1 AS one' });
     const headers = bearer(await issuer.sign({ sub: 'c1' }));

@@ -31,7 +31,7 @@ import {
 } from './prepare.ts';
 import { type RunDeps, runOn, type StatementRun } from './run-statement.ts';
 import { CommitNotes } from './transactions/commit-notes.ts';
-import { BoundBySteps } from './transactions/compile.ts';
+import { BoundBySteps, namesByStep } from './transactions/compile.ts';
 import { createTransactions, type Transactions } from './transactions/transaction.ts';
 import { createContextOfForm, requireRead } from './url-values.ts';
 
@@ -162,10 +162,13 @@ function commitOf(
 function requirePermission(principal: Principal, request: ExecuteRequest, { query, prepared }: Asked): void {
   const { form, draft } = request;
   requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
-  keyLimits.user(principal, query.queryId, {
-    names: prepared.names,
-    usesClaim: (path) => prepared.usesClaim(path),
-  });
+  const usesClaim = (path: string) => prepared.usesClaim(path);
+  if (prepared.steps === undefined)
+    keyLimits.user(principal, query.queryId, { names: prepared.names, usesClaim });
+  else
+    namesByStep(prepared.steps).forEach((names, i) => {
+      keyLimits.user(principal, query.queryId, { subject: `Step ${i + 1}`, names, usesClaim });
+    });
   if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
 }
 

@@ -9,8 +9,10 @@ type Limits = Principal['limits'];
 const isAmong = (ids: readonly string[] | undefined, id: string): boolean =>
   ids === undefined || ids.length === 0 || ids.includes(id);
 
-/** What a query does with the claims of a user. */
+/** What a query, or a step of one, does with the claims of a user. */
 interface UsedByQuery {
+  /** How errors name it; by default, the query. */
+  subject?: string;
   names: readonly string[];
   /** Whether its source sets the claim for each transaction. */
   usesClaim(path: string): boolean;
@@ -35,7 +37,11 @@ export const keyLimits = {
    * Throws TOKEN_INVALID without a user, and SCOPE_DENIED for a query that could return rows of other users, because it
    * ignores a claim.
    */
-  user: ({ limits, user }: Principal, queryId: string, { names, usesClaim }: UsedByQuery): void => {
+  user: (
+    { limits, user }: Principal,
+    queryId: string,
+    { subject = 'This query', names, usesClaim }: UsedByQuery,
+  ): void => {
     const limit = limits?.user;
     if (limit === undefined) return;
     if (user === undefined)
@@ -44,7 +50,7 @@ export const keyLimits = {
     if (unused === undefined || limit.public.includes(queryId)) return;
     throw new HubError(
       'SCOPE_DENIED',
-      `This query does not use :${unused.variable}, so it could return rows of other users. Use the variable, or list the query in limits.user.public of the key.`,
+      `${subject} does not use :${unused.variable}, so it could return rows of other users. Use the variable, or list the query in limits.user.public of the key.`,
     );
   },
 } satisfies Record<LimitEnforcedBy<'executor'>, unknown>;

@@ -101,3 +101,14 @@ class CompiledSteps implements PreparedQuery {
 
   readonly nameVariables = (message: string): string => message;
 }
+
+/** The variables of each step, with those of the steps whose answers it takes. */
+export function namesByStep(steps: readonly PreparedStep[]): (readonly string[])[] {
+  const known = new Map<string, readonly string[]>();
+  return steps.map(({ stored: { as, references = {} }, prepared }) => {
+    const taken = Object.values(references).flatMap(({ from }) => known.get(from) ?? []);
+    const names = [...prepared.names, ...taken];
+    if (as !== undefined) known.set(as, names);
+    return names;
+  });
+}
