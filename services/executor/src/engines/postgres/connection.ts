@@ -244,7 +244,8 @@ export class PostgresConnection implements Connection {
     const { held, options, outcome } = run;
     if (result.error !== undefined) {
       if (options.inTransaction) this.transactions.hasFailed = true;
-      else if (held) await this.#end('ROLLBACK');
+      else if (held && this.#session.blocks === undefined) await this.#end('ROLLBACK');
+      // In a failed transaction, the commands of a pooled session that come before its end would fail.
       else if (result.status !== 'I') await this.#simple(undo);
       if (!run.reader.begun) await this.#statements.forgetStale(result.error, statement.key, run);
       // The call that releases the advisory locks failed.

@@ -203,6 +203,17 @@ describe.skipIf(!here)(
       await ask(connection, `DROP TABLE ${changing}`, { kind: 'standalone' });
     });
 
+    it('names the reason of a write that fails, also before its transaction would end', async () => {
+      const connection = await connect();
+      const insert = `INSERT INTO ${table} (id) VALUES (1 / $1::int)`;
+      const zero = { kind: 'write', params: ['0'] } as const;
+      for (const more of [{}, { dryRun: true }, { maxAffected: 1 }]) {
+        const failed = ask(connection, insert, { ...zero, ...more });
+        await expect(failed).rejects.toMatchObject({ sql: { state: '22012' } });
+      }
+      expect((await ask(connection, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+    });
+
     it('stops at the time-out, and when asked, and stops nothing else', async () => {
       const connection = await connect();
       const bystander = await connect();
