@@ -7,6 +7,9 @@ export interface Entry {
   integrity?: string;
   resolved?: string;
   link?: boolean;
+  /** True for what only development needs. */
+  dev?: boolean;
+  devDependencies?: Record<string, string>;
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;
@@ -51,16 +54,22 @@ export function leftOut({ packages }: Lockfile, name: string): boolean {
   );
 }
 
-/** Paths of the third-party packages that a workspace needs at run time, at any depth, resolved as Node does. */
-export function packagesOf({ packages }: Lockfile, workspace: string): Set<string> {
+/**
+ * Paths of the third-party packages that npm installs for the run of workspaces, at any depth, resolved as Node does. It
+ * also installs a peer, even an optional one, if the lockfile has it, and a development dependency that another workspace
+ * needs at run time.
+ */
+export function packagesOf({ packages }: Lockfile, ...workspaces: string[]): Set<string> {
   const seen = new Set<string>();
   const visit = (path: string): void => {
     const entry = packages[path];
     if (entry === undefined || seen.has(path)) return;
     seen.add(path);
-    for (const name of Object.keys(entry.dependencies ?? {})) {
+    const { dependencies, peerDependencies, devDependencies } = entry;
+    for (const name of Object.keys({ ...dependencies, ...peerDependencies, ...devDependencies })) {
       const found = find(path, name);
-      if (found !== undefined) visit(packages[found]?.link ? (packages[found].resolved as string) : found);
+      if (found !== undefined && packages[found]?.dev !== true)
+        visit(packages[found]?.link ? (packages[found].resolved as string) : found);
     }
   };
   const find = (from: string, name: string): string | undefined => {
@@ -70,6 +79,6 @@ export function packagesOf({ packages }: Lockfile, workspace: string): Set<strin
       if (dir === '') return undefined;
     }
   };
-  visit(workspace);
+  for (const workspace of workspaces) visit(workspace);
   return new Set([...seen].filter((path) => path.includes('node_modules/')));
 }

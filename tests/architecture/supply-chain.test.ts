@@ -14,7 +14,7 @@ import {
   leftOut,
   packagesOf,
 } from '../../tools/lockfile.ts';
-import { billOf } from '../../tools/sbom.ts';
+import { billOf, workspacesOf } from '../../tools/sbom.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
@@ -80,12 +80,22 @@ describe('the lockfile', () => {
   });
 
   it('makes a bill of materials that names each of them with its hash', () => {
-    const { components } = billOf(lockfile, 'executor');
-    expect(components).toHaveLength(packagesOf(lockfile, 'services/executor').size);
+    const workspaces = ['services/executor'];
+    const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
+    expect(workspacesOf(dockerfile, 'executor')).toEqual(workspaces);
+    const { components } = billOf(lockfile, 'executor', workspaces);
+    expect(components).toHaveLength(packagesOf(lockfile, ...workspaces).size);
     expect(components.find(({ name }) => name === 'mysql2')).toMatchObject({
       purl: expect.stringMatching(/^pkg:npm\/mysql2@\d+\.\d+\.\d+$/),
       hashes: [{ alg: 'SHA-512', content: expect.stringMatching(/^[0-9a-f]{128}$/) }],
     });
+  });
+
+  it('names what an image has besides: the command line in that of the catalog, and optional peers', () => {
+    const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
+    const workspaces = workspacesOf(dockerfile, 'catalog');
+    const names = billOf(lockfile, 'catalog', workspaces).components.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['yaml', 'graphql', 'socks']));
   });
 
   it('asks for exact versions', () => {
