@@ -21,7 +21,7 @@ export type Format = (typeof formats)[number];
 /** `DateStyle` also has the order of dates in input. */
 const changed = (name: Format) =>
   `WHEN pg_catalog.strpos($1, '${name}') OPERATOR(pg_catalog.>) 0
-  AND pg_catalog.split_part(pg_catalog.current_setting('${name}'), ',', 1) OPERATOR(pg_catalog.<>) '${sessionSettings[name]}'
+  AND pg_catalog.split_part(pg_catalog.current_setting('${name}'), ',', 1) OPERATOR(pg_catalog.<>) '${sessionSettings[name].split(',')[0]}'
   THEN '${changedFormat}.${name}'`;
 const text = `SELECT pg_catalog.current_setting(CASE ${formats.map(changed).join(' ')} ELSE 'TimeZone' END)`;
 

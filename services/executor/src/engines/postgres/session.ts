@@ -8,12 +8,15 @@ import type { Wire } from './wire.ts';
 export const sessionSettings = {
   client_encoding: 'UTF8',
   TimeZone: 'UTC',
-  DateStyle: 'ISO',
+  // The order of a date that is written as 04/03/2026 would otherwise be that of the role in some sessions.
+  DateStyle: 'ISO,MDY',
   IntervalStyle: 'iso_8601',
   extra_float_digits: '1',
   bytea_output: 'hex',
   standard_conforming_strings: 'on',
   xmloption: 'content',
+  // Lists are sent as array literals.
+  array_nulls: 'on',
   idle_in_transaction_session_timeout: '60000',
   application_name: 'datahub',
 };

@@ -137,3 +137,31 @@ describe.each(forms)('settings of a transaction %s', (_, url, pooling) => {
     });
   });
 });
+
+describe.each(['session', 'transaction'] as const)('settings of the role, pooling %s', (pooling) => {
+  it.skipIf(POSTGRES_URL === undefined)(
+    'change neither how a list nor how a date is read (needs POSTGRES_URL)',
+    async () => {
+      const role = `odd_${randomUUID().slice(0, 8)}`;
+      const operator = await connect('postgres', POSTGRES_URL as string);
+      const operate = (text: string) => ask(operator, text, { kind: 'standalone' });
+      await operate(`CREATE ROLE ${role} LOGIN PASSWORD 'odd'`);
+      await operate(`ALTER ROLE ${role} SET array_nulls = off`);
+      await operate(`ALTER ROLE ${role} SET DateStyle = 'German, DMY'`);
+      try {
+        const settings = settingsOf('postgres', POSTGRES_URL as string);
+        const connection = await createPostgresEngine().connect(
+          { ...settings, user: role, password: 'odd', pooling },
+          { dial, signal: AbortSignal.timeout(60_000), facts: {} },
+        );
+        const text = "SELECT $1::text[] AS list, '04/03/2026'::date AS day";
+        const { data } = await ask(connection, text, { params: ['{"a",NULL}'] });
+        expect(data).toEqual([{ list: ['a', null], day: '2026-04-03' }]);
+        connection.close();
+      } finally {
+        await operate(`DROP ROLE ${role}`);
+        operator.close();
+      }
+    },
+  );
+});
