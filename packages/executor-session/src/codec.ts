@@ -140,7 +140,7 @@ export function fromBytes(bytes: Buffer): SessionResponse {
   return { ...SessionResponse.decode(rest), replies };
 }
 
-/** Views of all fields with this tag, and the message without them. */
+/** Takes the fields with this tag out of a message: `found` has views of their values, and `rest` the other fields. */
 function extractFields(message: Uint8Array, tag: number): { found: Buffer[]; rest: Uint8Array } {
   const reader = new BinaryReader(message);
   const found: Buffer[] = [];

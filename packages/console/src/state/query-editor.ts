@@ -11,7 +11,7 @@ import { fieldsOf, readOutline, sentOf, shownContext, type Values } from './vari
 
 export interface Draft extends DraftQuery {
   cache: CachePolicy | null;
-  /** Of a transaction, whose text is that of its steps. This editor shows it, and does not change it. */
+  /** Only of a transaction. Then `text` has the texts of all steps, which this editor shows and does not change. */
   steps?: QueryVersion['steps'];
   /** The hub keeps the values of runs. */
   keepValues?: true;

@@ -57,7 +57,7 @@ export const restoreBody = object({ version: number }, ['version']);
 type VersionJson = FromSchema<typeof version>;
 type RestoreBody = FromSchema<typeof restoreBody>;
 
-/** Whatever is wrong with a version, the body only names it. */
+/** All faults of the version are shown at its number, because the body has nothing else. */
 export const restorePointers = (): FieldPointers =>
   Object.fromEntries(Object.keys(updateQueryPointers()).map((name) => [name, '/version']));
 
