@@ -133,7 +133,7 @@ export interface Collection<T extends Doc> {
   replace(doc: T, companion?: CompanionWrites): Promise<boolean>;
   /** False if there is no document or the guard does not hold. */
   delete(accountId: string, id: string, guard?: DeleteGuard): Promise<boolean>;
-  /** Deletes the first `limit` documents of the filter and returns how many. On MongoDB it is not atomic as a whole. */
+  /** Deletes the first `limit` documents of the filter and returns how many. It is not atomic as a whole. */
   deleteMany(filter: Filter & { limit: number }): Promise<number>;
   find(page: Page): Promise<T[]>;
   /** Reads only the id and the summary fields; absent fields are null. */

@@ -5,7 +5,7 @@ import { type CheckedFilter, checkCount, checkFilter, checkPage, checkStep } fro
 import type { Commits } from './commits.ts';
 import { fromSqlite, unavailable } from './errors.ts';
 import { createReads, type Prepare } from './reads.ts';
-import { createWrites, type Writes } from './writes.ts';
+import { createWrites, type Removed, type Writes } from './writes.ts';
 
 interface Context {
   prepare: Prepare;
@@ -123,6 +123,16 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
   const isUrgent = context.urgent.has(shape.name);
   const writes = createWrites(prepare, shape);
   const { withCompanion, tracked } = createTracking(context, shape, { counts, writes });
+  /** Removes up to `limit` documents, in as many turns as their bytes need. Resolves to their number. */
+  const removed = async (limit: number, work: (limit: number) => Removed): Promise<number> => {
+    let count = 0;
+    for (let leftSome = true; leftSome; ) {
+      const last = await commits.run(() => work(limit - count));
+      count += last.count;
+      leftSome = last.leftSome;
+    }
+    return count;
+  };
   const inserted = ({ accountId, fields }: Stored) => counts.changed(accountId, fields, 1);
   return {
     async insert(doc, companion) {
@@ -156,9 +166,9 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
       checkCount('limit', filter.limit);
       const checked = checkFilter(shape, filter);
       if (checked === null) return 0;
-      return commits.run(() => {
+      return removed(filter.limit, (limit) => {
         counts.forget(checked.accountId);
-        return writes.deleteMany(checked, filter.limit);
+        return writes.deleteMany(checked, limit);
       });
     },
     async add(accountId, id, step) {
@@ -169,9 +179,9 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
     },
     async sweepExpired(nowMs, limit, by) {
       checkCount('limit', limit);
-      return commits.run(() => {
+      return removed(limit, (most) => {
         counts.forget();
-        return writes.sweepExpired(nowMs, limit, by);
+        return writes.sweepExpired(nowMs, most, by);
       });
     },
   } satisfies Partial<Collection<T>>;

@@ -50,6 +50,23 @@ describe('the embedded store', () => {
     });
   });
 
+  it('deletes many large documents in several commits', async () => {
+    await using(openSqliteStore(join(dir, 'large.db'), notes), async (store) => {
+      const collection = store.collection<Note>('notes');
+      const text = 'x'.repeat(1_000_000);
+      for (let i = 0; i < 20; i++) await collection.insert(note(`n${i}`, text));
+      let isDone = false;
+      const deleting = collection.deleteMany({ accountId: 'a', limit: 18 }).finally(() => {
+        isDone = true;
+      });
+      // It shares the first commit of the deletion.
+      await collection.insert(note('z'));
+      expect(isDone).toBe(false);
+      expect(await deleting).toBe(18);
+      expect(await collection.count({ accountId: 'a' })).toBe(3);
+    });
+  });
+
   it('follows a link to its file', async () => {
     const path = join(dir, 'linked.db');
     await openSqliteStore(path, notes).close();

@@ -206,7 +206,7 @@ describe.skipIf(!here)(
     it('names the reason of a write that fails, also before its transaction would end', async () => {
       const connection = await connect();
       const insert = `INSERT INTO ${table} (id) VALUES (1 / $1::int)`;
-      const zero = { kind: 'write', params: ['0'] } as const;
+      const zero = { kind: 'write' as const, params: ['0'] };
       for (const more of [{}, { dryRun: true }, { maxAffected: 1 }]) {
         const failed = ask(connection, insert, { ...zero, ...more });
         await expect(failed).rejects.toMatchObject({ sql: { state: '22012' } });
