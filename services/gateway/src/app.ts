@@ -18,6 +18,7 @@ import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
 import {
   createRouteCheck,
+  isList,
   isReading,
   type Route,
   refuseUnknown,
@@ -38,6 +39,7 @@ import { createSignatures } from './resources/queries/signatures.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, sendProblem } from './response/error-handler.ts';
 import { writeJson } from './response/json-splices.ts';
+import { createListPlaces } from './response/list-places.ts';
 import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
@@ -261,12 +263,13 @@ function registerV1(
     }
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
+  const waitingForPlace = createListPlaces();
   for (const route of routes) {
     app.route({
       method: route.method,
       url: route.path,
       config: { route },
-      handler: route.handler,
+      handler: isList(route) ? waitingForPlace(route.handler) : route.handler,
       ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
       ...(route.compressed === true ? { onSend: compression.onSend } : {}),
       onRequest: (request, _reply, done) => {

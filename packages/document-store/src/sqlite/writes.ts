@@ -66,20 +66,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
     return Number(prepare(sql).run(...values).changes);
   }
 
-  const sizeSql = ['body', ...shape.bytes.map(bytesColumn)]
-    .map((column) => `coalesce(octet_length(${column}), 0)`)
-    .join(' + ');
-
-  /** Deletes the first of these rows, at least one. `rest` is what follows the columns in a SELECT of them. */
-  function remove(rest: string, values: SQLInputValue[], limit: number): Removed {
-    const sizes = prepare(`SELECT ${sizeSql} ${rest}`).all(...values, limit) as unknown as [number][];
-    let first = 0;
-    for (let bytes = 0; first < sizes.length && bytes < removedBytesMax; first++)
-      bytes += (sizes[first] as [number])[0];
-    const text = `DELETE FROM ${table} WHERE (account_id, id) IN (SELECT account_id, id ${rest})`;
-    return { count: run(text, [...values, first]), leftSome: first < sizes.length };
-  }
-
+  const remove = createRemove(prepare, shape);
   const atomically = <R>(work: () => R): R => runAtomically(prepare, work);
 
   return {
@@ -122,6 +109,26 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       const rest = `FROM ${table} WHERE ${group} ${column} <= ? ORDER BY ${column} LIMIT ?`;
       return remove(rest, shape.expiresBy === undefined ? [nowMs] : [by, nowMs], limit);
     },
+  };
+}
+
+/**
+ * Returns a function that deletes the first rows of a condition, at least one. `rest` is what follows the columns in a
+ * SELECT of the rows.
+ */
+function createRemove(prepare: Prepare, shape: Shape) {
+  const table = tableOf(shape);
+  const sizeSql = ['body', ...shape.bytes.map(bytesColumn)]
+    .map((column) => `coalesce(octet_length(${column}), 0)`)
+    .join(' + ');
+  return (rest: string, values: SQLInputValue[], limit: number): Removed => {
+    const sizes = prepare(`SELECT ${sizeSql} ${rest}`).all(...values, limit) as unknown as [number][];
+    let first = 0;
+    for (let bytes = 0; first < sizes.length && bytes < removedBytesMax; first++)
+      bytes += (sizes[first] as [number])[0];
+    const text = `DELETE FROM ${table} WHERE (account_id, id) IN (SELECT account_id, id ${rest})`;
+    const count = Number(prepare(text).run(...values, first).changes);
+    return { count, leftSome: first < sizes.length };
   };
 }
 

@@ -109,6 +109,9 @@ export const countedAs = ({ audit }: Route): AuditAction | undefined =>
 /** True if the route changes nothing. */
 export const isReading = ({ method, reads }: Route): boolean => method === 'GET' || reads === true;
 
+export const isList = ({ method, response }: Route): boolean =>
+  method === 'GET' && 'type' in response && response.type === 'array';
+
 /** Every POST of the API accepts an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method, path }: Route): boolean =>
   method === 'POST' && path !== mcpPath;

@@ -1,5 +1,7 @@
 /** Sends lists. The items are written one by one, because all of them together can have many megabytes. */
 
+import { largestResponse } from '@datahub/contract/limits';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
 import { type Page, setPageHeaders } from '../http/pagination.ts';
 import { writeJson } from './json-splices.ts';
@@ -13,7 +15,12 @@ export interface ListResponse<T, J> {
   total: number;
 }
 
-/** Resolves to the reply, as the handler of a route does. */
+const tooLarge = new HubError(
+  'TOO_LARGE',
+  `The list is larger than ${largestResponse / 1_048_576} MiB. Request a part of it with limit and offset.`,
+);
+
+/** Resolves to the reply, as the handler of a route does. Rejects with TOO_LARGE for a list of too many bytes. */
 export async function sendList<T, J>(
   reply: FastifyReply,
   { items, toJson, page, total }: ListResponse<T, J>,
@@ -23,6 +30,7 @@ export async function sendList<T, J>(
   let before = '[';
   for (const item of items) {
     await bytes.add(before + writeJson(toJson(item)));
+    if (bytes.length > largestResponse) throw tooLarge;
     before = ',';
   }
   await bytes.add(items.length === 0 ? '[]' : ']');

@@ -20,6 +20,11 @@ export class ResponseBytes {
     this.#budget = budget;
   }
 
+  /** Of the text so far, without its last 65,536 characters at most. */
+  get length(): number {
+    return this.#bytes;
+  }
+
   /** Rejects as `ResponseBudget.reserve` throws. */
   async add(text: string): Promise<void> {
     this.#text += text;
