@@ -104,6 +104,13 @@ describe.each(sqlEngines)('records in bulk at %s', (engine) => {
     expect(await stored()).toMatchObject({ count: 0 });
   });
 
+  it('with a member that is no variable are refused, as such columns of CSV are', async () => {
+    const refused = await load('{"id": 1, "amout": 5}\n');
+    expect([refused.status, refused.body.code]).toEqual([422, 'CONTEXT_INVALID']);
+    expect(refused.body.detail).toContain('amout');
+    expect(await stored()).toMatchObject({ count: 0 });
+  });
+
   it('change nothing if a value does not fit its column', async () => {
     const tooLong = (id: number) => ({ id, amount: null, note: id === 1_700 ? 'x'.repeat(300) : 'y' });
     const { status, body } = await load(lines(1, 2_000, tooLong), '', ndjson, plain);

@@ -92,7 +92,8 @@ async function prepareLoad(
     pinnedJson,
     scalarsAsLists: claimedNames(principal),
     claimsJson: principal.user?.claimsJson,
-    strict: keyLimits.strict(principal.limits),
+    // Nobody would be told of a misspelt member, and the default would be stored.
+    strict: true,
   };
   return {
     read: createRecordReader(request.load as Load, { query, prepared, values, pinnedJson }),
