@@ -108,6 +108,22 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
   };
 }
 
+/** Steps of large bodies. What follows a body that was read, up to the first wait, is part of its last step. */
+const steps: (() => void)[] = [];
+
+/** Runs one step in each turn of the event loop: bodies that arrive together would else be worked on in one turn. */
+function inTurn(step: () => void): void {
+  steps.push(step);
+  if (steps.length === 1) setImmediate(runStep);
+}
+
+function runStep(): void {
+  // It stays in the list while it runs, so that what it adds is not scheduled twice.
+  steps[0]?.();
+  steps.shift();
+  if (steps.length > 0) setImmediate(runStep);
+}
+
 interface ReadOptions {
   bodyBytesMax: number;
   /** The most that the bytes and values of one body count. */
@@ -158,11 +174,11 @@ function readBody(
     attempt(() => {
       if (body.bytes > 0) request.parsed = body.end();
       if (body.bytes <= turnBytesMax) finish(null, request.parsed?.value);
-      else setImmediate(() => finish(null, request.parsed?.value));
+      else inTurn(() => finish(null, request.parsed?.value));
     });
   const end = () => {
     if (body.bytes <= turnBytesMax) parse();
-    else setImmediate(parse);
+    else inTurn(parse);
   };
   attempt(() => {
     const { 'content-length': length = '0' } = request.headers;
