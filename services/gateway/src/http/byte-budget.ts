@@ -23,8 +23,9 @@ export class ByteBudget {
     this.#options = options;
   }
 
-  /** Adds bytes to the `held` ones of a request. Throws RATE_LIMITED or UNAVAILABLE. */
+  /** Adds bytes to the `held` ones of a request. Throws RATE_LIMITED, UNAVAILABLE, or CANCELLED if its client has left. */
   reserve(request: FastifyRequest, held: number, bytes: number): void {
+    request.context.requireOpen();
     const { bytesMax, keyBytesMax, smallBytesMax, exceeded } = this.#options;
     const key = budgetOf(request);
     if (this.#usage.of(key) + bytes > keyBytesMax) throw busy('RATE_LIMITED', exceeded.key);

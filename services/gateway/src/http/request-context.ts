@@ -131,6 +131,14 @@ export class RequestContext implements CallContext {
     this.#deadline = this.#options.deadlines.add(this.deadlineAt - performance.now(), onDeadline);
   }
 
+  /**
+   * Throws CANCELLED once the response is closed. What it held was given back then, so what is counted later would be
+   * counted for ever.
+   */
+  requireOpen(): void {
+    if (this.#response.closed) throw new HubError('CANCELLED', 'The client disconnected.');
+  }
+
   /** Called when the response closes, complete or not. */
   closed(): void {
     if (this.#deadline !== undefined) this.#options.deadlines.remove(this.#deadline);
