@@ -59,6 +59,7 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
     },
   });
 
+  const inTurn = createTurns();
   const reserve = (request: FastifyRequest, bytes: number): void => {
     budget.reserve(request, request.bodyBytes, bytes);
     request.bodyBytes += bytes;
@@ -102,26 +103,29 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
         bodyBytesMax: isLarge ? largeBodyBytesMax : bodyBytesMax,
         weightMax: keyBytesMax,
         reserve,
+        inTurn,
         settle,
       });
     },
   };
 }
 
-/** Steps of large bodies. What follows a body that was read, up to the first wait, is part of its last step. */
-const steps: (() => void)[] = [];
-
-/** Runs one step in each turn of the event loop: bodies that arrive together would else be worked on in one turn. */
-function inTurn(step: () => void): void {
-  steps.push(step);
-  if (steps.length === 1) setImmediate(runStep);
-}
-
-function runStep(): void {
-  // It stays in the list while it runs, so that what it adds is not scheduled twice.
-  steps[0]?.();
-  steps.shift();
-  if (steps.length > 0) setImmediate(runStep);
+/**
+ * Returns a function that runs one step in each turn of the event loop, because bodies that arrive together would else be
+ * worked on in one. What follows a body that was read, up to its first wait, is part of the last step.
+ */
+function createTurns(): (step: () => void) => void {
+  const steps: (() => void)[] = [];
+  const runStep = () => {
+    // It stays in the list while it runs, so that what it adds is not scheduled twice.
+    steps[0]?.();
+    steps.shift();
+    if (steps.length > 0) setImmediate(runStep);
+  };
+  return (step) => {
+    steps.push(step);
+    if (steps.length === 1) setImmediate(runStep);
+  };
 }
 
 interface ReadOptions {
@@ -130,6 +134,8 @@ interface ReadOptions {
   weightMax: number;
   /** Throws RATE_LIMITED or UNAVAILABLE. */
   reserve(request: FastifyRequest, bytes: number): void;
+  /** Runs a step of a large body in a turn of its own. */
+  inTurn(step: () => void): void;
   /** Called once. */
   settle(err: Error | null, value?: unknown): void;
 }
@@ -137,7 +143,7 @@ interface ReadOptions {
 function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
-  { bodyBytesMax, weightMax, reserve, settle }: ReadOptions,
+  { bodyBytesMax, weightMax, reserve, inTurn, settle }: ReadOptions,
 ): void {
   const body = new JsonBody();
   let turnBytes = 0;
