@@ -4,7 +4,7 @@
 
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
+import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
 import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import type { Format } from './values.ts';
@@ -212,7 +212,7 @@ export function createTextReader(hasExtended: boolean): { rows: TextRow[]; respo
   let bytes = 0;
   const response: Response = (source, start, end) => {
     bytes += end - start + pieceBytes;
-    if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
+    requireOwnAnswer(bytes);
     if (columns === undefined) {
       if (source[start] === okHeader) return true;
       columns = new ColumnReader(readLength(source, start).value, hasExtended);

@@ -6,7 +6,7 @@ import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import { ownAnswerBytesMax, pieceBytes } from '../shared/bounds.ts';
+import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
@@ -232,7 +232,7 @@ export class Statements {
     await this.#require(protocol.query(text), undefined, (type, body) => {
       if (type !== dataRow) return;
       bytes += body.length + pieceBytes;
-      if (bytes > ownAnswerBytesMax) throw new RangeError('The response to a query of the hub is too long.');
+      requireOwnAnswer(bytes);
       rows.push(protocol.readRow(body));
     });
     return rows;

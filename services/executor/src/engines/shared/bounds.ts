@@ -11,8 +11,8 @@ export const logInBytesMax = 262_144;
 /** What a server may send between two statements: changed settings, notices, notifications. */
 export const unaskedBytesMax = 1_048_576;
 
-/** Results of the hub's own queries for types, tables and columns. */
-export const ownAnswerBytesMax = 8 * 1_048_576;
+/** Results of the hub's own queries for types, tables and columns. 50,000 columns take about ten megabytes. */
+const ownAnswerBytesMax = 16 * 1_048_576;
 
 /**
  * What a message or a row counts beside its bytes against these limits. An empty row takes 7 bytes on the wire, and more
@@ -30,4 +30,14 @@ export class RowTooLarge extends HubError {
       { retryable: false },
     );
   }
+}
+
+/** Throws for an answer to a query of the hub that has so many bytes by now. The connection closes with this error. */
+export function requireOwnAnswer(bytes: number): void {
+  if (bytes <= ownAnswerBytesMax) return;
+  throw new HubError(
+    'SQL_REJECTED',
+    'The database names more tables and columns than the hub reads. Let the user of the source see fewer of them.',
+    { retryable: false },
+  );
 }
