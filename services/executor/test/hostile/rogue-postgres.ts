@@ -242,7 +242,7 @@ export const postgresPlays: Play[] = [
       describe: send(message('t', int16(0)), columns([987_654])),
       ask: (socket) => flood(socket, row()),
     }),
-    codes: ['SOURCE_BROKEN'],
+    codes: ['SQL_REJECTED'],
   },
   {
     name: 'sends a row that is shorter than its field',
