@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
+import { tableFromIPC } from 'apache-arrow';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { accessOf } from '../support/databases.ts';
@@ -40,6 +41,22 @@ const execute = (queryId: string, options: object, more: { accept?: string; key?
       ...(more.key === undefined ? {} : { key: more.key }),
     },
   );
+
+/** Arrow is not text, which `execute` reads. */
+async function executeArrow(queryId: string, options: object) {
+  const { url, key } = inject('hub');
+  const answer = await fetch(`${url}/v1/queries/execute`, {
+    method: 'POST',
+    headers: {
+      'x-service-api-key': key,
+      'content-type': 'application/json',
+      accept: 'application/vnd.apache.arrow.stream',
+    },
+    body: JSON.stringify({ queryId, options }),
+  });
+  expect(answer.status).toBe(200);
+  return tableFromIPC(await answer.arrayBuffer());
+}
 
 /** A SELECT of rows with an id and a text, of which the last ones are blank or NULL. */
 const literals = (engine: string) => {
@@ -93,6 +110,13 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
 
     const ndjson = await execute(queryId, annotate(), { accept: 'application/x-ndjson' });
     expect(ndjson.text).toBe(rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+
+    const table = await executeArrow(queryId, annotate());
+    expect(table.schema.fields.map(({ name, type }) => `${name}: ${type}`).slice(2)).toEqual([
+      'topic: Utf8',
+      'topicConfidence: Float64',
+    ]);
+    expect(table.toArray().map((row) => ({ ...row.toJSON(), id: Number(row.id) }))).toEqual(rows);
 
     const csv = await execute(queryId, annotate(), { accept: 'text/csv' });
     const field = (value: string | number | null) =>
@@ -165,11 +189,27 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
     expect(body.data.every(({ id }: { id: number }, i: number) => id === i + 1)).toBe(true);
   });
 
+  it('labels the rows of several batches of Arrow', async () => {
+    const text = (many[engine] as string).replace('5000', '40000').replace("',0', 4999", "',0', 39999");
+    const wide = await store(text);
+    const { data } = (await execute(wide, { ...annotate(), maxRows: 40_000 })).body;
+    const table = await executeArrow(wide, { ...annotate(), maxRows: 40_000 });
+    expect(table.batches.length).toBeGreaterThan(1);
+    expect(table.numRows).toBe(data.length);
+    const [topics, confidences] = [table.getChild('topic'), table.getChild('topicConfidence')];
+    const others = data.filter(
+      (row: { topic: string; topicConfidence: number }, i: number) =>
+        topics?.get(i) !== row.topic || confidences?.get(i) !== row.topicConfidence,
+    );
+    expect(others).toEqual([]);
+  });
+
   it('answers an empty result', async () => {
     const empty = await store(`SELECT id, body FROM (${literals(engine)}) AS t WHERE id < 0`);
     expect((await execute(empty, annotate())).text).toBe('{"data":[]}');
     const csv = await execute(empty, annotate(), { accept: 'text/csv' });
     expect(csv.text).toBe('id,body,topic,topicConfidence\r\n');
+    expect((await executeArrow(empty, annotate())).numRows).toBe(0);
     expect((await execute(empty, annotate({ text: 'nope' }))).status).toBe(400);
   });
 

@@ -38,7 +38,7 @@ it('plans, creates, changes, exports and revokes keys of files, and shows their 
     name: `${path}/page`,
     limits: { maxRows: 10, context: { region: 'north' } },
   });
-  expect(stored.limits.queryIds).toHaveLength(1);
+  expect(stored.limits.queries).toEqual([`${path}/orders/by-region`]);
   const asPage = apiOf(text);
   expect((await asPage.get(`/v1/hubs/${path}/data/orders/by-region`)).status).toBe(200);
   expect((await asPage.get(`/v1/hubs/${path}/data/products/revenue`)).status).not.toBe(200);
@@ -54,13 +54,13 @@ it('plans, creates, changes, exports and revokes keys of files, and shows their 
   expect(fresh).not.toContain('dhk_');
 
   // What somebody changes in the hub is drift; another rate changes the key, which stays.
-  await api.ok(api.put(`/v1/keys/${stored.keyId}`, { limits: { maxRows: 99, queryIds: null } }));
+  await api.ok(api.put(`/v1/keys/${stored.keyId}`, { limits: { maxRows: 99, queries: null } }));
   expect((await run('plan')).stdout).toMatch(/~ key page[\s\S]*99 → 10/);
   await change('keys/page.yaml', (before) => before.replace('maxRows: 10', 'maxRows: 1'));
   expect(await run('apply')).toMatchObject({ code: 0, stdout: '1 change\n' });
   expect((await keysOf(path))[0]).toMatchObject({
     keyId: stored.keyId,
-    limits: { maxRows: 1, queryIds: stored.limits.queryIds },
+    limits: { maxRows: 1, queries: stored.limits.queries },
   });
   await change('keys/page.yaml', (before) => before.replace('[queries:execute]', '[queries:read]'));
   expect((await run('plan')).stderr).toContain('keys/page.yaml:1:9: The scopes of a key cannot be changed.');

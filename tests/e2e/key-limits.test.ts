@@ -9,6 +9,7 @@ import {
   type Ids,
   isRefused,
   type Named,
+  placeOf,
   type Reach,
   routes,
   table,
@@ -69,6 +70,8 @@ beforeAll(async () => {
   const { hubId, queryId, classifierId } = inside;
   limited.hubIds = await makeLimited({ hubIds: [hubId] });
   limited.queryIds = await makeLimited({ queryIds: [queryId] });
+  await api.ok(api.put(`/v1/hubs/${hubId}`, { label: 'mine', path: 'inside' }));
+  limited.queries = await makeLimited({ queries: ['inside/mine'] });
   limited.classifierIds = await makeLimited({ hubIds: [hubId], classifierIds: [classifierId] });
   limited.context = await makeLimited({ context: { tenant: 1 } });
 });
@@ -103,7 +106,7 @@ it('has a row for every route and a place for every limit', () => {
 
 describe.each(columns)('a key with %s', (column) => {
   it.each(routes.map((route) => [route.name, route] as const))('%s', async (name, route) => {
-    const reach = table[name]?.[columns.indexOf(column)] as Reach;
+    const reach = table[name]?.[placeOf(column)] as Reach;
     const principal = limited[column];
     const { key: by, limits } = principal;
     const own = await renewed(route, principal.own, { by, limits });

@@ -10,9 +10,13 @@ import { api, bodyFor, sentTo } from '../support/hub.ts';
  */
 export type Reach = 'all' | 'own' | 'none';
 
-/** Limits that decide what a key reaches. `classifierIds` stands beside `hubIds` here. */
-export const columns = ['hubIds', 'queryIds', 'classifierIds', 'context'] as const;
+/** Limits that decide what a key reaches. `classifierIds` stands beside `hubIds` here. `queries` reaches what `queryIds` does. */
+export const columns = ['hubIds', 'queryIds', 'classifierIds', 'context', 'queries'] as const;
 export type Column = (typeof columns)[number];
+
+/** The place of the limit in a row. */
+export const placeOf = (column: Column): number =>
+  columns.indexOf(column === 'queries' ? 'queryIds' : column);
 
 export type Row = readonly [hubIds: Reach, queryIds: Reach, classifierIds: Reach, context: Reach];
 const ofHub: Row = ['own', 'all', 'own', 'all'];

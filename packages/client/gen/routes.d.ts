@@ -851,12 +851,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -984,12 +986,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -1131,12 +1135,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -1268,12 +1274,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -1491,12 +1499,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -1751,12 +1761,14 @@ export interface Routes {
           type: string;
           nullable: boolean;
           jsonType: "number" | "string" | "number|string" | "boolean" | "object" | "array" | "number|string|boolean|object|array";
+          labels?: string[] | undefined;
         })[];
         variables: ({
           key: string;
           type?: string | undefined;
           list: boolean;
           nullable: boolean;
+          labels?: string[] | undefined;
         })[];
         problem?: {
           code: string;
@@ -3305,6 +3317,8 @@ export interface Routes {
       limits?: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
@@ -3343,6 +3357,8 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
@@ -3378,6 +3394,8 @@ export interface Routes {
       limits?: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
@@ -3431,6 +3449,8 @@ export interface Routes {
       limits?: {
         hubIds?: string[] | null | undefined;
         queryIds?: string[] | null | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | null | undefined;
         classifierIds?: string[] | null | undefined;
         origins?: string[] | null | undefined;
         context?: Record<string, Json> | null | undefined;
@@ -3469,6 +3489,8 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;
@@ -3527,6 +3549,8 @@ export interface Routes {
       limits: {
         hubIds?: string[] | undefined;
         queryIds?: string[] | undefined;
+        /** Queries as `hub path/path`, or ids of queries. */
+        queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
         context?: Record<string, Json> | undefined;

@@ -37,6 +37,8 @@ export const auditActions = [
   'key.update',
   'key.rotate',
   'key.revoke',
+  'key.gainQuery',
+  'key.loseQuery',
   'person.signIn',
   'person.signOut',
   'person.update',

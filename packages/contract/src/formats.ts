@@ -19,8 +19,10 @@ export interface FormatFacts {
   isText: boolean;
   /** True if the rows cannot say that a limit cut them, so an HTTP trailer does. */
   hasTruncatedTrailer: boolean;
-  /** The end of a row. The members that annotations add are inserted before it; empty if none can be added. */
+  /** The end of a row. The members that annotations add are inserted before it. */
   rowEnd: string;
+  /** True if the gateway can add the labels of annotations. */
+  takesLabels: boolean;
 }
 
 /** The last line of NDJSON whose rows a limit cut. No row has these bytes, but one can have the same value. */
@@ -54,6 +56,7 @@ export const formats = {
     isText: true,
     hasTruncatedTrailer: false,
     rowEnd: '}',
+    takesLabels: true,
   },
   ndjson: {
     mediaType: 'application/x-ndjson',
@@ -64,6 +67,7 @@ export const formats = {
     isText: true,
     hasTruncatedTrailer: false,
     rowEnd: '}\n',
+    takesLabels: true,
   },
   csv: {
     mediaType: 'text/csv',
@@ -74,6 +78,7 @@ export const formats = {
     isText: true,
     hasTruncatedTrailer: true,
     rowEnd: '\r\n',
+    takesLabels: true,
   },
   arrow: {
     mediaType: 'application/vnd.apache.arrow.stream',
@@ -84,6 +89,7 @@ export const formats = {
     isText: false,
     hasTruncatedTrailer: true,
     rowEnd: '',
+    takesLabels: true,
   },
   xlsx: {
     mediaType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
@@ -94,6 +100,7 @@ export const formats = {
     isText: false,
     hasTruncatedTrailer: true,
     rowEnd: '',
+    takesLabels: false,
   },
 } as const satisfies Record<string, FormatFacts>;
 

@@ -21,6 +21,11 @@ interface KeyLimitRow {
 export const keyLimits = {
   hubIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
   queryIds: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
+  /**
+   * Queries as `hub path/path`, such as `shop/orders/by-region`, or by their ids. A name stands for the query that has it
+   * when the key is used. Only one of `queryIds` and `queries` can be set.
+   */
+  queries: { kind: 'list', enforcedBy: ['catalog', 'executor', 'ml'] },
   /** Classifiers that may be trained, whose examples may be read and changed. */
   classifierIds: { kind: 'list', enforcedBy: ['ml'] },
   /** Origins of browsers that may use the key. */
@@ -90,6 +95,10 @@ export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {
   });
   return Object.fromEntries(values) as KeyLimitValues;
 }
+
+/** True for a key that is limited to some queries. */
+export const isOfQueries = ({ queryIds, queries }: Pick<KeyLimitValues, 'queryIds' | 'queries'>): boolean =>
+  (queryIds?.length ?? 0) > 0 || (queries?.length ?? 0) > 0;
 
 /** Bounds of the values themselves. */
 export const keyLimitBounds = {

@@ -120,6 +120,10 @@ export const pathLength = { min: 1, max: 200 } as const;
 /** Patterns of JSON Schema, too. */
 export const hubPathPattern = '^[a-z0-9_-]+$';
 export const queryPathPattern = '^[a-z0-9_-]+(/[a-z0-9_-]+)*$';
+/** A query in `limits.queries` of a key: the path of its hub and its own, or its id. */
+export const queryNamePattern = '^([a-z0-9_-]+(/[a-z0-9_-]+)+|[A-Za-z0-9_-]+\\.q\\.[A-Za-z0-9_-]+)$';
+/** Of the path of a hub, a slash, and the path of a query. */
+export const queryNameLength = { min: 3, max: 401 } as const;
 export const toolNamePattern = '^[A-Za-z0-9_-]{1,64}$';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters.

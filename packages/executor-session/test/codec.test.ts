@@ -57,6 +57,7 @@ describe('calls', () => {
     hubIds: fc.array(text, { maxLength: 2 }),
     queryIds: fc.array(text, { maxLength: 2 }),
     classifierIds: fc.array(text, { maxLength: 2 }),
+    queries: fc.array(text, { maxLength: 2 }),
     origins: fc.array(text, { maxLength: 2 }),
     contextJson: text,
     ratePerMinute: orNone(uint32),
@@ -122,7 +123,7 @@ describe('calls', () => {
 
   it('may come from a key that is narrowed to very many things', () => {
     const queryIds = Array.from({ length: 500 }, (_, i) => `dh.q.${i}`.padEnd(35, 'x'));
-    const limits = { hubIds: [], queryIds, classifierIds: [], origins: [], contextJson: '' };
+    const limits = { hubIds: [], queryIds, classifierIds: [], queries: [], origins: [], contextJson: '' };
     const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits };
     const call = {
       sequence: 1,

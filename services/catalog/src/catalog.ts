@@ -13,7 +13,7 @@ import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, Sour
 import type { MailPolicy } from './events/documents.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
-import { keyLimits, requireMayHaveBoards, requireMayReadWatches } from './key-limits.ts';
+import { keyLimits, requireMayHaveBoards, requireMayReadWatches, requireMayUse } from './key-limits.ts';
 import type { Leftovers } from './maintenance/leftovers.ts';
 import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
@@ -129,18 +129,26 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
   });
 }
 
+interface Removal<T extends Doc> extends Pick<Update<T>, 'collection' | 'load' | 'expected' | 'entry'> {
+  /** What else is written in one step with the deletion. */
+  beside?: (doc: T) => Promise<CompanionWrite[]>;
+}
+
 /** Deletes the document at the version that the caller expects. Throws NOT_FOUND if there is none. */
 export async function remove<T extends Doc>({
   collection,
   load,
   expected = {},
   entry,
-}: Omit<Update<T>, 'change' | 'beforeReplace' | 'beside'>): Promise<void> {
+  beside,
+}: Removal<T>): Promise<void> {
   await untilWritten(async () => {
-    const { accountId, id, version } = await load();
+    const doc = await load();
+    const { accountId, id, version } = doc;
     requireVersion({ version }, expected);
+    const others = (await beside?.(doc)) ?? [];
     const guard = expected.expectedVersion === undefined ? {} : { version };
-    return (await collection.delete(accountId, id, { ...guard, companion: entry })) || overtaken;
+    return (await collection.delete(accountId, id, { ...guard, companion: [entry, ...others] })) || overtaken;
   });
 }
 
@@ -196,6 +204,7 @@ export async function loadWatch(catalog: Catalog, principal: Principal, id: stri
   const wanted = { collection: catalog.store.watches, id, what: 'watch' };
   const { doc } = await loadInHub(catalog, principal, wanted);
   keyLimits.queryIds.require(principal.limits, doc.queryId);
+  if (keyLimits.queries.isSet(principal.limits)) await loadQuery(catalog, principal, doc.queryId);
   return doc;
 }
 
@@ -206,7 +215,7 @@ export async function loadQueryAndHub(
 ): Promise<{ query: QueryDoc; hub: HubDoc }> {
   const wanted = { collection: catalog.store.queries, id, what: 'query' };
   const { doc, hub } = await loadInHub(catalog, principal, wanted);
-  keyLimits.queryIds.require(principal.limits, id);
+  requireMayUse(principal.limits, { hub, query: doc });
   return { query: doc, hub };
 }
 

@@ -35,6 +35,8 @@ export interface HubDoc extends Doc, Dated {
   deletedPath?: string;
   /** Unique in the account; absent for none. */
   path?: string;
+  /** Present if a caller gave the path that may create keys for the whole account; see `grantedNameOf`. */
+  grantsByName?: 1;
   /** The two category nodes, which are created with the hub. */
   queriesNodeId: string;
   sourcesNodeId: string;
@@ -142,6 +144,8 @@ export interface QueryDoc extends Doc, Dated {
   keepValues?: true;
   /** Unique in the hub; absent for none. Like the members up to `presentationJson`, it is no part of a version. */
   path?: string;
+  /** Present if a caller gave the path that may create keys for the query; see `grantedNameOf`. */
+  grantsByName?: 1;
   /** If absent, the query is not a tool. */
   tool?: ToolDoc;
   /** The name of the tool, unique in the account; absent for none. */
@@ -185,6 +189,8 @@ export interface KeyDoc extends Doc {
   name: string;
   scopes: string[];
   limits: KeyLimitValues;
+  /** Present if `limits.queries` has names, so that such keys can be found. */
+  namesQueries?: 1;
   /** The rate budgets that the key's requests count against, oldest first. If absent, the key has one of its own. */
   budgets?: RateBudgetDoc[];
   /** The lineage of the key that created this one; see `lineageOf`. Absent for keys of operators and of older hubs. */

@@ -31,6 +31,7 @@ export function makeHub({ label, path }: NewHub, { accountId, nowMs, createId }:
     deleted: undefined,
     deletedPath: undefined,
     path: checkPath(check, path),
+    grantsByName: undefined,
     queriesNodeId: createId('hrt', nowMs),
     sourcesNodeId: createId('hrt', nowMs),
     createdAt: nowMs,

@@ -12,6 +12,7 @@ import {
   keyLimits,
   toFields,
 } from '@datahub/contract/key-limits';
+import { queryNameLength, queryNamePattern } from '@datahub/contract/limits';
 import { grantableScopes } from '@datahub/contract/scopes';
 import { faultsOfUserLimit, type UserLimit, userLimitBounds } from '@datahub/contract/user-limit';
 import type { FieldPath } from '@datahub/contract/validation-error';
@@ -22,6 +23,8 @@ import { type Checker, createChecker, parseJson } from './check.ts';
 import type { KeyDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { variableName } from './query.ts';
+
+const isQueryName = new RegExp(queryNamePattern);
 
 export interface NewKey {
   name: string;
@@ -58,6 +61,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     lastCharacters: secret.slice(-4),
     createdAt: nowMs,
     lastUsedAt: null,
+    namesQueries: namesQueries(checked.limits),
     budgets: undefined,
     ownBudget: undefined,
     maker: undefined,
@@ -87,13 +91,16 @@ export function patchKey(key: KeyDoc, patch: KeyPatch, nowMs: number): KeyDoc {
     delete limits[fieldOf(check.oneOf(['removedLimits', index], name, keyLimitNames))];
   });
   const { name = key.name, expiresAt = key.expiresAt } = patch;
-  const { personId, ...kept } = key;
+  const { personId, namesQueries: _, ...kept } = key;
   const owner = personId === undefined || patch.handOver ? {} : { personId };
   const next = { ...kept, ...owner, ...checkMembers(check, { name, limits, expiresAt }, nowMs) };
   checkUser(check, next.scopes, limits);
+  const named = namesQueries(limits);
   check.done();
-  return next;
+  return named === undefined ? next : { ...next, namesQueries: named };
 }
+
+const namesQueries = ({ queries }: KeyLimitValues): 1 | undefined => (queries === undefined ? undefined : 1);
 
 /** What can be changed, too. */
 type Members = Pick<NewKey, 'name' | 'limits' | 'expiresAt'>;
@@ -101,6 +108,11 @@ type Members = Pick<NewKey, 'name' | 'limits' | 'expiresAt'>;
 function checkMembers(check: Checker, { name, limits, expiresAt }: Members, nowMs: number): Members {
   const checked = { name: check.label(['name'], name), limits, expiresAt };
   if (expiresAt !== null && expiresAt <= nowMs) check.fault(['expiresAt'], 'must lie in the future');
+  if (limits.queryIds !== undefined && limits.queries !== undefined)
+    check.fault(
+      ['limits', 'queries'],
+      'cannot be set beside queryIds. Send null for the one that the key no longer needs',
+    );
   for (const limit of keyLimitNames) checkLimit[keyLimits[limit].kind](check, limit, limits[fieldOf(limit)]);
   return checked;
 }
@@ -110,6 +122,13 @@ const checkLimit: Record<KeyLimitKind, (check: Checker, limit: KeyLimit, value: 
   list: (check, limit, value = []) => {
     const entries = value as string[];
     const { entries: count, originLength } = keyLimitBounds;
+    if (limit === 'queries')
+      for (const [i, name] of entries.entries())
+        if (!isQueryName.test(name) || name.length > queryNameLength.max)
+          check.fault(
+            ['limits', limit, i],
+            'must be a name such as shop/orders/by-region, or the id of a query',
+          );
     if (entries.length > count.max) check.fault(['limits', limit], `must have at most ${count.max} entries`);
     if (limit === 'origins' && entries.some((origin) => origin.length > originLength.max))
       check.fault(['limits', limit], `must be of at most ${originLength.max} characters each`);
@@ -157,15 +176,16 @@ const userScopes = ['queries:execute', 'queries:execute:write', 'classifiers:pre
 
 /** The rules for a key with `limits.user` that concern its other members, too. */
 function checkUser(check: Checker, scopes: readonly string[], limits: KeyLimitValues): void {
-  const { user, queryIds = [], contextJson } = limits;
+  const { user, contextJson } = limits;
+  const [limit, named] =
+    limits.queries === undefined ? ['queryIds', limits.queryIds ?? []] : ['queries', limits.queries];
   if (user === undefined) return;
   if (!scopes.every((scope) => userScopes.includes(scope)))
     check.fault(['limits', 'user'], `needs a key that has only scopes of ${userScopes.join(', ')}`);
-  if (queryIds.length === 0)
-    check.fault(['limits', 'queryIds'], 'must list the queries of the key, because it has limits.user');
+  if (named.length === 0)
+    check.fault(['limits', limit], 'must list the queries of the key, because it has limits.user');
   user.public.forEach((id, index) => {
-    if (!queryIds.includes(id))
-      check.fault(['limits', 'user', 'public', index], 'is not among limits.queryIds');
+    if (!named.includes(id)) check.fault(['limits', 'user', 'public', index], `is not among limits.${limit}`);
   });
   const pinned = Object.keys(Object(parseJson(contextJson ?? '{}')));
   for (const { variable } of user.claims)

@@ -68,6 +68,7 @@ export function makeQuery(input: NewQuery, context: MakeContext): QueryDoc {
     sessionJson: checkSession(check, input.sessionJson, { path: ['session'], engine: input.engine }),
     keepValues: input.keepValues || undefined,
     ...checkNames(check, { path: input.path, tool: input.tool, presentationJson: input.presentationJson }),
+    grantsByName: undefined,
     createdAt: context.nowMs,
     updatedAt: null,
     stamp: undefined,
@@ -201,6 +202,8 @@ const parts = {
   createdAt: 'record',
   updatedAt: 'record',
   stamp: 'record',
+  // It follows from the path and who gave it.
+  grantsByName: 'record',
 } as const satisfies Record<keyof QueryDoc, 'state' | 'place' | 'name' | 'record'>;
 const membersOf = (...wanted: string[]) =>
   (Object.keys(parts) as (keyof QueryDoc)[]).filter((name) => wanted.includes(parts[name]));

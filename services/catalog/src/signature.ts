@@ -76,6 +76,8 @@ interface Column {
   type: string;
   nullable?: boolean;
   jsonType?: string;
+  /** Of an enum. Another value of the enum is no change of the column. */
+  labels?: string[];
 }
 
 function contractOf(signatureJson: string): { columns: Column[]; variables: unknown[] } {
@@ -95,14 +97,17 @@ export function columnChanges(fromJson: string, toJson: string): ColumnChange[] 
   const [from, to] = [contractOf(fromJson).columns, contractOf(toJson).columns];
   const found = new Map(to.map((column) => [column.name, column]));
   const known = new Set(from.map(({ name }) => name));
-  const changes = from.flatMap(({ name, ...was }): ColumnChange[] => {
+  const changes = from.flatMap(({ name, labels: _, ...was }): ColumnChange[] => {
     const column = found.get(name);
     if (column === undefined) return [{ name, change: 'removed', from: was }];
-    const { name: _, ...is } = column;
+    const { name: _n, labels: _l, ...is } = column;
     return JSON.stringify(was) === JSON.stringify(is) ? [] : [{ name, change: 'changed', from: was, to: is }];
   });
   const added = to.filter(({ name }) => !known.has(name));
-  return [...changes, ...added.map(({ name, ...is }): ColumnChange => ({ name, change: 'added', to: is }))];
+  return [
+    ...changes,
+    ...added.map(({ name, labels: _, ...is }): ColumnChange => ({ name, change: 'added', to: is })),
+  ];
 }
 
 /** The event of a change of the state, and an audit entry if the query broke or the source accepts it again. */

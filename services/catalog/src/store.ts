@@ -75,7 +75,7 @@ export interface CatalogStore {
 
 const specs: CollectionSpec[] = [
   { name: 'accounts', indexes: [], unique: ['name'] },
-  { name: 'keys', indexes: [], unique: ['hash'], outbox: true, urgentDeletes: true },
+  { name: 'keys', indexes: ['namesQueries'], unique: ['hash'], outbox: true, urgentDeletes: true },
   {
     name: 'people',
     due: 'refreshAt',

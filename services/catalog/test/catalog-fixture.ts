@@ -23,7 +23,15 @@ export function principalOf(
     accountId,
     keyId: 'k',
     scopes: ['*'],
-    limits: { hubIds: [], queryIds: [], classifierIds: [], origins: [], contextJson: '', ...limits },
+    limits: {
+      hubIds: [],
+      queryIds: [],
+      classifierIds: [],
+      queries: [],
+      origins: [],
+      contextJson: '',
+      ...limits,
+    },
   };
 }
 

@@ -226,7 +226,7 @@ describe('a change of a key', () => {
     expect(() => change({ removedLimits: ['maxRows', 'rows'] })).toThrow(
       faultOf(
         ['removedLimits', 1],
-        expect.stringContaining('must be one of hubIds, queryIds, classifierIds, origins, context'),
+        expect.stringContaining('must be one of hubIds, queryIds, queries, classifierIds, origins, context'),
       ),
     );
   });

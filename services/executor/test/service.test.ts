@@ -315,7 +315,14 @@ test('the signature of a query is stored with its version', async () => {
 
 test('a key that is limited to other queries cannot describe the query', async () => {
   const { service, catalog } = await setup();
-  const limits = { hubIds: [], queryIds: ['other'], classifierIds: [], origins: [], contextJson: '' };
+  const limits = {
+    hubIds: [],
+    queryIds: ['other'],
+    classifierIds: [],
+    queries: [],
+    origins: [],
+    contextJson: '',
+  };
   const limited = createCallContext({ timeoutMs: 60_000, principal: { ...principal, limits } });
   await expect(service.executor.describeQuery({ queryId: 'q' }, limited)).rejects.toMatchObject({
     code: 'SCOPE_DENIED',

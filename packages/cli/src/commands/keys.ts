@@ -20,7 +20,7 @@ export const createKey: Command = {
     limits: {
       type: 'string',
       value: 'JSON',
-      help: 'Limits as a JSON object, such as {"queryIds": ["dh.q.…"], "user": {…}} for pages with signed-in users.',
+      help: 'Limits as a JSON object, such as {"queries": ["shop/orders/by-region"], "user": {…}} for pages with signed-in users.',
     },
     'new-account': { type: 'boolean', help: 'Create an account with this key. Only operators can.' },
   },

@@ -64,19 +64,24 @@ function toModel(
   { scopes, limits, expiresAt }: Whole,
   { path, remote, names }: { path: string; remote: RemoteHub | undefined; names: Map<string, string> },
 ): KeyModel {
-  const { hubIds, queryIds, classifierIds, user, ...rest } = limits;
-  const pathOf = (id: string) => remote?.queries.find(({ queryId }) => queryId === id)?.model.path ?? id;
+  const { hubIds, queryIds, queries, classifierIds, user, ...rest } = limits;
+  const prefix = remote?.path === undefined ? undefined : `${remote.path}/`;
+  const pathOf = (name: string) =>
+    prefix !== undefined && name.startsWith(prefix)
+      ? name.slice(prefix.length)
+      : (remote?.queries.find(({ queryId }) => queryId === name)?.model.path ?? name);
+  const named = queries ?? queryIds;
   const strange = (hubIds ?? []).filter((id) => id !== remote?.hubId);
   return {
     path,
     scopes,
     limits: {
-      ...(queryIds === undefined ? {} : { queries: queryIds.map(pathOf) }),
+      ...(named === undefined ? {} : { queries: named.map(pathOf) }),
       ...(classifierIds === undefined ? {} : { classifiers: classifierIds.map((id) => names.get(id) ?? id) }),
       ...rest,
       ...(user === undefined ? {} : { user: { ...user, public: user.public?.map(pathOf) } }),
       // A key that somebody widened or moved is brought back.
-      ...(queryIds === undefined && (hubIds === undefined || strange.length > 0) ? { queries: strange } : {}),
+      ...(named === undefined && (hubIds === undefined || strange.length > 0) ? { queries: strange } : {}),
     } as KeyModel['limits'],
     ...(expiresAt === undefined || expiresAt === null ? {} : { expiresAt }),
   };
@@ -162,19 +167,15 @@ function toLimits(
   { queries, classifiers, user, ...rest }: KeyModel['limits'],
   { remote, keys }: { remote: RemoteHub; keys: RemoteKeys },
 ): Limits {
-  const idOf = (path: string): string => {
-    const query = remote.queries.find(({ model }) => model.path === path);
-    if (query === undefined) throw hubChanged();
-    return query.queryId;
-  };
+  const nameOf = (path: string): string => `${remote.path}/${path}`;
   return {
     ...rest,
-    ...(queries === undefined ? { hubIds: [remote.hubId] } : { queryIds: queries.map(idOf) }),
+    ...(queries === undefined ? { hubIds: [remote.hubId] } : { queries: queries.map(nameOf) }),
     ...(classifiers === undefined
       ? {}
       : { classifierIds: classifiers.map((name) => keys.classifierIds.get(name) ?? '') }),
     ...(user === undefined
       ? {}
-      : { user: { ...user, ...(user.public === undefined ? {} : { public: user.public.map(idOf) }) } }),
+      : { user: { ...user, ...(user.public === undefined ? {} : { public: user.public.map(nameOf) }) } }),
   } as Limits;
 }

@@ -93,7 +93,7 @@ type KeyLimits = NonNullable<Settable<Routes['POST /v1/keys']['body']>['limits']
 export interface KeyModel {
   path: string;
   scopes: readonly string[];
-  limits: Omit<KeyLimits, 'hubIds' | 'queryIds' | 'classifierIds'> & {
+  limits: Omit<KeyLimits, 'hubIds' | 'queryIds' | 'queries' | 'classifierIds'> & {
     queries?: readonly string[];
     classifiers?: readonly string[];
   };

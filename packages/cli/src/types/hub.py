@@ -1,4 +1,5 @@
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,29 +24,54 @@ class TruncatedError(Exception):
     """The query has more rows than a limit of the key or of the hub allows."""
 
 
+class Prediction(TypedDict):
+    """The label that a classifier gives a text. 1.0 stands for 100 %."""
+
+    classId: str
+    label: str
+    confidence: float
+
+
+class ClassCount(TypedDict):
+    """A class, and how many examples it has after a training."""
+
+    classId: str
+    observations: int
+
+
+# A classifier, by name or id, labels the column `text`. Two columns are added: `as`, and `as` + "Confidence".
+Annotation = TypedDict("Annotation", {"classifier": str, "text": str, "as": str})
+
+
 class Hub:
     """A hub and a key. The timeout, in seconds, holds for the connection and between two parts of an answer.
 
-    A query is named by its id, or by the path of its hub, a slash, and its own path.
+    A query is named by its id, or by the path of its hub, a slash, and its own path. A classifier is named by its id, or
+    by its name if no other classifier has it, for which the key needs `classifiers:read`.
     """
 
     def __init__(self, url: str, key: str, timeout: float = 60) -> None:
-        self._url = url.rstrip("/") + "/v1/queries/execute"
+        self._url = url.rstrip("/") + "/v1/"
         self._key = key
         self._timeout = timeout
+        self._classifiers: dict[str, str] = {}
 
-    def execute(self, query: str, values: Mapping[str, object]) -> list[Any]:
+    def execute(
+        self, query: str, values: Mapping[str, object], *, annotate: Sequence[Annotation] = ()
+    ) -> list[Any]:
         """All rows of a query. Decimals keep their digits."""
-        with self._send(query, values, "application/json") as answer:
+        with self._send(query, values, "application/json", annotate) as answer:
             result = json.loads(answer.read(), parse_float=Decimal)
         data: list[Any] = result["data"]
         if result.get("truncated"):
             raise TruncatedError(f"{query} has more than {len(data)} rows.")
         return data
 
-    def rows(self, query: str, values: Mapping[str, object]) -> Iterator[Any]:
+    def rows(
+        self, query: str, values: Mapping[str, object], *, annotate: Sequence[Annotation] = ()
+    ) -> Iterator[Any]:
         """Each row as it arrives. Raises http.client.IncompleteRead or an OSError if the result breaks off."""
-        with self._send(query, values, "application/x-ndjson") as answer:
+        with self._send(query, values, "application/x-ndjson", annotate) as answer:
             is_cut = False
             rest = b""
             # Not `for line in answer`: it takes a chunked body that breaks off for a complete one.
@@ -62,11 +88,18 @@ class Hub:
         if is_cut:
             raise TruncatedError(f"{query} has more rows.")
 
-    def frame(self, query: str, values: Mapping[str, object], *, allow_truncated: bool = False) -> Any:
+    def frame(
+        self,
+        query: str,
+        values: Mapping[str, object],
+        *,
+        annotate: Sequence[Annotation] = (),
+        allow_truncated: bool = False,
+    ) -> Any:
         """All rows of a query as a pyarrow.Table, with the types of the columns. Needs the package pyarrow."""
         import pyarrow
 
-        with self._send(query, values, "application/vnd.apache.arrow.stream") as answer:
+        with self._send(query, values, "application/vnd.apache.arrow.stream", annotate) as answer:
             reader = pyarrow.ipc.open_stream(answer)
             batches = []
             is_truncated = False
@@ -82,12 +115,64 @@ class Hub:
             raise TruncatedError(f"{query} has more than {table.num_rows} rows.")
         return table
 
-    def _send(self, query: str, values: Mapping[str, object], accept: str) -> Any:
+    def predict(self, classifier: str, texts: Sequence[str]) -> list[Prediction]:
+        """The label of each text, in their order. Needs the scope `classifiers:predict`."""
+        path = f"classifiers/{self._classifier_id(classifier)}/predict"
+        found: list[Prediction] = []
+        for start in range(0, len(texts), _texts_at_once):
+            part = list(texts[start : start + _texts_at_once])
+            found += self._json(path, {"contexts": part, "options": {"top": 1}})["predictions"]
+        return found
+
+    def train(self, classifier: str, examples: Sequence[tuple[str, str]]) -> list[ClassCount]:
+        """Learns pairs of a label and a text, at most 10,000. Needs the scope `classifiers:train`.
+
+        Returns the class of each example. If it raises, the examples may have been learned.
+        """
+        path = f"classifiers/{self._classifier_id(classifier)}/train"
+        body = {"examples": [{"label": label, "context": text} for label, text in examples]}
+        results: list[ClassCount] = self._json(path, body)["results"]
+        return results
+
+    def evaluation(self, classifier: str) -> dict[str, Any]:
+        """How good the predictions are, in total and by class. Needs the scope `classifiers:read`."""
+        result: dict[str, Any] = self._json(f"classifiers/{self._classifier_id(classifier)}/evaluation")
+        return result
+
+    def summarize(self, texts: Sequence[str]) -> str:
+        """One summary of all texts. Needs the scope `ai:summarize`."""
+        summary: str = self._json("ai/summarize", {"context": [list(texts)]})["generated"]
+        return summary
+
+    def _classifier_id(self, classifier: str) -> str:
+        if _id_of_classifier.fullmatch(classifier):
+            return classifier
+        if classifier not in self._classifiers:
+            found = [one["classifierId"] for one in self._json("classifiers") if one["name"] == classifier]
+            if len(found) != 1:
+                raise LookupError(f"{len(found)} classifiers have the name {classifier}.")
+            self._classifiers[classifier] = found[0]
+        return self._classifiers[classifier]
+
+    def _json(self, path: str, body: object = None) -> Any:
+        with self._open(path, body, "application/json") as answer:
+            return json.loads(answer.read())
+
+    def _send(
+        self, query: str, values: Mapping[str, object], accept: str, annotate: Sequence[Annotation]
+    ) -> Any:
         hub_path, _, path = query.partition("/")
         names = {"hubId": hub_path, "path": path} if path else {"queryId": query}
-        body = json.dumps({**names, "context": values}, default=_to_json, allow_nan=False)
-        headers = {"x-service-api-key": self._key, "content-type": "application/json", "accept": accept}
-        request = urllib.request.Request(self._url, body.encode(), headers)
+        options = {"options": {"annotate": list(annotate)}} if annotate else {}
+        return self._open("queries/execute", {**names, "context": values, **options}, accept)
+
+    def _open(self, path: str, body: object, accept: str) -> Any:
+        headers = {"x-service-api-key": self._key, "accept": accept}
+        data = None
+        if body is not None:
+            headers["content-type"] = "application/json"
+            data = json.dumps(body, default=_to_json, allow_nan=False).encode()
+        request = urllib.request.Request(self._url + path, data, headers)
         try:
             return _opener.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as err:
@@ -102,6 +187,10 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
+
+# A call classifies this many texts, whatever the number of classes.
+_texts_at_once = 100
+_id_of_classifier = re.compile(r"[a-z][a-z0-9-]*\.clfr\.[\w-]+")
 
 _opener = urllib.request.build_opener(_NoRedirects)
 

@@ -9,9 +9,9 @@ const libraryUrl = new URL('./hub.py', import.meta.url);
 
 /** Names that the module uses and a query could have, too: those that it imports, functions, and types. */
 const taken = [
-  ...['date', 'datetime', 'json', 'pyarrow', 'urllib'],
-  ...['isinstance', 'len', 'super', 'type'],
-  ...['bool', 'dict', 'float', 'int', 'list', 'object', 'str'],
+  ...['date', 'datetime', 'json', 'pyarrow', 're', 'urllib'],
+  ...['isinstance', 'len', 'range', 'super', 'type'],
+  ...['bool', 'dict', 'float', 'int', 'list', 'object', 'str', 'tuple'],
 ];
 
 /** The same documents make the same bytes. */

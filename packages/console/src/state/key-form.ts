@@ -44,6 +44,8 @@ export interface KeyForm {
   everything: boolean;
   hubIds: string[];
   queryIds: string[];
+  /** Queries by name. The form shows and removes them; programs and files add them. */
+  queries: string[];
   classifierIds: string[];
   origins: string[];
   pinned: [string, string][];
@@ -90,6 +92,7 @@ export const emptyKey = (hubId: string): KeyForm => ({
   everything: false,
   hubIds: hubId === '' ? [] : [hubId],
   queryIds: [],
+  queries: [],
   classifierIds: [],
   origins: [],
   pinned: [],
@@ -101,7 +104,7 @@ export const emptyKey = (hubId: string): KeyForm => ({
 
 /** Returns the form of a key that exists. No days: it ends when it does now. */
 export function formOf({ name, scopes, limits }: Key): KeyForm {
-  const { hubIds = [], queryIds = [], classifierIds = [], origins = [], context = {} } = limits;
+  const { hubIds = [], queryIds = [], queries = [], classifierIds = [], origins = [], context = {} } = limits;
   const { ratePerMinute, maxRows } = limits;
   return {
     name,
@@ -109,6 +112,7 @@ export function formOf({ name, scopes, limits }: Key): KeyForm {
     everything: scopes.includes('*'),
     hubIds,
     queryIds,
+    queries,
     classifierIds,
     origins,
     pinned: Object.entries(context).map(([variable, value]) => [variable, toPinnedText(value)]),
@@ -180,7 +184,7 @@ function limitOf(user: UserForm): object {
 
 /** The limits of the form. Those that it leaves empty are absent. */
 function limitsOf(form: KeyForm): Record<string, unknown> {
-  const { hubIds, queryIds, classifierIds, origins, pinned, user } = form;
+  const { hubIds, queryIds, queries, classifierIds, origins, pinned, user } = form;
   const context = Object.fromEntries(
     pinned
       .filter(([variable]) => variable.trim() !== '')
@@ -190,6 +194,7 @@ function limitsOf(form: KeyForm): Record<string, unknown> {
   return {
     ...(hubIds.length === 0 ? {} : { hubIds }),
     ...(queryIds.length === 0 ? {} : { queryIds }),
+    ...(queries.length === 0 ? {} : { queries }),
     ...(classifierIds.length === 0 ? {} : { classifierIds }),
     ...(origins.length === 0 ? {} : { origins }),
     ...(Object.keys(context).length === 0 ? {} : { context }),

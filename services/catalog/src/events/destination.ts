@@ -9,7 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { SealBinding } from '@datahub/sealing/envelope';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createChecker } from '../check.ts';
-import { hasOwnRows, keyLimits } from '../key-limits.ts';
+import { hasOwnRows, isLimitedToQueries, keyLimits } from '../key-limits.ts';
 import type { DestinationDoc } from './documents.ts';
 
 export type CheckedDestination = Pick<
@@ -89,9 +89,12 @@ export function requireMayManage({ limits }: Principal, { hubIds }: Pick<Destina
 }
 
 function requireUnpinned(limits: Principal['limits']): void {
-  const isLimited = keyLimits.queryIds.ids(limits) !== undefined || hasOwnRows(limits);
+  const isLimited = isLimitedToQueries(limits) || hasOwnRows(limits);
   if (isLimited)
-    throw new HubError('SCOPE_DENIED', 'A key with limits.queryIds, context or user has no destinations.');
+    throw new HubError(
+      'SCOPE_DENIED',
+      'A key with limits.queryIds, queries, context or user has no destinations.',
+    );
 }
 
 export function mayManage(principal: Principal, destination: DestinationDoc): boolean {
@@ -109,7 +112,7 @@ export const mayName = ({ limits }: Principal, { hubIds }: DestinationDoc, hubId
 
 /** Whoever may not manage it sees label and kind. */
 export const isVisible = (principal: Principal, destination: DestinationDoc): boolean =>
-  keyLimits.queryIds.ids(principal.limits) === undefined &&
+  !isLimitedToQueries(principal.limits) &&
   (destination.hubIds === undefined
     ? keyLimits.hubIds.ids(principal.limits) === undefined
     : destination.hubIds.some((hubId) => keyLimits.hubIds.isAllowed(principal.limits, hubId)));

@@ -132,8 +132,14 @@ type AuditedRpc = {
   [R in keyof typeof actionOf]: (typeof actionOf)[R] extends null ? never : R;
 }[keyof CatalogCalls];
 
+/** What a change does beside its own action. */
+const effects = { gainQuery: 'key.gainQuery', loseQuery: 'key.loseQuery' } as const satisfies Record<
+  string,
+  AuditAction
+>;
+
 interface Entry {
-  rpc: AuditedRpc;
+  rpc: AuditedRpc | keyof typeof effects;
   resourceId: string;
 }
 
@@ -162,7 +168,7 @@ export function auditEntry(catalog: Catalog, ctx: CallContext, { rpc, resourceId
     requestId: ctx.requestId,
     count: 1,
     failed: 0,
-    action: actionOf[rpc],
+    action: rpc in effects ? effects[rpc as keyof typeof effects] : actionOf[rpc as AuditedRpc],
     resourceId,
   };
   return { collection: 'audit', doc };

@@ -14,6 +14,9 @@ import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
+import { markName } from './query-names/granted-name.ts';
+import { mayGrantHub } from './query-names/may-grant.ts';
+import { namesOfHub, reachEntries, reachedQueries } from './query-names/reach.ts';
 import { toHub } from './to-proto.ts';
 
 /** Nodes of one kind in one hub that a tree shows. */
@@ -28,13 +31,15 @@ export function createHubCalls(catalog: Catalog) {
       if (keyLimits.hubIds.ids(context.principal.limits) !== undefined)
         throw new HubError('SCOPE_DENIED', 'This key may not create hubs.');
       const wanted: Complete<NewHub> = { label, path };
-      const hub = makeHub(wanted, context);
+      const made = makeHub(wanted, context);
+      const mark = { isGiven: path !== undefined, mayGrant: mayGrantHub(context.principal) };
+      const hub = markName({ ...made, path: undefined }, made, mark);
       await catalog.quota.requireRoom(store.hubs, hub.accountId, 'hubs');
       const entry = auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id });
-      const made = await insertOnce(store.hubs, hub, entry).catch(async (err) => {
+      const stored = await insertOnce(store.hubs, hub, entry).catch(async (err) => {
         throw await toTaken(catalog, err, hub);
       });
-      return { hub: toHub(made) };
+      return { hub: toHub(stored) };
     },
 
     listHubs: async ({ page, archived }, ctx) => {
@@ -63,9 +68,18 @@ export function createHubCalls(catalog: Catalog) {
       const hub = await update(catalog, {
         collection: store.hubs,
         load: () => loadHub(catalog, principal, hubId),
-        change: (doc) => (wanted = patchHub(doc, patch)),
+        change: (doc) => {
+          const mark = { isGiven: path !== undefined, mayGrant: mayGrantHub(principal) };
+          wanted = markName(doc, patchHub(doc, patch), mark);
+          return wanted;
+        },
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateHub', resourceId: hubId }),
+        beside: async (doc, next) => {
+          if (doc.path === next.path && doc.grantsByName === next.grantsByName) return [];
+          const [lost, gained] = await Promise.all([namesOfHub(catalog, doc), namesOfHub(catalog, next)]);
+          return reachEntries(catalog, ctx, { lost, gained });
+        },
       }).catch(async (err) => {
         throw await toTaken(catalog, err, wanted);
       });
@@ -84,19 +98,19 @@ export function createHubCalls(catalog: Catalog) {
       const principal = requirePrincipal(ctx);
       const hub = await loadHub(catalog, principal, hubId);
       const page = { accountId: principal.accountId, where: { hubId }, limit: treeNodesMax + 1 };
-      const [folders, sources, queries] = await Promise.all([
+      const [reached, folders, sources, queries] = await Promise.all([
+        reachedQueries(catalog, principal),
         store.folders.findSummaries(page),
         store.sources.findSummaries(page),
         store.queries.findSummaries(page),
       ]);
       const shown = <T>(found: unknown[]) => found.slice(0, treeNodesMax) as T[];
+      const ids = reached && new Set(reached);
       const root = buildTree({
         hub,
         folders: shown<FolderDoc>(folders),
         sources: shown<SourceDoc>(sources),
-        queries: shown<QueryDoc>(queries).filter(({ id }) =>
-          keyLimits.queryIds.isAllowed(principal.limits, id),
-        ),
+        queries: shown<QueryDoc>(queries).filter(({ id }) => ids?.has(id) !== false),
       });
       const cut = [folders, sources, queries].some(({ length }) => length > treeNodesMax);
       return { root, ...(cut ? { truncated: true } : {}) };
@@ -118,13 +132,14 @@ async function deleteHub(
   requireVersion(hub, request);
   if (!request.recursive && !(await isHubEmpty(store, hub))) throw notEmpty();
   const entry = auditEntry(catalog, ctx, { rpc: 'deleteHub', resourceId: hub.id });
+  const lost = await reachEntries(catalog, ctx, { lost: await namesOfHub(catalog, hub) });
   const { path, ...unnamed } = hub;
   const tombstone: HubDoc = { ...unnamed, deleting: 1, version: hub.version + 1 };
   if (!request.recursive) {
     tombstone.deleted = entry.doc as AuditDoc;
     if (path !== undefined) tombstone.deletedPath = path;
   }
-  if (!(await store.hubs.replace(tombstone, request.recursive ? entry : undefined)))
+  if (!(await store.hubs.replace(tombstone, request.recursive ? [entry, ...lost] : undefined)))
     return deleteHub(catalog, ctx, request);
   await finishDeletion(catalog, tombstone);
 }

@@ -157,7 +157,7 @@ function createResolveQuery(catalog: Catalog, leaseMs: number): InternalCalls['r
         `The source of this query was changed from ${query.engine} to ${source.engine}. Bind the query to another source.`,
       );
     }
-    return { query: toResolvedQuery(query, hub.path), source: toResolvedSource(source), leaseMs };
+    return { query: toResolvedQuery(query, hub), source: toResolvedSource(source), leaseMs };
   };
 }
 

@@ -34,6 +34,8 @@ import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
 import { loadCaller, loadKey, reachOf } from './key-access.ts';
 import { listPage, listSome } from './pagination.ts';
+import { readName } from './query-names/granted-name.ts';
+import { grantName } from './query-names/reach.ts';
 import { fromLimits, toKey, toListed } from './to-proto.ts';
 
 const overlapDefaultMs = 3_600_000;
@@ -84,6 +86,7 @@ export function createKeyCalls(catalog: Catalog) {
       const maker = await loadCaller(catalog, context.principal);
       requireNoMore(reachOf(context.principal, maker), made.doc);
       await requireKnownIds(catalog, context.principal, narrowed);
+      await grantNames(catalog, ctx, narrowed);
       await catalog.quota.requireRoom(store.keys, context.accountId, 'keys');
       const doc = inheritBudgets(maker, {
         ...made.doc,
@@ -246,6 +249,7 @@ async function changeKey(
     const next = setRate(patchKey(old, patch, nowMs));
     requireNoMore(reach, next);
     requireOwnRate(caller, old, next);
+    await grantNames(catalog, ctx, patch.limits);
     const changed = { ...next, version: old.version + 1 };
     if (await catalog.store.keys.replace(changed, entry)) return { key: changed, caller };
   }
@@ -276,7 +280,7 @@ async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<
 async function requireKnownIds(
   catalog: Catalog,
   principal: Principal,
-  { hubIds = [], queryIds = [] }: KeyLimitValues,
+  { hubIds = [], queryIds = [], queries = [] }: KeyLimitValues,
 ): Promise<void> {
   const check = createChecker();
   const look = async (path: FieldPath, what: string, load: () => Promise<unknown>) => {
@@ -291,6 +295,24 @@ async function requireKnownIds(
     await look(['limits', 'hubIds', i], 'hub', () => loadHub(catalog, principal, id));
   for (const [i, id] of queryIds.entries())
     await look(['limits', 'queryIds', i], 'query', () => loadQuery(catalog, principal, id));
+  for (const [i, name] of queries.entries())
+    if (readName(name) === undefined)
+      await look(['limits', 'queries', i], 'query', () => loadQuery(catalog, principal, name));
+  check.done();
+}
+
+/** Call this once the caller is known to be able to give a key with these limits. Refuses names of no query. */
+async function grantNames(
+  catalog: Catalog,
+  ctx: CallContext,
+  { queries = [] }: KeyLimitValues,
+): Promise<void> {
+  const check = createChecker();
+  const principal = requirePrincipal(ctx);
+  for (const [i, name] of queries.entries()) {
+    const fault = await grantName(catalog, ctx, { principal, name });
+    if (fault !== undefined) check.fault(['limits', 'queries', i], fault);
+  }
   check.done();
 }
 

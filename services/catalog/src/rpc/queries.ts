@@ -22,7 +22,7 @@ import {
 } from '../catalog.ts';
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { published } from '../events/hub-event.ts';
-import { keyLimits, requireMayWriteQueries } from '../key-limits.ts';
+import { requireMayWriteQueries } from '../key-limits.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
 import { readStates, stateOf } from '../signature.ts';
@@ -30,6 +30,9 @@ import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { listNamed, listPage } from './pagination.ts';
 import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
+import { markName } from './query-names/granted-name.ts';
+import { mayGrantQuery } from './query-names/may-grant.ts';
+import { nameIn, reachEntries, reachedQueries } from './query-names/reach.ts';
 import { toQuery } from './to-proto.ts';
 
 export function createQueryCalls(catalog: Catalog) {
@@ -56,7 +59,8 @@ export function createQueryCalls(catalog: Catalog) {
         context: request.context?.variables,
       };
       const made = makeQuery(wanted, context);
-      const query = stampNew(made, context.principal.keyId);
+      const mark = { isGiven: true, mayGrant: mayGrantQuery(context.principal, made) };
+      const query = stampNew(markName({ ...made, path: undefined }, made, mark), context.principal.keyId);
       const warnings = catalog.checkStatement(query, source, true);
       await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
       const created = await insertInHub(catalog, {
@@ -65,6 +69,7 @@ export function createQueryCalls(catalog: Catalog) {
         made: [
           auditEntry(catalog, ctx, { rpc: 'createQuery', resourceId: query.id }),
           ...(await published(catalog, query)),
+          ...(await reachEntries(catalog, ctx, { gained: nameIn(hub, query) })),
         ],
         unmade: undoEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: query.id }),
         confirm: () => claimSource(catalog, query),
@@ -99,7 +104,11 @@ export function createQueryCalls(catalog: Catalog) {
       const principal = requirePrincipal(ctx);
       const load = () => loadQuery(catalog, principal, queryId);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteQuery', resourceId: queryId });
-      await remove({ collection: store.queries, load, expected, entry });
+      const beside = async (query: QueryDoc) => {
+        const hub = await loadHub(catalog, principal, query.hubId);
+        return reachEntries(catalog, ctx, { lost: [queryId, ...nameIn(hub, query)] });
+      };
+      await remove({ collection: store.queries, load, expected, entry, beside });
       // Nothing reads a signature without its query. If this fails, the signature is deleted with the hub.
       await store.signatures.delete(principal.accountId, queryId).catch(() => {});
       const { accountId } = principal;
@@ -136,7 +145,7 @@ async function listQueries(
   );
   const isListed = (query: QueryDoc) =>
     query.hubId === hubId && (!isBroken || stateOf(query, states.get(query.id)).state === 'broken');
-  const limited = keyLimits.queryIds.ids(limits);
+  const limited = await reachedQueries(catalog, { accountId, limits });
   const ids = isBroken ? [...states.keys()].filter((id) => limited?.includes(id) !== false).sort() : limited;
   const { docs, total } = ids
     ? await listNamed(store.queries, { accountId, ids, isListed }, page)

@@ -1,5 +1,6 @@
 /** Changes of a stored query. Each one makes a version, unless the query only moves. */
 
+import type { CompanionWrite } from '@datahub/document-store';
 import type { Query, QueryWarning } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
@@ -23,6 +24,9 @@ import { isSameState, patchQuery, type QueryChange, type QueryPatch } from '../q
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
+import { markName } from './query-names/granted-name.ts';
+import { mayGrantQuery } from './query-names/may-grant.ts';
+import { nameIn, reachEntries } from './query-names/reach.ts';
 import { toQuery } from './to-proto.ts';
 
 interface Requested {
@@ -61,7 +65,10 @@ export async function changeQuery(
     },
     expected,
     entry: auditEntry(catalog, ctx, { rpc, resourceId: queryId }),
-    beside: async (doc, next) => (isSameState(doc, next) ? [] : published(catalog, next)),
+    beside: async (doc, next) => [
+      ...(isSameState(doc, next) ? [] : await published(catalog, next)),
+      ...(await reachChange(catalog, ctx, { before: doc, next })),
+    ],
   }).catch(async (err) => {
     // If the query was deleted meanwhile, its versions may have been deleted before the last one was kept.
     const isGone = before !== undefined && err instanceof HubError && err.code === 'NOT_FOUND';
@@ -133,7 +140,8 @@ async function applyChange(
     tool: tool && (tool.tool ?? null),
     source: source && { id: source.id, engine: source.engine },
   };
-  const next = patchQuery(doc, patch);
+  const mark = { isGiven: change.path !== undefined, mayGrant: mayGrantQuery(principal, doc) };
+  const next = markName(doc, patchQuery(doc, patch), mark);
   // Only a changed statement is checked, so that renaming never fails because of an old statement.
   if (
     next.query !== doc.query ||
@@ -151,6 +159,17 @@ async function applyChange(
     return { next, warnings: catalog.checkStatement(next, bound, isNew) };
   }
   return { next, warnings: [] };
+}
+
+/** What a change of the path means for keys that name queries. */
+async function reachChange(
+  catalog: Catalog,
+  ctx: CallContext,
+  { before, next }: { before: QueryDoc; next: QueryDoc },
+): Promise<CompanionWrite[]> {
+  if (before.path === next.path && before.grantsByName === next.grantsByName) return [];
+  const hub = await loadHub(catalog, requirePrincipal(ctx), next.hubId);
+  return reachEntries(catalog, ctx, { lost: nameIn(hub, before), gained: nameIn(hub, next) });
 }
 
 function otherHub(hubId: string): HubError {

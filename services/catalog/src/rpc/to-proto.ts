@@ -19,6 +19,7 @@ import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from
 import { toLimits } from '../key.ts';
 import { stampOf } from '../query-version.ts';
 import { sshAddressOf } from '../source-settings/ssh.ts';
+import { grantedNameOf } from './query-names/granted-name.ts';
 
 const toDate = (ms: number | null) => (ms === null ? undefined : new Date(ms));
 
@@ -139,7 +140,7 @@ function toVariable(variable: VariableDoc): Complete<Variable> {
   return { key, valueJson, enumJson, type, required, description, secret };
 }
 
-export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): Complete<ResolvedQuery> {
+export function toResolvedQuery(query: QueryDoc, hub: HubDoc | undefined): Complete<ResolvedQuery> {
   return {
     queryId: query.id,
     accountId: query.accountId,
@@ -156,7 +157,8 @@ export function toResolvedQuery(query: QueryDoc, hubPath: string | undefined): C
     transactionJson: query.transactionJson,
     keepValues: query.keepValues,
     path: query.path,
-    hubPath,
+    hubPath: hub?.path,
+    grantedName: hub && grantedNameOf(hub, query),
   };
 }
 

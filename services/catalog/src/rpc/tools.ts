@@ -8,6 +8,7 @@ import { type Catalog, loadHub } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
 import { findBatches, weightOf } from './pagination.ts';
+import { reachedQueries } from './query-names/reach.ts';
 import { toQuery } from './to-proto.ts';
 
 const toolsMax = 2_000;
@@ -35,8 +36,9 @@ export function createToolCalls(catalog: Catalog) {
 }
 
 /** All tools that the key is limited to by queries or hubs, ordered by id in each hub. */
-async function* toolsOf({ store }: Catalog, { accountId, limits }: Principal): AsyncGenerator<QueryDoc> {
-  const ids = keyLimits.queryIds.ids(limits);
+async function* toolsOf(catalog: Catalog, { accountId, limits }: Principal): AsyncGenerator<QueryDoc> {
+  const { store } = catalog;
+  const ids = await reachedQueries(catalog, { accountId, limits });
   if (ids !== undefined) {
     for (const id of [...new Set(ids)].sort()) {
       const query = await store.queries.get(accountId, id);

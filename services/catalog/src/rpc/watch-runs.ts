@@ -9,7 +9,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub, loadQuery, loadWatch, notFound } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
-import { keyLimits, requireMayReadWatches } from '../key-limits.ts';
+import { isLimitedToQueries, keyLimits, requireMayReadWatches } from '../key-limits.ts';
 import type { WatchRunDoc } from '../watches/documents.ts';
 import { requireMayMake } from '../watches/maker.ts';
 import { toEvent, toRun } from '../watches/to-proto.ts';
@@ -67,7 +67,7 @@ export function createWatchRunCalls(catalog: Catalog) {
 /** The runs of a hub are also those of queries that a key which is limited to queries may not use. */
 async function requireHubRuns(catalog: Catalog, principal: Principal, hubId: string | undefined) {
   requireMayReadWatches(principal.limits);
-  if (keyLimits.queryIds.ids(principal.limits) !== undefined)
+  if (isLimitedToQueries(principal.limits))
     throw new HubError('SCOPE_DENIED', 'A key that is limited to queries may list only the runs of a watch.');
   if (hubId !== undefined) await loadHub(catalog, principal, hubId);
   else if (keyLimits.hubIds.ids(principal.limits) !== undefined)
@@ -94,7 +94,7 @@ function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>
     const { accountId, limits, scopes } = principal;
     requireMayReadWatches(limits);
     // Events say what any query of a hub did.
-    if (keyLimits.queryIds.ids(limits) !== undefined)
+    if (isLimitedToQueries(limits))
       throw new HubError('SCOPE_DENIED', 'A key that is limited to queries may not read events.');
     if (hubId !== undefined) await loadHub(catalog, principal, hubId);
     else if (keyLimits.hubIds.ids(limits) !== undefined)

@@ -30,6 +30,7 @@ import { checkSettings, writes } from '../watches/watch.ts';
 import { firstState, isRunning, replaceState, settleState } from '../watches/watch-state.ts';
 import { auditEntry } from './audit.ts';
 import { listPage, listSome } from './pagination.ts';
+import { reachedQueries } from './query-names/reach.ts';
 
 type WatchCalls = Calls<typeof CatalogServiceService>;
 
@@ -44,13 +45,13 @@ export function createWatchCalls(catalog: Catalog) {
       requireMayReadWatches(limits);
       if (hubId !== undefined) await loadHub(catalog, principal, hubId);
       const page = { offset, limit };
+      const queryIds = await reachedQueries(catalog, principal);
       const isListed = (watch: WatchDoc) =>
         (hubId === undefined || watch.hubId === hubId) &&
         keyLimits.hubIds.isAllowed(limits, watch.hubId) &&
-        keyLimits.queryIds.isAllowed(limits, watch.queryId);
+        queryIds?.includes(watch.queryId) !== false;
       const isLimited =
-        keyLimits.queryIds.ids(limits) !== undefined ||
-        (hubId === undefined && keyLimits.hubIds.ids(limits) !== undefined);
+        queryIds !== undefined || (hubId === undefined && keyLimits.hubIds.ids(limits) !== undefined);
       const { docs, total } = isLimited
         ? await listSome(store.watches, { accountId, isListed }, page)
         : await listPage(

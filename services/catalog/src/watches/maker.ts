@@ -6,7 +6,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 import type { KeyDoc, QueryDoc } from '../documents.ts';
-import { keyLimits } from '../key-limits.ts';
+import { isLimitedToQueries, keyLimits } from '../key-limits.ts';
 import { findKey, principalOf } from '../people/acting.ts';
 import type { WatchDoc } from './documents.ts';
 import { writes } from './watch.ts';
@@ -24,14 +24,15 @@ const scopeFor = (query: QueryDoc) => (writes(query) ? 'queries:execute:write' :
 
 /** A watch has no caller whose variables, queries or user could be checked. */
 export function requireMayHaveWatches(limits: Principal['limits']): void {
-  const limit =
-    keyLimits.queryIds.ids(limits) !== undefined
-      ? 'queryIds'
-      : keyLimits.context.isPinned(limits)
-        ? 'context'
-        : limits?.user === undefined
-          ? undefined
-          : 'user';
+  const limit = isLimitedToQueries(limits)
+    ? keyLimits.queryIds.ids(limits) === undefined
+      ? 'queries'
+      : 'queryIds'
+    : keyLimits.context.isPinned(limits)
+      ? 'context'
+      : limits?.user === undefined
+        ? undefined
+        : 'user';
   if (limit !== undefined)
     throw new HubError('SCOPE_DENIED', `A key with limits.${limit} cannot have or run watches.`);
 }

@@ -28,6 +28,7 @@ const limitsOf = (ratePerMinute?: number) => ({
   hubIds: [],
   queryIds: [],
   classifierIds: [],
+  queries: [],
   origins: [],
   contextJson: '',
   ratePerMinute,

@@ -310,6 +310,7 @@ function isSame(one: QueryDefinition, other: QueryDefinition): boolean {
   return (
     one.version === other.version &&
     one.hubPath === other.hubPath &&
+    one.grantedName === other.grantedName &&
     one.accountId === other.accountId &&
     one.source.sourceId === other.source.sourceId &&
     one.source.version === other.source.version

@@ -35,7 +35,7 @@ export async function describeTransaction(
       if (Object.hasOwn(stored.references ?? {}, one.key)) continue;
       // Steps that expect different types leave it open which one a caller sends.
       const isOther = before !== undefined && (before.type !== one.type || before.list !== one.list);
-      variables.set(one.key, isOther ? { ...before, type: undefined, list: false } : one);
+      variables.set(one.key, isOther ? { ...before, type: undefined, list: false, labels: undefined } : one);
     }
   }
   return { ...(last as DescribeQueryResponse), variables: [...variables.values()] };
@@ -95,5 +95,6 @@ function toColumns(
       asserted.includes(names[i] as string)
     ),
     jsonType: jsonTypeOf(column.kind),
+    ...(column.labels && { labels: { values: [...column.labels] } }),
   }));
 }

@@ -163,11 +163,10 @@ function requirePermission(principal: Principal, request: ExecuteRequest, { quer
   const { form, draft } = request;
   requireAllowed(principal, query, form === undefined ? prepared.kind : 'read');
   const usesClaim = (path: string) => prepared.usesClaim(path);
-  if (prepared.steps === undefined)
-    keyLimits.user(principal, query.queryId, { names: prepared.names, usesClaim });
+  if (prepared.steps === undefined) keyLimits.user(principal, query, { names: prepared.names, usesClaim });
   else
     namesByStep(prepared.steps).forEach((names, i) => {
-      keyLimits.user(principal, query.queryId, { subject: `Step ${i + 1}`, names, usesClaim });
+      keyLimits.user(principal, query, { subject: `Step ${i + 1}`, names, usesClaim });
     });
   if (draft !== undefined) requireMayTry(principal, request, { query, prepared });
 }

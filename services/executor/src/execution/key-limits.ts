@@ -9,6 +9,16 @@ type Limits = Principal['limits'];
 const isAmong = (ids: readonly string[] | undefined, id: string): boolean =>
   ids === undefined || ids.length === 0 || ids.includes(id);
 
+/** What limits name a query by. */
+interface NamedQuery {
+  queryId: string;
+  hubId: string;
+  grantedName?: string | undefined;
+}
+
+const isNamed = (names: readonly string[] | undefined, { queryId, grantedName }: NamedQuery): boolean =>
+  isAmong(names, queryId) || (grantedName !== undefined && names?.includes(grantedName) === true);
+
 /** What a query, or a step of one, does with the claims of a user. */
 interface UsedByQuery {
   /** How errors name it; by default, the query. */
@@ -20,9 +30,12 @@ interface UsedByQuery {
 
 export const keyLimits = {
   /** Throws SCOPE_DENIED. */
-  queryIds: (limits: Limits, queryId: string): void => {
-    if (isAmong(limits?.queryIds, queryId)) return;
-    throw new HubError('SCOPE_DENIED', 'This key may not use this query.');
+  queryIds: (limits: Limits, { queryId }: NamedQuery): void => {
+    if (!isAmong(limits?.queryIds, queryId)) throw otherQuery();
+  },
+  /** Throws SCOPE_DENIED. */
+  queries: (limits: Limits, query: NamedQuery): void => {
+    if (!isNamed(limits?.queries, query)) throw otherQuery();
   },
   /** Throws SCOPE_DENIED. */
   hubIds: (limits: Limits, hubId: string): void => {
@@ -39,7 +52,7 @@ export const keyLimits = {
    */
   user: (
     { limits, user }: Principal,
-    queryId: string,
+    query: NamedQuery,
     { subject = 'This query', names, usesClaim }: UsedByQuery,
   ): void => {
     const limit = limits?.user;
@@ -47,7 +60,7 @@ export const keyLimits = {
     if (user === undefined)
       throw new HubError('TOKEN_INVALID', 'This key works only with the token of a signed-in user.');
     const unused = limit.claims.find(({ variable, path }) => !names.includes(variable) && !usesClaim(path));
-    if (unused === undefined || limit.public.includes(queryId)) return;
+    if (unused === undefined || (limit.public.length > 0 && isNamed(limit.public, query))) return;
     throw new HubError(
       'SCOPE_DENIED',
       `${subject} does not use :${unused.variable}, so it could return rows of other users. Use the variable, or list the query in limits.user.public of the key.`,
@@ -56,8 +69,12 @@ export const keyLimits = {
 } satisfies Record<LimitEnforcedBy<'executor'>, unknown>;
 
 /** Whether the query and its hub are within the limits. */
-export const mayUse = (limits: Limits, query: { queryId: string; hubId: string }): boolean =>
-  isAmong(limits?.queryIds, query.queryId) && isAmong(limits?.hubIds, query.hubId);
+export const mayUse = (limits: Limits, query: NamedQuery): boolean =>
+  isAmong(limits?.queryIds, query.queryId) &&
+  isNamed(limits?.queries, query) &&
+  isAmong(limits?.hubIds, query.hubId);
+
+const otherQuery = () => new HubError('SCOPE_DENIED', 'This key may not use this query.');
 
 /** The variables that are pinned to claims of the user. */
 export const claimedNames = ({ limits }: Principal): readonly string[] | undefined =>

@@ -10,7 +10,12 @@ import { claimsOf, joinSessions, parseSession } from '@datahub/contract/session-
 import type { StoredStep } from '@datahub/contract/transactions';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import type { ExecuteOptions, ExecuteRequest, QueryPath } from '@datahub/proto/executor/v1/executor';
+import type {
+  DescribedVariable,
+  ExecuteOptions,
+  ExecuteRequest,
+  QueryPath,
+} from '@datahub/proto/executor/v1/executor';
 import { HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import {
   type ColumnFacts,
@@ -38,15 +43,6 @@ export interface CallValues {
   onUnknown?: ((names: string[]) => void) | undefined;
   /** All claims of the signed-in user. A session that reads claims fails without them. */
   claimsJson?: string | undefined;
-}
-
-export interface DescribedVariable {
-  key: string;
-  type?: string;
-  /** True if the variable is a list. */
-  list: boolean;
-  /** True if the variable can be null. */
-  nullable: boolean;
 }
 
 /** A form of the statement that can be described without values. */
@@ -227,18 +223,21 @@ class CompiledQuery implements PreparedQuery {
     return this.#compiled.warnings();
   }
 
-  variables({ parameters }: Signature, { placeholders }: DescribableForm): DescribedVariable[] {
-    const typeAt = new Map<string, string | undefined>();
-    for (const [i, key] of placeholders.entries()) if (!typeAt.has(key)) typeAt.set(key, parameters[i]);
+  variables(signature: Signature, { placeholders }: DescribableForm): DescribedVariable[] {
+    const { parameters, parameterLabels } = signature;
+    const places = new Map<string, number>();
+    for (const [i, key] of placeholders.entries()) if (!places.has(key)) places.set(key, i);
     return this.names.map((key) => {
       const declared = this.#declared.get(key);
-      const type = declared?.type ?? typeAt.get(key);
-      const isListPlace = declared?.type === undefined && this.#compiled.lists.has(key);
+      const place = places.get(key) ?? -1;
+      const type = declared?.type ?? parameters[place];
+      const labels = declared?.type === undefined ? parameterLabels?.get(place) : undefined;
       return {
         key,
         ...(type === undefined ? {} : { type }),
-        list: type?.endsWith('[]') === true || isListPlace,
+        list: type?.endsWith('[]') || (declared?.type === undefined && this.#compiled.lists.has(key)),
         nullable: declared?.required !== true,
+        ...(labels && { labels: { values: [...labels] } }),
       };
     });
   }
@@ -286,7 +285,8 @@ export function requireAllowed(
 
 /** Throws SCOPE_DENIED for a query or hub outside the limits of the key. */
 export function requireWithinLimits({ limits }: Principal, query: QueryDefinition): void {
-  keyLimits.queryIds(limits, query.queryId);
+  keyLimits.queryIds(limits, query);
+  keyLimits.queries(limits, query);
   keyLimits.hubIds(limits, query.hubId);
 }
 
@@ -313,11 +313,11 @@ export function requireFittingFormat(
   { annotate }: Pick<ExecuteRequest, 'annotate'>,
   { source }: Pick<QueryDefinition, 'source'>,
 ): void {
-  const { rows, label, rowEnd } = formats[format];
+  const { rows, label, takesLabels } = formats[format];
   const refuse = (message: string): never => {
     throw new HubError('NOT_ACCEPTABLE', message, { stage: 'prepare', retryable: false });
   };
-  if (annotate !== undefined && rowEnd === '') refuse(`Annotated rows are not available as ${label}.`);
+  if (annotate !== undefined && !takesLabels) refuse(`Annotated rows are not available as ${label}.`);
   if (rows === 'typed columns' && source.engine === 'mongodb')
     refuse(`The documents of MongoDB have no column types, so they are not available as ${label}.`);
 }

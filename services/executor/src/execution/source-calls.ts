@@ -234,7 +234,7 @@ export function createDescriber(deps: SourceDeps, { background = false } = {}): 
     const saved = { queryId, version, settingsVersion, signatureJson: '' };
     try {
       const described = await describe(query, ctx);
-      await catalog.saveSignature({ ...saved, signatureJson: JSON.stringify(described) }, ctx);
+      await catalog.saveSignature({ ...saved, signatureJson: toSignatureJson(described) }, ctx);
       return described;
     } catch (err) {
       if (isRejection(err)) await catalog.saveSignature({ ...saved, problemJson: toProblemJson(err) }, ctx);
@@ -290,3 +290,7 @@ async function withConnection<T>(
     if (lease) pool.release(lease);
   }
 }
+
+/** As in answers. */
+const toSignatureJson = (described: DescribeQueryResponse): string =>
+  JSON.stringify(described, (name, value) => (name === 'labels' ? value?.values : value));

@@ -213,20 +213,21 @@ export interface ColumnInfo {
 }
 
 export interface DescribedColumn extends ColumnInfo {
-  /**
-   * False only if the column comes from a NOT NULL column of a table. The statement may still make it NULL, as joins
-   * do.
-   */
+  /** False only if it comes from a NOT NULL column of a table. The statement may still make it NULL, as joins do. */
   nullable: boolean;
   /** The name of this table, if it is known. */
   table?: string | undefined;
   kind: ColumnKind;
+  /** The values of an enum, in its order. */
+  labels?: readonly string[] | undefined;
 }
 
 export interface Signature {
   columns: DescribedColumn[];
   /** The type of each placeholder, in order; undefined if the engine does not report it. */
   parameters: (string | undefined)[];
+  /** The values of placeholders that take an enum or a list of it, by the place of the placeholder. */
+  parameterLabels?: ReadonlyMap<number, readonly string[]>;
   /** Common functions that the database redefines, by name. */
   redefined?: ReadonlySet<string>;
 }

@@ -65,7 +65,8 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   ) {
     super({ reply, accountId, compresses: format === 'xlsx' }, shared);
     this.takesDocuments = formats[format].rows === 'documents';
-    this.takesBinary = formats[format].rows === 'typed columns';
+    // The receiver reads texts of any column.
+    this.takesBinary = formats[format].rows === 'typed columns' && annotations === undefined;
     this.#rowsMax = maxRows ?? Number.POSITIVE_INFINITY;
     this.#frames = annotations && new FrameWriter(annotations, this.out, { format, numbers });
     const added = annotations === undefined ? [] : addedColumns(annotations);

@@ -35,7 +35,10 @@ export interface QueryStatisticsOptions {
   nowMs: () => number;
 }
 
-type CountedQuery = Pick<QueryDefinition, 'queryId' | 'accountId' | 'hubId' | 'versionNumber'>;
+type CountedQuery = Pick<
+  QueryDefinition,
+  'queryId' | 'accountId' | 'hubId' | 'versionNumber' | 'grantedName'
+>;
 
 interface Window {
   /** The number of the window since 1970. */
@@ -78,6 +81,7 @@ export class QueryStatistics {
 
   add(query: CountedQuery, sample: Sample): void {
     const counted = this.#counted.get(query.queryId) ?? this.#count(query);
+    counted.query.grantedName = query.grantedName;
     const figures = versionFigures(counted, query.versionNumber);
     this.#addTo(counted, sample);
     figures?.add(sample);
@@ -175,9 +179,9 @@ export class QueryStatistics {
       this.#counted.delete(this.#counted.keys().next().value as string);
       this.#dropped++;
     }
-    const { queryId, accountId, hubId } = query;
+    const { queryId, accountId, hubId, grantedName } = query;
     const counted: Counted = {
-      query: { queryId, accountId, hubId },
+      query: { queryId, accountId, hubId, grantedName },
       // If a query was dropped, it may have been this one.
       sinceMs: this.#dropped === 0 ? this.#startedAtMs : nowMs(),
       sinceStart: new Figures(Float64Array),

@@ -225,7 +225,14 @@ describe('accounts', () => {
   test('the request to the catalog does not contain the limits of the key', async () => {
     const { definitions, catalog, asked } = setup();
     catalog.now = answer(1);
-    const limits = { hubIds: ['x'], queryIds: ['y'], classifierIds: [], origins: [], contextJson: '{}' };
+    const limits = {
+      hubIds: ['x'],
+      queryIds: ['y'],
+      classifierIds: [],
+      queries: [],
+      origins: [],
+      contextJson: '{}',
+    };
     await definitions.query('q', { ...a, limits }, { signal: idle });
     expect(asked[0]?.limits).toBeUndefined();
   });

@@ -86,13 +86,12 @@ test('messages about numbered placeholders name the variables', () => {
   expect(compiled.nameVariables('no such parameter $7')).toBe('no such parameter $7');
 });
 
-test('Arrow is refused for documents, and Arrow and XLSX for annotated rows', () => {
+test('Arrow is refused for documents, and XLSX for annotated rows', () => {
   const annotate = { members: [{ text: 'note', as: 'topic' }] };
   const refused = expect.objectContaining({ code: 'NOT_ACCEPTABLE' });
   expect(() => requireFittingFormat('arrow', {}, define('{}', 'mongodb'))).toThrow(refused);
-  expect(() => requireFittingFormat('arrow', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
   expect(() => requireFittingFormat('xlsx', { annotate }, define('select 1', 'mysql'))).toThrow(refused);
-  requireFittingFormat('arrow', {}, define('select 1', 'mysql'));
+  requireFittingFormat('arrow', { annotate }, define('select 1', 'mysql'));
   requireFittingFormat('xlsx', {}, define('{}', 'mongodb'));
   requireFittingFormat('csv', { annotate }, define('{}', 'mongodb'));
 });

@@ -46,7 +46,14 @@ export const query: QueryDefinition = {
   source,
 };
 export const key: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
-export const noLimits = { hubIds: [], queryIds: [], classifierIds: [], origins: [], contextJson: '' };
+export const noLimits = {
+  hubIds: [],
+  queryIds: [],
+  classifierIds: [],
+  queries: [],
+  origins: [],
+  contextJson: '',
+};
 export const done: Outcome = { hasRows: true };
 export const broken = () => new HubError('SOURCE_BROKEN', 'x');
 

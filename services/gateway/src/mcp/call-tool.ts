@@ -76,8 +76,10 @@ export function toFailure(
 
 async function runQuery(
   { query, reads }: Extract<AgentTool, { kind: 'query' }>,
-  { request, path, values, upstreams: { executor, catalog }, origin }: ToolCall,
+  call: ToolCall,
 ): Promise<ToolResult> {
+  const { request, path, values, upstreams, origin } = call;
+  const { executor, catalog } = upstreams;
   const { queryId } = query;
   request.target = { queryId };
   request.use = { action: 'query.execute', resourceId: queryId };
@@ -103,7 +105,7 @@ async function runQuery(
     ...(reply.isTruncated ? { truncated: true } : {}),
     ...(reply.hasMoreResults ? { moreResults: true } : {}),
     // Reading the rows of a write again would write again.
-    ...(reply.isTruncated && reads ? { whole: linkTo(queryId, values, origin) } : {}),
+    ...(reply.isTruncated && reads ? { whole: linkTo(await placeOf(query, call), values, origin) } : {}),
   });
 }
 
@@ -113,8 +115,27 @@ function valuesJson(request: FastifyRequest, path: readonly string[], values: ob
   return exact ?? JSON.stringify(values);
 }
 
+/** How a link names a query: by paths if it and its hub have one, as documents and modules do. */
+interface Place {
+  /** Of the route that reads it. */
+  url: string;
+  /** The members of a call. */
+  members: string;
+}
+
+async function placeOf(
+  { queryId, hubId, path }: Extract<AgentTool, { kind: 'query' }>['query'],
+  { request, upstreams: { catalog } }: ToolCall,
+): Promise<Place> {
+  const hubPath =
+    path === undefined ? undefined : (await catalog.getHub({ hubId }, request.context)).hub?.path;
+  return hubPath === undefined
+    ? { url: `/v1/queries/${queryId}/data`, members: `the queryId ${queryId}` }
+    : { url: `/v1/hubs/${hubPath}/data/${path}`, members: `the hubId ${hubPath}, the path ${path}` };
+}
+
 /** Where a program with the key gets all rows. */
-function linkTo(queryId: string, values: Record<string, unknown>, origin: string): string {
+function linkTo(place: Place, values: Record<string, unknown>, origin: string): string {
   const search = new URLSearchParams();
   let fits = true;
   for (const [name, value] of Object.entries(values)) {
@@ -122,9 +143,9 @@ function linkTo(queryId: string, values: Record<string, unknown>, origin: string
     if (list.length === 0 || list.some((one) => one === null || typeof one === 'object')) fits = false;
     for (const one of list) search.append(name, String(one));
   }
-  const url = `${origin}/v1/queries/${queryId}/data${search.size === 0 ? '' : `?${search}`}`;
+  const url = `${origin}${place.url}${search.size === 0 ? '' : `?${search}`}`;
   if (fits && url.length <= linkLengthMax) return url;
-  return `POST ${origin}/v1/queries/execute with the queryId ${queryId} and the arguments as context`;
+  return `POST ${origin}/v1/queries/execute with ${place.members} and the arguments as context`;
 }
 
 async function predict(

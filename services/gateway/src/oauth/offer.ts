@@ -1,6 +1,7 @@
 /** What a person or a key can give an agent: its hubs with their tools. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
+import { isOfQueries } from '@datahub/contract/key-limits';
 import { agentHubsMax } from '@datahub/contract/people/oauth';
 import { withScope } from '@datahub/contract/roles';
 import type { RequestContext } from '../http/request-context.ts';
@@ -72,8 +73,7 @@ const toOffered = (hubId: string, label: string): OfferedHub => ({ hubId, label,
 async function listHubs(context: RequestContext, catalog: Upstreams['catalog']) {
   const { principal } = context;
   const reader = principal && withScope(principal, 'hubs:read');
-  if (reader === undefined || (reader.limits?.queryIds.length ?? 0) > 0)
-    return { hubs: [], total: 0, isWhole: false };
+  if (reader === undefined || isOfQueries(reader.limits ?? {})) return { hubs: [], total: 0, isWhole: false };
   const { hubs, total } = await catalog.listHubs(
     { page: { offset: 0, limit: agentHubsMax }, archived: false },
     context,

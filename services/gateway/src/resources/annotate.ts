@@ -11,7 +11,7 @@ import { type FromSchema, id, object } from '../http/json-schema.ts';
 import { validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
 import { AnnotatedResponse } from '../response/annotated-response.ts';
-import type { Label } from '../response/annotation-batch.ts';
+import type { Label } from '../response/arrow-labels.ts';
 import { repeated } from '../rows/repeated.ts';
 import { executeInto, stoppable } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';

@@ -1,13 +1,27 @@
 /** The bodies of requests about keys. */
 
 import { type KeyLimit, keyLimitBounds } from '@datahub/contract/key-limits';
-import { rotationOverlapSeconds } from '@datahub/contract/limits';
+import { queryNameLength, queryNamePattern, rotationOverlapSeconds } from '@datahub/contract/limits';
 import { userLimitBounds } from '@datahub/contract/user-limit';
 import { id, label, object, orNull, readOnly } from '../http/json-schema.ts';
 import { originPattern } from '../http/validation.ts';
 
 const { entries, pinned, ratePerMinute, maxRows } = keyLimitBounds;
 const ids = { type: 'array', minItems: entries.min, maxItems: entries.max, items: id } as const;
+
+const name = {
+  type: 'string',
+  minLength: queryNameLength.min,
+  maxLength: queryNameLength.max,
+  pattern: queryNamePattern,
+} as const;
+const names = {
+  type: 'array',
+  minItems: entries.min,
+  maxItems: entries.max,
+  items: name,
+  description: 'Queries as `hub path/path`, or ids of queries.',
+} as const;
 
 const { issuerLength, audienceLength, jwksUrlLength, claims, claimPathLength } = userLimitBounds;
 const lengths = ({ min, max }: { min: number; max: number }) => ({ minLength: min, maxLength: max });
@@ -27,7 +41,7 @@ const user = object(
       description: 'The claim that each variable is pinned to.',
     },
     ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
-    public: ids,
+    public: { ...ids, items: { ...id, maxLength: queryNameLength.max } },
   },
   ['issuer', 'audience', 'claims'],
 );
@@ -35,6 +49,7 @@ const user = object(
 const limitSchemas = {
   hubIds: ids,
   queryIds: ids,
+  queries: names,
   classifierIds: ids,
   origins: {
     type: 'array',

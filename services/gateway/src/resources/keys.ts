@@ -63,6 +63,7 @@ const limits = record(
   {
     hubIds: list(text),
     queryIds: list(text),
+    queries: { ...list(text), description: 'Queries as `hub path/path`, or ids of queries.' },
     classifierIds: list(text),
     origins: list(text),
     context: { type: 'object' },

@@ -13,7 +13,8 @@ import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallStop } from '@datahub/service-kit/call/call';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
 import { validationError } from '../http/request-error.ts';
-import { AnnotationBatch, type Label } from './annotation-batch.ts';
+import { AnnotationBatch } from './annotation-batch.ts';
+import { ArrowLabels, type Label } from './arrow-labels.ts';
 
 export interface AnnotatedReplyOptions {
   format: Format;
@@ -37,6 +38,7 @@ export class AnnotatedResponse implements ExecutionReply {
   readonly #reply: ExecutionReply;
   readonly #options: AnnotatedReplyOptions;
   readonly #reader: FrameReader;
+  readonly #arrow: ArrowLabels;
   #batch = new AnnotationBatch();
   /** Complete batches whose prediction has not started. */
   readonly #waiting: AnnotationBatch[] = [];
@@ -54,6 +56,7 @@ export class AnnotatedResponse implements ExecutionReply {
   constructor(reply: ExecutionReply, options: AnnotatedReplyOptions) {
     this.#reply = reply;
     this.#options = options;
+    this.#arrow = new ArrowLabels(options.members.length);
     const columns = textColumns(options.members);
     const places = options.members.map(({ text }) => columns.indexOf(text));
     this.#reader = new FrameReader(columns.length, {
@@ -158,7 +161,12 @@ export class AnnotatedResponse implements ExecutionReply {
     const { format, members, stop, delimiter } = this.#options;
     if (stop.aborted) return;
     try {
-      const bytes = batch.toBytes(fromProtoFormat(format), { members, labels: await labels, delimiter });
+      const bytes = batch.toBytes(fromProtoFormat(format), {
+        members,
+        labels: await labels,
+        delimiter,
+        arrow: this.#arrow,
+      });
       this.#held.push(bytes);
       this.#heldBytes += bytes.length;
       this.#inFlight--;

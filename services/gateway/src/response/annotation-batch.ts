@@ -3,18 +3,15 @@
 import { type CsvDelimiter, type FormatName, formats } from '@datahub/contract/formats';
 import { readCharactersMax } from '@datahub/contract/limits';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
-
-/** The members that the hub adds to a row for one text. */
-export interface Label {
-  label: string;
-  confidence: number;
-}
+import type { ArrowLabels, Label } from './arrow-labels.ts';
 
 interface BatchLabels {
   members: readonly Annotation[];
   labels: Label[][];
   /** Of CSV. */
   delimiter: CsvDelimiter;
+  /** The columns of the batch of Arrow that the rows belong to. */
+  arrow: ArrowLabels;
 }
 
 /** The most texts that one call can predict with a classifier that has the maximum number of classes. */
@@ -55,16 +52,17 @@ export class AnnotationBatch {
   }
 
   /** Returns the rows with their labels. `labels[i]` has the labels of annotation i in the order of `textsOf(i)`. */
-  toBytes(format: FormatName, { members, labels, delimiter }: BatchLabels): Buffer {
+  toBytes(format: FormatName, { members, labels, delimiter, arrow }: BatchLabels): Buffer {
     const rests = labels.map((each) => each.values());
     const end = formats[format].rowEnd;
     const names = members.map(({ as }) => [JSON.stringify(as), JSON.stringify(`${as}Confidence`)]);
     const written = this.#parts.flatMap(({ bytes, texts }) => {
+      const found = texts.map((text, i) => (text === null ? undefined : rests[i]?.next().value));
+      if (format === 'arrow') return arrow.add(bytes, texts.length === 0 ? undefined : found);
       if (texts.length === 0) return bytes;
       let added = '';
-      for (const [i, text] of texts.entries()) {
-        const found = text === null ? undefined : rests[i]?.next().value;
-        const { label, confidence } = found ?? { label: null, confidence: null };
+      for (const [i, one] of found.entries()) {
+        const { label, confidence } = one ?? { label: null, confidence: null };
         if (formats[format].rows === 'columns')
           added += `${delimiter}${toField(label, delimiter)}${delimiter}${confidence ?? ''}`;
         else

@@ -1,5 +1,6 @@
 /** Turns what a handler or Fastify throws into the answer: a problem document. */
 
+import { isOfQueries } from '@datahub/contract/key-limits';
 import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Problem, problemHeaders, toProblem } from '../http/problem-details.ts';
@@ -23,7 +24,7 @@ export function reportFailure(thrown: unknown, request: FastifyRequest, events: 
     id: request.id,
     pointers: hubError.errors && request.context.route?.pointers?.(request.body),
     // A key of a page knows its queries, not the database behind them. A malformed path is refused without a context.
-    hidesTables: (request.context?.principal?.limits?.queryIds.length ?? 0) > 0,
+    hidesTables: isOfQueries(request.context?.principal?.limits ?? {}),
   });
   return { hubError, problem };
 }

@@ -14,7 +14,7 @@ import { createApp } from '../../src/app.ts';
 import { readGatewayConfig } from '../../src/config.ts';
 import { createGatewayEvents } from '../../src/telemetry/events.ts';
 
-const noLimits = { hubIds: [], queryIds: [], classifierIds: [], origins: [], contextJson: '' };
+const noLimits = { hubIds: [], queryIds: [], classifierIds: [], queries: [], origins: [], contextJson: '' };
 const principalOf = (limits: Partial<NonNullable<Principal['limits']>> = {}): Principal => ({
   accountId: 'a',
   keyId: 'k',

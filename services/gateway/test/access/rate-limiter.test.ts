@@ -28,6 +28,7 @@ describe('limits', () => {
             hubIds: [],
             queryIds: [],
             classifierIds: [],
+            queries: [],
             origins: [],
             contextJson: '',
             ratePerMinute,

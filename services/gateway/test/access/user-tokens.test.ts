@@ -31,6 +31,7 @@ function setup() {
     hubIds: [],
     queryIds: ['q'],
     classifierIds: [],
+    queries: [],
     origins: [],
     contextJson: '{"tenant":1.10}',
     user,

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { AnnotationBatch } from '../../src/response/annotation-batch.ts';
+import { ArrowLabels } from '../../src/response/arrow-labels.ts';
 
 it('counts what short rows take in memory beside their bytes', () => {
   const batch = new AnnotationBatch();
@@ -12,5 +13,6 @@ it('fields of CSV are separated by the delimiter of the call', () => {
   batch.add(Buffer.from('1;late'), ['late']);
   const labels = [[{ label: 'a;b', confidence: 0.5 }]];
   const members = [{ text: 'note', as: 'topic' }];
-  expect(batch.toBytes('csv', { members, labels, delimiter: ';' }).toString()).toBe('1;late;"a;b";0.5\r\n');
+  const bytes = batch.toBytes('csv', { members, labels, delimiter: ';', arrow: new ArrowLabels(1) });
+  expect(bytes.toString()).toBe('1;late;"a;b";0.5\r\n');
 });

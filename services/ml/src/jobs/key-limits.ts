@@ -15,6 +15,7 @@ interface Limit {
 export const keyLimits = {
   hubIds: { isSet: (limits) => (limits?.hubIds.length ?? 0) > 0 },
   queryIds: { isSet: (limits) => (limits?.queryIds.length ?? 0) > 0 },
+  queries: { isSet: (limits) => (limits?.queries.length ?? 0) > 0 },
   classifierIds: { isSet: (limits) => (limits?.classifierIds.length ?? 0) > 0 },
   context: { isSet: (limits) => (limits?.contextJson ?? '') !== '' },
 } satisfies Record<LimitEnforcedBy<'ml'>, Limit>;

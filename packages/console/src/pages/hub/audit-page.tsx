@@ -214,6 +214,8 @@ const words: Record<string, string> = {
   'key.update': 'Changed a key',
   'key.rotate': 'Rotated a key',
   'key.revoke': 'Revoked a key',
+  'key.gainQuery': 'A key gained a query by a change of names',
+  'key.loseQuery': 'A key lost a query by a change of names',
   'person.signIn': 'Signed in',
   'person.signOut': 'Signed out',
   'person.update': 'Disabled or enabled a person',

@@ -18,7 +18,7 @@ interface KeyLimitsProps extends PartProps {
 }
 
 export function KeyLimits({ form, set, end }: KeyLimitsProps) {
-  const { everything, scopes, hubIds, queryIds } = form;
+  const { everything, scopes, hubIds, queryIds, queries } = form;
   return (
     <>
       <div class="columns-2">
@@ -35,7 +35,7 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
       {(everything || scopes.some((scope) => /^classifiers:(train|read)$/.test(scope))) && (
         <Chosen
           label="Classifiers it may train"
-          everything={hubIds.length + queryIds.length > 0 ? 'None' : 'Every classifier'}
+          everything={hubIds.length + queryIds.length + queries.length > 0 ? 'None' : 'Every classifier'}
           add="Add a classifier …"
           ids={form.classifierIds}
           options={classifiers.value.map(({ classifierId, name }) => [classifierId, name] as const)}
@@ -91,7 +91,8 @@ function Pinned({ form, set }: PartProps) {
   );
 }
 
-function ChosenQueries({ form: { hubIds, queryIds }, set }: PartProps) {
+/** Queries by name are chips, too. The list adds ids, which stand beside names. */
+function ChosenQueries({ form: { hubIds, queryIds, queries }, set }: PartProps) {
   const shown = hubIds.length > 0 ? hubIds : [hubId.value ?? ''];
   const others = shown.filter((id) => id !== hubId.value);
   const trees = useLoad(
@@ -112,9 +113,9 @@ function ChosenQueries({ form: { hubIds, queryIds }, set }: PartProps) {
         label="Queries it may run"
         everything={hubIds.length === 1 ? 'Every query of the hub' : 'Every query of the hubs'}
         add="Add a query …"
-        ids={queryIds}
+        ids={queries.length > 0 ? queries : queryIds}
         options={options}
-        onChange={(ids) => set({ queryIds: ids })}
+        onChange={(ids) => set(queries.length > 0 ? { queries: ids } : { queryIds: ids })}
       />
       {trees.problem !== undefined && <p class="fault">The queries of another hub could not be read.</p>}
     </div>

@@ -182,12 +182,13 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
 }
 
 function limitsOf({ limits }: Key) {
-  const { hubIds, queryIds, classifierIds, origins, context, ratePerMinute, maxRows, user } = limits;
+  const { hubIds, queryIds, queries, classifierIds, origins, context, ratePerMinute, maxRows, user } = limits;
   const words = [
     hubIds &&
       `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
     queryIds &&
       `${queryIds.length === 1 ? 'query' : 'queries'} ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
+    queries && `${queries.length === 1 ? 'query' : 'queries'} ${queries.join(', ')}`,
     classifierIds && `${count(classifierIds.length)} classifiers to train`,
     origins && `pages of ${origins.join(', ')}`,
     context &&

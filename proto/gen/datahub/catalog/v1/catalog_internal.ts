@@ -109,6 +109,13 @@ export interface ResolvedQuery {
   hubPath?:
     | string
     | undefined;
+  /**
+   * The name by which `queries` of a key's limits stand for the query: the path of its hub, a slash, and its path. Absent if
+   * it has none, or if its path or that of its hub was given by a caller that could not give such keys.
+   */
+  grantedName?:
+    | string
+    | undefined;
   /** `author` if the errors of the query contain the texts of RAISE and SIGNAL. */
   errors?:
     | string
@@ -898,6 +905,7 @@ function createBaseResolvedQuery(): ResolvedQuery {
     notNull: [],
     path: undefined,
     hubPath: undefined,
+    grantedName: undefined,
     errors: undefined,
     sessionJson: undefined,
     transactionJson: undefined,
@@ -942,6 +950,9 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
     }
     if (message.hubPath !== undefined) {
       writer.uint32(170).string(message.hubPath);
+    }
+    if (message.grantedName !== undefined) {
+      writer.uint32(210).string(message.grantedName);
     }
     if (message.errors !== undefined) {
       writer.uint32(178).string(message.errors);
@@ -1065,6 +1076,14 @@ export const ResolvedQuery: MessageFns<ResolvedQuery> = {
             }
 
             message.hubPath = reader.string();
+            continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.grantedName = reader.string();
             continue;
           }
           case 22: {

@@ -97,6 +97,8 @@ export interface KeyLimits {
    * may do so only with these.
    */
   classifierIds: string[];
+  /** Queries as the path of their hub, a slash, and their path, or by their ids. */
+  queries: string[];
 }
 
 /** Which tokens are accepted, and which of their claims pin variables. */
@@ -114,7 +116,7 @@ export interface UserLimit {
   ratePerMinute?:
     | number
     | undefined;
-  /** The ids of queries that need not use the variables of the claims. */
+  /** Queries that need not use the variables of the claims, as query_ids or queries list them. */
   public: string[];
 }
 
@@ -540,6 +542,7 @@ function createBaseKeyLimits(): KeyLimits {
     strict: undefined,
     user: undefined,
     classifierIds: [],
+    queries: [],
   };
 }
 
@@ -571,6 +574,9 @@ export const KeyLimits: MessageFns<KeyLimits> = {
     }
     for (const v of message.classifierIds) {
       writer.uint32(74).string(v!);
+    }
+    for (const v of message.queries) {
+      writer.uint32(82).string(v!);
     }
     return writer;
   },
@@ -658,6 +664,14 @@ export const KeyLimits: MessageFns<KeyLimits> = {
             }
 
             message.classifierIds.push(reader.string());
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.queries.push(reader.string());
             continue;
           }
         }

@@ -545,7 +545,16 @@ export interface Column {
     | string
     | undefined;
   /** Only for columns of tables that have one. */
-  comment?: string | undefined;
+  comment?:
+    | string
+    | undefined;
+  /** The values of an enum of PostgreSQL; only for described queries. Absent for other types, and for very many values. */
+  labels?: EnumLabels | undefined;
+}
+
+export interface EnumLabels {
+  /** In the order of the enum. */
+  values: string[];
 }
 
 export interface SchemaTable {
@@ -627,6 +636,8 @@ export interface DescribedVariable {
   list: boolean;
   /** True if the variable can be null. */
   nullable: boolean;
+  /** The values of an enum of PostgreSQL, also of a list of them. Absent for other types, and for very many values. */
+  labels?: EnumLabels | undefined;
 }
 
 export interface DescribeQueryResponse {
@@ -3242,7 +3253,7 @@ export const TestSourceResponse: MessageFns<TestSourceResponse> = {
 };
 
 function createBaseColumn(): Column {
-  return { name: "", type: "", nullable: undefined, jsonType: undefined, comment: undefined };
+  return { name: "", type: "", nullable: undefined, jsonType: undefined, comment: undefined, labels: undefined };
 }
 
 export const Column: MessageFns<Column> = {
@@ -3261,6 +3272,9 @@ export const Column: MessageFns<Column> = {
     }
     if (message.comment !== undefined) {
       writer.uint32(42).string(message.comment);
+    }
+    if (message.labels !== undefined) {
+      EnumLabels.encode(message.labels, writer.uint32(50).fork()).join();
     }
     return writer;
   },
@@ -3316,6 +3330,60 @@ export const Column: MessageFns<Column> = {
             }
 
             message.comment = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.labels = EnumLabels.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseEnumLabels(): EnumLabels {
+  return { values: [] };
+}
+
+export const EnumLabels: MessageFns<EnumLabels> = {
+  encode(message: EnumLabels, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.values) {
+      writer.uint32(10).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EnumLabels {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEnumLabels();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.values.push(reader.string());
             continue;
           }
         }
@@ -3817,7 +3885,7 @@ export const DescribeQueryRequest: MessageFns<DescribeQueryRequest> = {
 };
 
 function createBaseDescribedVariable(): DescribedVariable {
-  return { key: "", type: undefined, list: false, nullable: false };
+  return { key: "", type: undefined, list: false, nullable: false, labels: undefined };
 }
 
 export const DescribedVariable: MessageFns<DescribedVariable> = {
@@ -3833,6 +3901,9 @@ export const DescribedVariable: MessageFns<DescribedVariable> = {
     }
     if (message.nullable !== false) {
       writer.uint32(32).bool(message.nullable);
+    }
+    if (message.labels !== undefined) {
+      EnumLabels.encode(message.labels, writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -3880,6 +3951,14 @@ export const DescribedVariable: MessageFns<DescribedVariable> = {
             }
 
             message.nullable = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.labels = EnumLabels.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -1,5 +1,6 @@
 /** The RPCs of grants, which give people their roles. */
 
+import { isOfQueries } from '@datahub/contract/key-limits';
 import { hubsOfPersonMax, type Role, roles, scopesOfRole } from '@datahub/contract/roles';
 import { isConfined } from '@datahub/contract/withheld';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
@@ -87,6 +88,6 @@ export const reachOfGrant = ({ role, hubIds }: Pick<GrantDoc, 'role' | 'hubIds'>
 /** Whoever is limited to hubs sees the grants in these hubs; whoever is limited to queries sees none. */
 function sees({ limits }: Principal, { hubIds }: GrantDoc): boolean {
   if (limits === undefined || !isConfined(limits)) return true;
-  if (limits.queryIds.length > 0) return false;
+  if (isOfQueries(limits)) return false;
   return hubIds?.every((id) => limits.hubIds.includes(id)) ?? false;
 }

@@ -108,7 +108,7 @@ export function requireWholeAccount({ limits }: Principal): void {
   if (limits !== undefined && (isConfined(limits) || keyLimits.context.isPinned(limits)))
     throw new HubError(
       'SCOPE_DENIED',
-      'People belong to the account. This needs a role in all hubs, or a key without hubIds, queryIds and context.',
+      'People belong to the account. This needs a role in all hubs, or a key without hubIds, queryIds, queries and context.',
     );
 }
 

@@ -85,6 +85,8 @@ export async function describeStatement(statements: Statements, statement: State
   const { fields = [], parameterTypes } = await statements.parse(statement);
   const notNull = await readNotNull(statements, fields);
   const redefined = await statements.rows(redefinedText);
+  const labels = await readLabels(statements, [...fields.map(({ typeId }) => typeId), ...parameterTypes]);
+  const labelsOf = (typeId: number) => labels.get(enumOf(typeId, serverTypes));
   return {
     redefined: new Set(redefined.map(([name]) => name ?? '')),
     columns: fields.map(({ name, typeId, modifier }, i) => {
@@ -92,10 +94,50 @@ export async function describeStatement(statements: Statements, statement: State
       // A document can be the JSON null.
       const table = notNull[i];
       const nullable = table === undefined || kind.is === 'json';
-      return { name, type: typeName(typeId, serverTypes), nullable, table, kind };
+      // An array is no value of the enum.
+      const own = kind.is === 'array' ? undefined : labelsOf(typeId);
+      return { name, type: typeName(typeId, serverTypes), nullable, table, kind, labels: own };
     }),
     parameters: parameterTypes.map((id) => typeName(id, serverTypes)),
+    parameterLabels: new Map(
+      parameterTypes.flatMap((id, i) => {
+        const own = labelsOf(id);
+        return own === undefined ? [] : [[i, own] as const];
+      }),
+    ),
   };
+}
+
+/** Of one enum, and of all enums of a statement. Beyond it, values are described as texts. */
+const enumLabelsMax = 100;
+const labelsMax = 1_000;
+
+/** The element of an array, and the base of a domain. */
+function enumOf(typeId: number, serverTypes: Statements['serverTypes']): number {
+  const own = serverTypes.get(typeId);
+  const inner = own?.elementId ?? own?.baseId;
+  return inner === undefined ? typeId : enumOf(inner, serverTypes);
+}
+
+/** The values of enums among the types, by type. */
+async function readLabels(
+  statements: Statements,
+  typeIds: readonly number[],
+): Promise<Map<number, string[]>> {
+  const { serverTypes } = statements;
+  const ids = new Set(typeIds.filter((id) => serverTypes.has(id)).map((id) => enumOf(id, serverTypes)));
+  const found = new Map<number, string[]>();
+  if (ids.size === 0) return found;
+  const rows = await statements.rows(
+    `SELECT enumtypid, enumlabel FROM pg_catalog.pg_enum WHERE enumtypid IN (${[...ids].join(',')}) ORDER BY enumtypid, enumsortorder LIMIT ${labelsMax + 1}`,
+  );
+  if (rows.length > labelsMax) return found;
+  for (const [id, label] of rows) {
+    const labels = found.get(Number(id)) ?? [];
+    found.set(Number(id), [...labels, label ?? '']);
+  }
+  for (const [id, labels] of found) if (labels.length > enumLabelsMax) found.delete(id);
+  return found;
 }
 
 /** Tables with lower OIDs are system tables, whose NOT NULL was wrong in some versions. */

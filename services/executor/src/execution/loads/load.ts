@@ -82,7 +82,7 @@ async function prepareLoad(
   if (request.tellSource) reply.source?.(query.source.sourceId, prepared.kind === 'read');
   execution.onPrepared(query, prepared, timeoutMsOf(query, request.options, limits));
   requireAllowed(principal, query, prepared.kind);
-  keyLimits.user(principal, query.queryId, {
+  keyLimits.user(principal, query, {
     names: prepared.names,
     usesClaim: (path) => prepared.usesClaim(path),
   });

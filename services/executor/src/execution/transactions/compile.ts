@@ -2,6 +2,7 @@
 
 import { inStep, parseTransaction } from '@datahub/contract/transactions';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
+import type { DescribedVariable } from '@datahub/proto/executor/v1/executor';
 import type { SqlFault } from '@datahub/service-kit/call/error';
 import type { ColumnFacts, StatementWarning } from '@datahub/statement/compile';
 import { declare, resolveValues } from '@datahub/statement/values';
@@ -11,7 +12,6 @@ import {
   type CompileQuery,
   compileQuery,
   type DescribableForm,
-  type DescribedVariable,
   type PreparedQuery,
   type PreparedStep,
   withVariables,

@@ -141,7 +141,7 @@ async function planStep(
   requireNamed(query, step.path);
   const prepared = compile(query);
   requireAllowed(principal, query, prepared.kind);
-  keyLimits.user(principal, query.queryId, {
+  keyLimits.user(principal, query, {
     names: prepared.names,
     usesClaim: (claim) => prepared.usesClaim(claim),
   });

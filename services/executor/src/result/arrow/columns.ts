@@ -3,12 +3,12 @@
  * all processors that Node has releases for.
  */
 
+import { type ArrowType, types } from '@datahub/executor-session/arrow-messages';
 import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
 import { jsonEncoder } from '../values/json-values.ts';
 import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/other-bytes.ts';
 import { ByteWriter, type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
 import { putBinaryShort, putBinaryWord, putBinaryWords, writeBinaryUuid } from './binary.ts';
-import { type ArrowType, types } from './messages.ts';
 import {
   decimalPut,
   decimalWords,

@@ -4,19 +4,28 @@
  * Readers take the end of the bytes between two messages for the end of the rows. So each message is followed at once by
  * the start of the next one, and an answer that fails ends inside a message. There is always a last batch, perhaps
  * without rows.
+ *
+ * If the receiver adds columns, the schema has them, and a batch is what the receiver makes a message of; see
+ * `arrow-labels.ts`.
  */
 
-import { HubError } from '@datahub/service-kit/call/error';
-import type { SinkColumn } from '../../ports/row-sink.ts';
-import { type ArrowColumn, arrowColumn } from '../arrow/columns.ts';
+import {
+  batchHeader,
+  batchMessage,
+  type ColumnBatch,
+  emptyColumns,
+} from '@datahub/executor-session/arrow-batches';
 import {
   type ArrowField,
-  batchMetadata,
   endOfStream,
   padded,
   prefix,
   schemaMetadata,
-} from '../arrow/messages.ts';
+  types,
+} from '@datahub/executor-session/arrow-messages';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { SinkColumn } from '../../ports/row-sink.ts';
+import { type ArrowColumn, arrowColumn } from '../arrow/columns.ts';
 import { uniqueNames } from '../column-names.ts';
 import type { ByteWriter } from '../values/primitives.ts';
 import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
@@ -30,8 +39,6 @@ export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEn
  */
 const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;
-/** `apache-arrow` takes the end of the bytes for the end of the rows until it has read the first bytes of metadata. */
-const sentMetadataBytes = 8;
 
 class ArrowEncoder implements RowEncoder {
   readonly #out: ByteWriter;
@@ -51,7 +58,7 @@ class ArrowEncoder implements RowEncoder {
   }
 
   begin(columns: readonly SinkColumn[]): void {
-    const { numbers, notNull } = this.#options;
+    const { numbers, notNull, added } = this.#options;
     const names = uniqueNames(columns.map(({ name }) => name));
     this.#columns = columns.map(
       ({ kind, binary = kind }) => arrowColumn(binary, numbers) ?? failWithoutTypes(),
@@ -60,11 +67,18 @@ class ArrowEncoder implements RowEncoder {
       const name = names[i] as string;
       return { name, type, nullable: !notNull.includes(name) };
     });
+    const fields = [...this.#fields, ...added.map((column) => addedColumn(column).field)];
     this.#batchRows = Math.min(batch.rowsMax, Math.ceil(batch.cellsMax / Math.max(1, columns.length)));
     this.#grow();
-    const metadata = this.#metadata(this.#buffers(), false);
-    this.#head = [prefix(metadata.length), metadata.subarray(0, sentMetadataBytes)];
-    const schema = schemaMetadata(this.#fields);
+    const empty = this.#batch(false);
+    const lengths = added.flatMap((column) => addedColumn(column).empty);
+    const whole = {
+      ...empty,
+      nulls: [...empty.nulls, ...added.map(() => 0)],
+      buffers: [...empty.buffers, ...lengths.map((length) => Buffer.alloc(length))],
+    };
+    this.#head = batchMessage(whole).head;
+    const schema = schemaMetadata(fields);
     this.#write([prefix(schema.length), schema, ...this.#head]);
   }
 
@@ -83,11 +97,11 @@ class ArrowEncoder implements RowEncoder {
     }
     this.#bytes += bytes;
     if (this.#rows < this.#batchRows && this.#bytes < batch.bytesMax) return;
-    this.#writeBatch(false, this.#head);
+    this.#writeBatch(false, { isLast: false });
   }
 
   end({ truncated }: ResponseEnd): void {
-    this.#writeBatch(truncated, [endOfStream]);
+    this.#writeBatch(truncated, { isLast: true });
   }
 
   #grow(): void {
@@ -95,25 +109,17 @@ class ArrowEncoder implements RowEncoder {
     for (const column of this.#columns) column.grow(this.#rowsMax);
   }
 
-  #buffers(): Buffer[] {
-    return this.#columns.flatMap((column) => column.buffers(this.#rows));
-  }
-
-  #metadata(buffers: readonly Buffer[], isTruncated: boolean): Buffer {
-    const nulls = this.#columns.map((column) => column.nulls);
-    return batchMetadata({
-      rows: this.#rows,
-      nulls,
-      buffers: buffers.map(({ length }) => length),
-      isTruncated,
-    });
+  #batch(isTruncated: boolean): ColumnBatch {
+    const columns = this.#columns;
+    const buffers = columns.flatMap((column) => column.buffers(this.#rows));
+    return { rows: this.#rows, nulls: columns.map(({ nulls }) => nulls), buffers, isTruncated };
   }
 
   /** Writes a batch after its head, and what follows it: in one go, so that the output grows once. */
-  #writeBatch(isTruncated: boolean, next: readonly Buffer[]): void {
-    const buffers = this.#buffers();
-    const metadata = this.#metadata(buffers, isTruncated);
-    this.#write([metadata.subarray(sentMetadataBytes), ...buffers, ...next]);
+  #writeBatch(isTruncated: boolean, { isLast }: { isLast: boolean }): void {
+    const batch = this.#batch(isTruncated);
+    if (this.#options.added.length > 0) this.#write([batchHeader(batch, isLast), ...batch.buffers]);
+    else this.#write([...batchMessage(batch).rest, ...(isLast ? [endOfStream] : this.#head)]);
     for (const column of this.#columns) column.clear();
     this.#rows = 0;
     this.#bytes = 0;
@@ -140,6 +146,13 @@ class ArrowEncoder implements RowEncoder {
       { retryable: false },
     );
   }
+}
+
+/** A column that the receiver adds. */
+function addedColumn({ name, type }: { name: string; type: string }) {
+  const isText = type === 'text';
+  const field: ArrowField = { name, type: isText ? types.utf8 : types.float(64), nullable: true };
+  return { field, empty: isText ? emptyColumns.text : emptyColumns.number };
 }
 
 function failWithoutTypes(): never {

@@ -10,8 +10,8 @@ export type Schema = Record<string, unknown>;
 
 /** The signature of a query. Members that older signatures lack are optional. */
 export interface Described {
-  columns: { name: string; type: string; nullable?: boolean; jsonType?: string }[];
-  variables: { key: string; type?: string; list?: boolean; nullable?: boolean }[];
+  columns: { name: string; type: string; nullable?: boolean; jsonType?: string; labels?: string[] }[];
+  variables: { key: string; type?: string; list?: boolean; nullable?: boolean; labels?: string[] }[];
   problem?: { code: string };
 }
 
@@ -92,16 +92,18 @@ interface Known {
   type?: string;
   list?: boolean;
   nullable?: boolean;
+  labels?: string[];
   isUnused?: boolean;
   declared: Variable | undefined;
 }
 
-function toShape({ key, type, list, nullable, isUnused, declared }: Known): ValueShape {
+function toShape({ key, type, list, nullable, labels, isUnused, declared }: Known): ValueShape {
   const named = declared?.type ?? type ?? '';
   const one = named.replace(/\[\]$/, '');
   const single: Schema = {
     ...schemas[(declared?.type === undefined ? declarable[one] : one) as VariableType],
   };
+  if (labels !== undefined && labels.length > 0) Object.assign(single, ofEnum(labels));
   if (declared?.enumJson !== undefined)
     single.enum = elementsOf(declared.enumJson).map((json) => (json === 'null' ? null : JsonText.of(json)));
   const isList = list ?? named.endsWith('[]');
@@ -143,8 +145,8 @@ function exampleOf({ type, format, enum: values }: Schema): unknown {
 export function toRowSchema(described: Described | undefined): Schema | undefined {
   if (described === undefined || described.columns.length === 0) return undefined;
   const properties = Object.fromEntries(
-    described.columns.map(({ name, type, nullable, jsonType }) => {
-      const schema = toColumnSchema(jsonType);
+    described.columns.map(({ name, type, nullable, jsonType, labels }) => {
+      const schema = labels !== undefined && labels.length > 0 ? ofEnum(labels) : toColumnSchema(jsonType);
       return [name, { ...(nullable === false ? schema : orNull(schema)), description: type }];
     }),
   );
@@ -155,6 +157,9 @@ export function toRowSchema(described: Described | undefined): Schema | undefine
     additionalProperties: false,
   };
 }
+
+/** An enum of the database. */
+const ofEnum = (labels: readonly string[]): Schema => ({ type: 'string', enum: [...labels] });
 
 const anyJson = ['number', 'string', 'boolean', 'object', 'array'];
 

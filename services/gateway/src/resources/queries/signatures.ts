@@ -14,13 +14,20 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { count, type FromSchema, list, record, text, time } from '../../http/json-schema.ts';
 
 const flag = { type: 'boolean' } as const;
-const column = record({
-  name: text,
-  type: text,
-  nullable: flag,
-  jsonType: { type: 'string', enum: jsonTypes },
-});
-const variable = record({ key: text, type: text, list: flag, nullable: flag }, ['type']);
+const column = record(
+  {
+    name: text,
+    type: text,
+    nullable: flag,
+    jsonType: { type: 'string', enum: jsonTypes },
+    labels: list(text),
+  },
+  ['labels'],
+);
+const variable = record({ key: text, type: text, list: flag, nullable: flag, labels: list(text) }, [
+  'type',
+  'labels',
+]);
 export const sqlFault = record({ state: text, line: count, column: count }, ['state', 'line', 'column']);
 /** Has `problem` if the database rejected the statement. */
 export const signature = record(
@@ -135,17 +142,19 @@ export function toSignatureJson({
   version,
 }: DescribeQueryResponse): SignatureJson {
   return {
-    columns: columns.map(({ name, type, nullable = true, jsonType }) => ({
+    columns: columns.map(({ name, type, nullable = true, jsonType, labels }) => ({
       name,
       type,
       nullable,
       jsonType: jsonType as JsonType,
+      ...(labels && { labels: labels.values }),
     })),
-    variables: variables.map(({ key, type, list, nullable }) => ({
+    variables: variables.map(({ key, type, list, nullable, labels }) => ({
       key,
       type,
       list,
       nullable,
+      ...(labels && { labels: labels.values }),
     })),
     checkedAt,
     version,

@@ -1,0 +1,42 @@
+/** The link to all rows in the result of a tool. */
+
+import { expect, it } from 'vitest';
+import { api, apiOf, createSource } from '../support/hub.ts';
+
+it('names hub and query by their paths, and a key that names the query can follow it', async () => {
+  const path = `links-${Date.now().toString(36)}`;
+  const { hubId } = await api.ok(api.post('/v1/hubs', { label: path, path }));
+  const sourceId = await createSource(hubId);
+  const digits =
+    '(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4)';
+  const query = `SELECT a.d AS n FROM ${digits} AS a, ${digits} AS b, ${digits} AS c WHERE a.d >= :least`;
+  const body = {
+    hubId,
+    sourceId,
+    label: 'many',
+    query,
+    path: 'lists/many',
+    tool: { description: 'Many rows.' },
+  };
+  const context = [{ key: 'least', type: 'integer' }];
+  const stored = await api.ok(api.post('/v1/queries', { ...body, context }));
+  const { queryId } = stored.config.query;
+  const limits = { queries: [`${path}/lists/many`] };
+  const scopes = ['queries:execute'];
+  const { key } = await api.ok(api.post('/v1/keys', { name: 'agent', scopes, limits }));
+  const agent = apiOf(key);
+  const whole = async () => {
+    const params = { name: 'lists__many', arguments: { least: 0 } };
+    const headers = { accept: 'application/json' };
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const { text } = await agent.post('/mcp', message, { headers });
+    return JSON.parse(text).result.structuredContent.whole as string;
+  };
+  const { pathname, search } = new URL(await whole());
+  expect(pathname + search).toBe(`/v1/hubs/${path}/data/lists/many?least=0`);
+  expect((await agent.ok(agent.get(pathname + search))).data).toHaveLength(125);
+
+  // Without a path of the hub, the id leads to the query. The name of the key's limit stands for nothing then.
+  await api.ok(api.put(`/v1/hubs/${hubId}`, { label: path, path: null }));
+  expect((await agent.get(`/v1/queries/${queryId}/data?least=0`)).status).toBe(403);
+});
