@@ -12,7 +12,7 @@ export const logInBytesMax = 262_144;
 export const unaskedBytesMax = 1_048_576;
 
 /** Results of the hub's own queries for types, tables and columns. 50,000 columns take about ten megabytes. */
-const ownAnswerBytesMax = 16 * 1_048_576;
+const ownAnswerBytesMax = 12 * 1_048_576;
 
 /**
  * What a message or a row counts beside its bytes against these limits. An empty row takes 7 bytes on the wire, and more
