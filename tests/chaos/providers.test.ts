@@ -25,34 +25,44 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
   ['Keycloak 26', startKeycloakRealm],
 ])('a person of %s in the console (needs Chromium)', (name, start) => {
   let dir: string;
-  let origin: string;
   let provider: TestedProvider | undefined;
-  let hub: SpawnedHub;
+  /** The provider tells it who signed out. Keycloak keeps no session that it could tell of if `offline_access` is asked. */
+  let told: SpawnedHub;
+  /** It asks the provider every second, with `offline_access`. */
+  let asking: SpawnedHub;
   const pages: Page[] = [];
 
   beforeAll(async () => {
-    const port = await freePort();
-    origin = `http://127.0.0.1:${port}`;
+    const ports = [await freePort(), await freePort()];
+    const origins = ports.map((port) => `http://127.0.0.1:${port}`);
     dir = await mkdtemp(join(tmpdir(), 'datahub-clocks-'));
-    provider = await start(origin);
-    if (provider === undefined) return;
+    const on = await start(origins);
+    provider = on;
+    if (on === undefined) return;
     await setClocks(dir, 'hub', [0]);
-    hub = await spawnHub({
-      ...{ PORT: String(port), ...oidcSettings(provider, origin), ...clockSettings(dir) },
+    const spawn = (at: 0 | 1, settings: Record<string, string>) =>
+      spawnHub({
+        ...{ PORT: String(ports[at]), ...oidcSettings(on, origins[at] as string), ...clockSettings(dir) },
+        ...settings,
+      });
+    told = await spawn(0, {});
+    asking = await spawn(1, {
       DATAHUB_OIDC_SCOPES: 'openid profile email offline_access',
       DATAHUB_OIDC_REFRESH_MS: '1000',
     });
-    for (const [who, role] of [
-      [{ group: 'data' }, 'editor'],
-      [{ subject: provider.subject }, 'viewer'],
-    ])
-      await hub.api.ok(hub.api.post('/v1/grants', { who, role }));
+    for (const { api } of [told, asking])
+      for (const [who, role] of [
+        [{ group: 'data' }, 'editor'],
+        [{ subject: on.subject }, 'viewer'],
+      ])
+        await api.ok(api.post('/v1/grants', { who, role }));
   }, startTimeoutMs);
   afterEach(async () => {
     for (const page of pages.splice(0)) await page.context().close();
   });
   afterAll(async () => {
-    await hub?.close();
+    await told?.close();
+    await asking?.close();
     await provider?.close();
     await rm(dir, { recursive: true, force: true });
   });
@@ -63,10 +73,10 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
       context.skip(provider === undefined, `${name} is missing`);
       await test(provider as TestedProvider);
     });
-  const signIn = async (on: TestedProvider): Promise<Page> => {
+  const signIn = async (on: TestedProvider, { url }: SpawnedHub): Promise<Page> => {
     const page = await (await (await sharedBrowser()).newContext()).newPage();
     pages.push(page);
-    await page.goto(`${origin}/#/hubs`);
+    await page.goto(`${url}/#/hubs`);
     await page.getByRole('link', { name: /^Sign in with 127/ }).click();
     await on.enter(page);
     await page.getByRole('button', { name: 'Grace Hopper' }).waitFor();
@@ -87,7 +97,7 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
   };
 
   withProvider('has the role of a group, until the group is taken away', async (on) => {
-    const page = await signIn(on);
+    const page = await signIn(on, asking);
     expect(await rolesIn(page)).toBe('editor');
     await page.getByRole('button', { name: 'Grace Hopper' }).click();
     await page.getByRole('menuitem', { name: 'Roles and sessions …' }).click();
@@ -100,7 +110,7 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
 
   withProvider('signs in after the provider changed its keys', async (on) => {
     await on.rotateKeys();
-    const page = await signIn(on);
+    const page = await signIn(on, told);
     expect(await statusIn(page)).toBe(200);
     // The message that signs out is signed with the new key, too.
     await on.signOut(page);
@@ -108,7 +118,7 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
   });
 
   withProvider('is out within five seconds after the provider signed the person out', async (on) => {
-    const page = await signIn(on);
+    const page = await signIn(on, told);
     await on.signOut(page);
     const began = performance.now();
     await expect.poll(() => statusIn(page)).toBe(401);
@@ -120,24 +130,24 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
   });
 
   withProvider('is out with all keys if the provider disables the person', async (on) => {
-    await hub.api.ok(hub.api.post('/v1/grants', { who: { subject: on.subject }, role: 'admin' }));
-    const page = await signIn(on);
+    await asking.api.ok(asking.api.post('/v1/grants', { who: { subject: on.subject }, role: 'admin' }));
+    const page = await signIn(on, asking);
     const key = await makeKey(page);
-    const byKey = async () => (await hub.api.get('/v1/hubs', { key })).status;
+    const byKey = async () => (await asking.api.get('/v1/hubs', { key })).status;
     expect(await byKey()).toBe(200);
     await on.setDisabled(true);
     await expect.poll(() => statusIn(page)).toBe(401);
     await expect.poll(byKey).toBe(401);
-    expect((await hub.api.ok(hub.api.get('/v1/people')))[0].state).toBe('paused');
+    expect((await asking.api.ok(asking.api.get('/v1/people')))[0].state).toBe('paused');
     await on.setDisabled(false);
-    expect(await statusIn(await signIn(on))).toBe(200);
+    expect(await statusIn(await signIn(on, asking))).toBe(200);
     await expect.poll(byKey).toBe(200);
   });
 
   withProvider('signs in with a clock that is a minute fast or slow', async (on) => {
     for (const shiftMs of [60_000, -60_000]) {
       await setClocks(dir, 'hub', [shiftMs]);
-      const page = await signIn(on);
+      const page = await signIn(on, told);
       expect(await statusIn(page)).toBe(200);
       await on.signOut(page);
       await expect.poll(() => statusIn(page)).toBe(401);
@@ -146,11 +156,11 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
   });
 
   withProvider('stays signed in while the provider is down, and nobody else comes in', async (on) => {
-    const page = await signIn(on);
+    const page = await signIn(on, asking);
     on.network.fault = { resetInAnswerTo: 'grant_type=authorization_code' };
     const other = await (await (await sharedBrowser()).newContext()).newPage();
     pages.push(other);
-    await other.goto(`${origin}/auth/login`);
+    await other.goto(`${asking.url}/auth/login`);
     await on.enter(other);
     await other.getByText('The provider for sign-in cannot be reached.').waitFor();
     on.network.fault = 'reset';
@@ -158,8 +168,8 @@ describe.skipIf(executablePath === undefined).each<[string, StartProvider]>([
     // The hub asks for the person in vain.
     await expect.poll(() => on.network.opened, { timeout: 120_000 }).toBeGreaterThan(before);
     expect([await statusIn(page), await rolesIn(page)]).toEqual([200, 'admin']);
-    expect((await hub.api.get('/v1/hubs')).status).toBe(200);
+    expect((await asking.api.get('/v1/hubs')).status).toBe(200);
     on.network.fault = 'none';
-    expect(await statusIn(await signIn(on))).toBe(200);
+    expect(await statusIn(await signIn(on, asking))).toBe(200);
   });
 });

@@ -27,8 +27,8 @@ export interface TestedProvider {
   close(): Promise<void>;
 }
 
-/** `origin`: of the hub. Undefined if there is no such provider here. */
-export type StartProvider = (origin: string) => Promise<TestedProvider | undefined>;
+/** `origins`: of hubs; the first one is told who signed out. Undefined if there is no such provider here. */
+export type StartProvider = (origins: readonly string[]) => Promise<TestedProvider | undefined>;
 
 const person = { name: 'Grace Hopper', email: 'grace@example.com' };
 const inFrontOf = async (port: number) => {
@@ -36,9 +36,9 @@ const inFrontOf = async (port: number) => {
   return { network, address: `http://127.0.0.1:${network.port}` };
 };
 
-export const startOidcProvider: StartProvider = async (origin) => {
+export const startOidcProvider: StartProvider = async (origins) => {
   let network: FaultyNetwork | undefined;
-  const provider = await startProvider(origin, async (port) => {
+  const provider = await startProvider(origins, async (port) => {
     const front = await inFrontOf(port);
     network = front.network;
     return front.address;
@@ -75,7 +75,7 @@ export const startOidcProvider: StartProvider = async (origin) => {
   };
 };
 
-export const startKeycloakRealm: StartProvider = async (origin) => {
+export const startKeycloakRealm: StartProvider = async (origins) => {
   const server = await startKeycloak({ say: (line) => console.log(line) });
   if (server === undefined) return undefined;
   const { network, address } = await inFrontOf(Number(new URL(server.url).port));
@@ -85,7 +85,7 @@ export const startKeycloakRealm: StartProvider = async (origin) => {
   const call = createAdmin(address, { username, password: adminPassword });
   await call('POST', '', { realm: name, enabled: true, sslRequired: 'none', groups: [{ name: 'data' }] });
   const realm: Call = (method, path, body) => call(method, `/${name}${path}`, body);
-  await realm('POST', '/clients', clientOf(origin));
+  await realm('POST', '/clients', clientOf(origins));
   const password = randomBytes(12).toString('hex');
   await realm('POST', '/users', {
     ...{ username: 'grace', enabled: true, email: person.email, emailVerified: true },
@@ -150,11 +150,14 @@ function createAdmin(origin: string, admin: { username: string; password: string
 }
 
 /** As docs/people.md says. */
-const clientOf = (origin: string) => ({
+const clientOf = ([told, ...others]: readonly string[]) => ({
   ...{ clientId, secret: clientSecret, publicClient: false, standardFlowEnabled: true },
-  ...{ directAccessGrantsEnabled: false, redirectUris: [`${origin}/auth/callback`] },
+  ...{
+    directAccessGrantsEnabled: false,
+    redirectUris: [told, ...others].map((origin) => `${origin}/auth/callback`),
+  },
   attributes: {
-    'backchannel.logout.url': `${origin}/auth/backchannel-logout`,
+    'backchannel.logout.url': `${told}/auth/backchannel-logout`,
     'backchannel.logout.session.required': 'true',
   },
   protocolMappers: [

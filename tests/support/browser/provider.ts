@@ -35,12 +35,12 @@ async function makeKey(kid: string) {
   return { privateKey, jwk: { ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'RS256' } };
 }
 
-const configurationOf = (origin: string): Configuration => ({
+const configurationOf = ([origin, ...others]: readonly string[]): Configuration => ({
   clients: [
     {
       client_id: clientId,
       client_secret: clientSecret,
-      redirect_uris: [`${origin}/auth/callback`],
+      redirect_uris: [origin, ...others].map((one) => `${one}/auth/callback`),
       response_types: ['code'],
       grant_types: ['authorization_code', 'refresh_token'],
       backchannel_logout_uri: `${origin}/auth/backchannel-logout`,
@@ -51,13 +51,16 @@ const configurationOf = (origin: string): Configuration => ({
   claims: { openid: ['sub', 'sid'], profile: ['name', 'groups'], email: ['email', 'email_verified'] },
   pkce: { required: () => true },
   issueRefreshToken: async () => true,
+  // Its own refuses to tell a hub on this machine who signed out.
+  fetch: (url, { dispatcher: _, ...options }: RequestInit & { dispatcher?: unknown } = {}) =>
+    fetch(url, options),
   interactions: { url: (_, { uid }) => `/interaction/${uid}` },
   features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
 });
 
-/** `origin`: of the hub. `publish`: puts something in front of the provider's port, and returns its address. */
+/** `origins`: of hubs; the first one is told who signed out. `publish`: puts something in front of the provider's port, and returns its address. */
 export async function startProvider(
-  origin: string,
+  origins: string | readonly string[],
   publish: (port: number) => Promise<string> = async (port) => `http://127.0.0.1:${port}`,
 ): Promise<TestProvider> {
   let key = await makeKey('one');
@@ -77,7 +80,7 @@ export async function startProvider(
   let provider: OidcProvider;
   const configure = () => {
     provider = new OidcProvider(issuer, {
-      ...configurationOf(origin),
+      ...configurationOf([origins].flat()),
       jwks: { keys: [key.jwk] },
       findAccount: (_, sub) =>
         people.has(sub) ? { accountId: sub, claims: () => ({ sub, ...people.get(sub) }) } : undefined,
