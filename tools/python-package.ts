@@ -7,6 +7,7 @@ import { cacheDir } from './cache.ts';
 export interface PythonPackage {
   /** The environment of Python programs that import the package. */
   env(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
+  /** True if it and those that come with it can be imported. */
   isInstalled(env: NodeJS.ProcessEnv): boolean;
   /** True if pip succeeded. */
   install(env: NodeJS.ProcessEnv): boolean;
@@ -19,7 +20,8 @@ export function pythonPackage(name: string, version: string, others: string[] = 
   return {
     env,
     isInstalled: (base) => {
-      const args = ['-c', `import ${name.replaceAll('-', '_')}`];
+      const names = [name, ...others.map((other) => other.split('==', 1)[0] as string)];
+      const args = ['-c', `import ${names.map((one) => one.replaceAll('-', '_')).join(', ')}`];
       return spawnSync('python3', args, { env: env(base), stdio: 'ignore' }).status === 0;
     },
     install: (base) => {

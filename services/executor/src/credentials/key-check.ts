@@ -21,7 +21,9 @@ export async function requireMatchingKeys(
   const { secrets } = await catalog.listSealedSecrets({ afterDestinationId: '', limit: readMax }, ctx);
   const keyIds = new Set(privateKeys.map((key) => parseKey(key).id));
   const credentials = [
-    ...sources.flatMap(({ sealed }) => Object.values(sealed ?? {}).filter((text) => text !== '')),
+    ...sources.flatMap(({ sealed }) =>
+      Object.values(sealed ?? {}).flatMap((text: string | undefined) => text || []),
+    ),
     ...secrets.flatMap(({ sealed }) => sealed),
   ];
   if (credentials.length === 0 || credentials.some((text) => keyIds.has(keyIdOf(text) ?? ''))) return;
