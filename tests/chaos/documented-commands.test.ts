@@ -89,7 +89,7 @@ const runElsewhere: [RegExp, file: string, words: string][] = [
 const needsMore: [RegExp, file: string, words: string][] = [
   [/^(export POSTGRES_PASSWORD|docker compose) ?/, 'tests/architecture/images.test.ts', 'compose.yaml'],
   [
-    /^(docker (build|run|exec)|for service in|node deploy\/stage-image\.ts)/,
+    /^(docker (build|run|exec)|for service in|npx node deploy\/stage-image\.ts)/,
     'tests/architecture/images.test.ts',
     'stage-image',
   ],
@@ -98,9 +98,9 @@ const needsMore: [RegExp, file: string, words: string][] = [
     'tests/architecture/chart.test.ts',
     'helm',
   ],
-  [/^node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
+  [/^npx node tools\/render-manifests\.ts --tools$/, 'tests/architecture/chart.test.ts', 'render-manifests'],
   [
-    /^(useradd|git clone|install -|systemctl|runuser|journalctl|cd \/var\/lib\/data-hub|\{ npx --prefix|chown --ref)/,
+    /^(useradd|git clone|install -|systemctl|runuser|journalctl|cd \/(?:var\/lib|opt)\/data-hub|\{ npx --prefix|chown --ref)/,
     'tests/architecture/server-files.test.ts',
     'data-hub.service',
   ],
