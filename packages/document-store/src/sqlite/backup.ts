@@ -104,11 +104,26 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
   };
   signal?.throwIfAborted();
   try {
-    await backup(db, partial, { rate: pagesPerStep, progress });
+    await copyAgainWhileBusy(() => backup(db, partial, { rate: pagesPerStep, progress }));
   } finally {
     await syncing;
   }
   await file.datasync();
+}
+
+/** Of twenty copies beside writes, one begins or ends at a moment when the store is busy. */
+const copiesMax = 10;
+
+/** A step that finds the store busy while no page is left, before the first or after the last, fails as "not an error". */
+async function copyAgainWhileBusy(copyOnce: () => Promise<unknown>): Promise<void> {
+  for (let copies = 1; ; copies++) {
+    try {
+      await copyOnce();
+      return;
+    } catch (err) {
+      if ((err as { errcode?: number }).errcode !== 0 || copies >= copiesMax) throw err;
+    }
+  }
 }
 
 /** Syncs the directory, so that the new name is on disk. Windows cannot do this. */

@@ -1,8 +1,10 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Doc, DocumentStore } from '../../src/index.ts';
+import { copySqliteFile } from '../../src/sqlite/backup.ts';
 import { openSqliteStore } from '../../src/sqlite/store.ts';
 
 interface Note extends Doc {
@@ -48,6 +50,28 @@ describe('a copy of the embedded store', () => {
     expect(found).toHaveLength(noteCount);
     expect(await notes(copied).get('a', 'last-before')).toEqual(note('last-before'));
     await copied.close();
+  });
+
+  it('succeeds each time, whenever it meets a write', async () => {
+    const db = new DatabaseSync(join(dir, 'small.db'));
+    db.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (b TEXT)');
+    const insert = db.prepare("INSERT INTO t VALUES (printf('%0500d', 1))");
+    for (let i = 0; i < 2_000; i++) insert.run();
+    let copying = true;
+    const write = () => {
+      db.exec('BEGIN IMMEDIATE');
+      insert.run();
+      db.exec('COMMIT');
+      if (copying) setImmediate(write);
+    };
+    write();
+    try {
+      for (let i = 0; i < 60; i++) await copySqliteFile(db, join(dir, 'copies.db'), { overwrite: true });
+    } finally {
+      copying = false;
+      await new Promise(setImmediate);
+      db.close();
+    }
   });
 
   it('is for its owner alone, and says how far it is', async () => {
