@@ -16,7 +16,7 @@ const rows = scaled(1_600, 100_000);
 const kills = scaled(2, 20);
 /** Slows down the rows, so that processes are killed during the job. */
 const pauseSeconds = scaled(0.3, 0);
-const timeoutMs = scaled(60_000, 1_800_000);
+const timeoutMs = scaled(180_000, 1_800_000);
 
 type Ask = (call: (api: Api) => Promise<any>) => Promise<any>;
 
@@ -92,7 +92,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
       ...hubSettings(dir, key),
       DATAHUB_STORE_URL: storeUrl.href,
       DATAHUB_EDGE: 'none',
-      DATAHUB_JOB_LEASE_MS: '1000',
+      DATAHUB_JOB_LEASE_MS: '3000',
     };
     hub = await startDistributed(settings, 'ignore', { replicas: 2 });
     apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
