@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { ByteBudget } from './byte-budget.ts';
 import { JsonBody } from './json-body.ts';
@@ -59,7 +60,6 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
     },
   });
 
-  const inTurn = createTurns();
   const reserve = (request: FastifyRequest, bytes: number): void => {
     budget.reserve(request, request.bodyBytes, bytes);
     request.bodyBytes += bytes;
@@ -103,7 +103,6 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
         bodyBytesMax: isLarge ? largeBodyBytesMax : bodyBytesMax,
         weightMax: keyBytesMax,
         reserve,
-        inTurn,
         settle,
       });
     },
@@ -111,22 +110,10 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
 }
 
 /**
- * Returns a function that runs one step in each turn of the event loop, because bodies that arrive together would else be
- * worked on in one. What follows a body that was read, up to its first wait, is part of the last step.
+ * Bodies that arrive together would else be worked on in one turn of the event loop. What follows a body that was read, up
+ * to its first wait, is part of its last step.
  */
-function createTurns(): (step: () => void) => void {
-  const steps: (() => void)[] = [];
-  const runStep = () => {
-    // It stays in the list while it runs, so that what it adds is not scheduled twice.
-    steps[0]?.();
-    steps.shift();
-    if (steps.length > 0) setImmediate(runStep);
-  };
-  return (step) => {
-    steps.push(step);
-    if (steps.length === 1) setImmediate(runStep);
-  };
-}
+const inTurn = (step: () => void): void => void nextTurn().then(step);
 
 interface ReadOptions {
   bodyBytesMax: number;
@@ -134,8 +121,6 @@ interface ReadOptions {
   weightMax: number;
   /** Throws RATE_LIMITED or UNAVAILABLE. */
   reserve(request: FastifyRequest, bytes: number): void;
-  /** Runs a step of a large body in a turn of its own. */
-  inTurn(step: () => void): void;
   /** Called once. */
   settle(err: Error | null, value?: unknown): void;
 }
@@ -143,7 +128,7 @@ interface ReadOptions {
 function readBody(
   request: FastifyRequest,
   payload: IncomingMessage,
-  { bodyBytesMax, weightMax, reserve, inTurn, settle }: ReadOptions,
+  { bodyBytesMax, weightMax, reserve, settle }: ReadOptions,
 ): void {
   const body = new JsonBody();
   let turnBytes = 0;

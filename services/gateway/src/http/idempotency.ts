@@ -16,7 +16,7 @@ import type { Upstreams } from '../upstreams.ts';
 import { createCommitQuestions } from './operation-commits.ts';
 import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
 import { validationError } from './request-error.ts';
-import { isReading, mcpPath, takesIdempotencyKey } from './route.ts';
+import { isReading, takesIdempotencyKey } from './route.ts';
 
 export interface FinishedResponse {
   payload: unknown;
@@ -192,11 +192,11 @@ const nothing = {
 /** A caller who believes that a change runs once must not learn from a second one that it does not. */
 export function requireNoIdempotencyKey({ method, headers, context: { route } }: FastifyRequest): void {
   if (headers['idempotency-key'] === undefined || route === undefined) return;
-  const isMcp = route.path === mcpPath;
-  if (takesIdempotencyKey(route) || (isReading(route) && !isMcp)) return;
-  const detail = isMcp
-    ? 'does not apply to the messages of MCP: a tool that writes runs each time it is called'
-    : `applies to POST only. A ${method} can be repeated; with If-Match it changes one version only`;
+  const { keyRefusal } = route;
+  if (takesIdempotencyKey(route) || (isReading(route) && keyRefusal === undefined)) return;
+  const detail =
+    keyRefusal ??
+    `applies to POST only. A ${method} can be repeated; with If-Match it changes one version only`;
   throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 

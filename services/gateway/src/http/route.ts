@@ -79,6 +79,8 @@ interface RouteMembers {
   compressed?: boolean;
   /** Set if the body can also be streamed as NDJSON or CSV. `only`: it must be. */
   imports?: 'also' | 'only';
+  /** Why the route refuses an idempotency key although it is a POST. */
+  keyRefusal?: string;
   /** True if the key can also be sent as `Authorization: Bearer`. */
   bearer?: boolean;
   /** True for a POST that changes nothing. */
@@ -112,12 +114,9 @@ export const isReading = ({ method, reads }: Route): boolean => method === 'GET'
 export const isList = ({ method, response }: Route): boolean =>
   method === 'GET' && 'type' in response && response.type === 'array';
 
-/** Every POST of the API accepts an idempotency key. It has no effect if the route only reads. */
-export const takesIdempotencyKey = ({ method, path }: Route): boolean =>
-  method === 'POST' && path !== mcpPath;
-
-/** Its messages call tools, of which each may read or write. */
-export const mcpPath = '/mcp';
+/** Nearly every POST accepts an idempotency key. It has no effect if the route only reads. */
+export const takesIdempotencyKey = ({ method, keyRefusal }: Route): boolean =>
+  method === 'POST' && keyRefusal === undefined;
 
 /** The document of a service's response. Throws INTERNAL if the service omits it. */
 export function required<T>(document: T | undefined): T {

@@ -9,7 +9,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { publicUrlOf } from '../http/public-url.ts';
-import { type Handler, mcpPath, type Route } from '../http/route.ts';
+import type { Handler, Route } from '../http/route.ts';
 import { JsonSplices } from '../response/json-splices.ts';
 import { ResponseBytes } from '../response/response-bytes.ts';
 import type { ResponseSettings } from '../response/streamed-response.ts';
@@ -32,12 +32,13 @@ export function createMcpRoute(options: McpOptions): Route {
   const message = { type: 'object' };
   return {
     method: 'POST',
-    path: mcpPath,
+    path: '/mcp',
     scope: undefined,
     summary: 'Model Context Protocol',
     audit: 'not audited',
     body: { anyOf: [message, { type: 'array', minItems: 1, maxItems: batchMax, items: message }] },
     reads: true,
+    keyRefusal: 'does not apply to the messages of MCP: a tool that writes runs each time it is called',
     bearer: true,
     response: { anyOf: [message, { type: 'array', items: message }] },
     handler: createMcpHandler(options),

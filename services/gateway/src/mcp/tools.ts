@@ -1,14 +1,13 @@
 /** The tools that a key can use: its queries with `tool`, its classifiers, and the summarizer. */
 
 import { hash } from 'node:crypto';
-import { setImmediate as turnEnd } from 'node:timers/promises';
 import { isReadingCommand } from '@datahub/contract/commands';
 import { withScope } from '@datahub/contract/roles';
 import type { Scope } from '@datahub/contract/scopes';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
-import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { pinnedNames } from '../resources/documents/hub-document.ts';
@@ -33,28 +32,14 @@ export const metaNames = { search: 'search_tools', describe: 'describe_tool', ru
 const summaryName = 'summarize';
 const classifiersMax = 1_000;
 
-/** One call of an account at a time, so that calls that arrive together do not share a turn of the event loop. */
-const listing = createFairSemaphore({ allMax: 4, accountMax: 1, waitingMax: Number.POSITIVE_INFINITY });
-
 /** A key without the scope for a kind of tools has none of them. */
 export async function listTools(
   request: FastifyRequest,
-  upstreams: Pick<Upstreams, 'catalog' | 'ml'>,
-): Promise<AgentTool[]> {
-  const { principal, signal } = request.context;
-  const release = await listing.acquire(principal?.accountId ?? '', signal);
-  try {
-    await turnEnd();
-    return await readTools(request, upstreams);
-  } finally {
-    release();
-  }
-}
-
-async function readTools(
-  { context }: FastifyRequest,
   { catalog, ml }: Pick<Upstreams, 'catalog' | 'ml'>,
 ): Promise<AgentTool[]> {
+  // Calls that arrive together would else share a turn of the event loop.
+  await nextTurn();
+  const { context } = request;
   const acting = (scope: Scope) => context.principal && withScope(context.principal, scope);
   const [executor, writer] = [acting('queries:execute'), acting('queries:execute:write')];
   const [{ queries: found }, { classifiers }] = await Promise.all([
