@@ -10,6 +10,7 @@ export interface Bounds {
 
 /** The largest list, in characters of its documents, and the largest document of a hub, in bytes. */
 export const largestResponse = 32 * 1_048_576;
+export const listTooLarge = `The list is larger than ${largestResponse / 1_048_576} MiB. Request a part of it with limit and offset.`;
 
 /** The most items on a page of a list, if the list has no limit of its own. */
 export const pageItemsMax = 10_000;

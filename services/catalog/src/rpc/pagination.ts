@@ -1,6 +1,6 @@
 /** Reads the documents of lists, in batches that fit into a turn of the event loop. */
 
-import { largestResponse, pageItemsMax } from '@datahub/contract/limits';
+import { largestResponse, listTooLarge, pageItemsMax } from '@datahub/contract/limits';
 import type { Collection, Doc, Scalar } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -133,10 +133,4 @@ export function weightOf(value: unknown): number {
   return weight;
 }
 
-function tooLarge(): HubError {
-  const mebibytes = largestResponse / 1_048_576;
-  return new HubError(
-    'TOO_LARGE',
-    `The list is larger than ${mebibytes} MiB. Request a part of it with limit and offset.`,
-  );
-}
+const tooLarge = () => new HubError('TOO_LARGE', listTooLarge);

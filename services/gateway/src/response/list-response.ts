@@ -1,6 +1,6 @@
 /** Sends lists. The items are written one by one, because all of them together can have many megabytes. */
 
-import { largestResponse } from '@datahub/contract/limits';
+import { largestResponse, listTooLarge } from '@datahub/contract/limits';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
 import { type Page, setPageHeaders } from '../http/pagination.ts';
@@ -15,11 +15,6 @@ export interface ListResponse<T, J> {
   total: number;
 }
 
-const tooLarge = new HubError(
-  'TOO_LARGE',
-  `The list is larger than ${largestResponse / 1_048_576} MiB. Request a part of it with limit and offset.`,
-);
-
 /** Resolves to the reply, as the handler of a route does. Rejects with TOO_LARGE for a list of too many bytes. */
 export async function sendList<T, J>(
   reply: FastifyReply,
@@ -30,7 +25,7 @@ export async function sendList<T, J>(
   let before = '[';
   for (const item of items) {
     await bytes.add(before + writeJson(toJson(item)));
-    if (bytes.length > largestResponse) throw tooLarge;
+    if (bytes.length > largestResponse) throw new HubError('TOO_LARGE', listTooLarge);
     before = ',';
   }
   await bytes.add(items.length === 0 ? '[]' : ']');

@@ -1,11 +1,11 @@
 /** Runs a watch that is not stored, with the rights of the caller, and says what it would tell. */
 
 import { isComparing } from '@datahub/contract/watches';
-import { type CallStop, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
+import { requirePrincipal } from '@datahub/service-kit/call/call';
+import { toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { count, list, orNull, record, textOrNull } from '../../http/json-schema.ts';
+import { createPlaces } from '../../http/places.ts';
 import type { Handler } from '../../http/route.ts';
 import { JsonText, writeJson } from '../../response/json-splices.ts';
 import { stoppable } from '../../rows/stoppable.ts';
@@ -32,7 +32,10 @@ const toldMax = 20;
 const triesMax = { allMax: 32, accountMax: 8, waitingMax: 32 };
 
 export function createTryWatchHandler({ upstreams: { catalog, executor } }: ResourceDeps): Handler {
-  const tries = createFairSemaphore(triesMax);
+  const takePlace = createPlaces(
+    triesMax,
+    `This account tries ${triesMax.accountMax} watches, and ${triesMax.waitingMax} more wait. Try again later.`,
+  );
   const largeRuns = createLargeRuns();
   return async (request, reply) => {
     const { hubId } = request.body as { hubId: string };
@@ -40,7 +43,7 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     const { writes } = await catalog.checkWatch({ hubId, settings }, request.context);
     const { ctx, stop } = stoppable(request.context);
     const { accountId } = requirePrincipal(ctx);
-    using _place = await placeOf(tries, accountId, stop);
+    using _place = await takePlace(ctx);
     using memory = new RunMemory(largeRuns, accountId, stop);
     const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, stop, memory };
     const baseline = isComparing(settings.when);
@@ -50,15 +53,6 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     );
     return reply.header('content-type', 'application/json; charset=utf-8').send(writeJson(tried));
   };
-}
-
-async function placeOf(tries: FairSemaphore, accountId: string, stop: CallStop): Promise<Disposable> {
-  const release = await tries.acquire(accountId, stop).catch((err) => {
-    if (stop.aborted) throw err;
-    const message = `This account tries ${triesMax.accountMax} watches, and ${triesMax.waitingMax} more wait. Try again later.`;
-    throw new HubError('RATE_LIMITED', message, { retryable: true, retryAfterMs: 1_000 });
-  });
-  return { [Symbol.dispose]: release };
 }
 
 function toJson({ rows, isMet, toldNdjson }: Found) {
