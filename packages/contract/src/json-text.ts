@@ -65,6 +65,10 @@ export function membersOf(
   return members;
 }
 
+/** A JSON object from members that are JSON already, so that their digits stay. The reverse of `membersOf`. */
+export const objectOf = (members: Iterable<readonly [name: string, json: string]>): string =>
+  `{${[...members].map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
+
 /** The string between two quotes. */
 function toText(text: string, from: number, to: number): string {
   const inner = text.slice(from + 1, to);

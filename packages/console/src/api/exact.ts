@@ -31,7 +31,3 @@ export function isJson(text: string): boolean {
 /** A value as a person reads it: texts without quotes, everything else as JSON. */
 export const toText = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-
-/** A JSON object from texts that are JSON already, so that their digits stay. */
-export const objectOf = (members: Iterable<readonly [string, string]>): string =>
-  `{${[...members].map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;

@@ -1,8 +1,9 @@
 /** The variables of a query, and the conversion of typed values to JSON. */
 
 import { isEngine } from '@datahub/contract/engines';
+import { objectOf } from '@datahub/contract/json-text';
 import { type Outline, outlineOf } from '@datahub/statement/outline';
-import { isJson, objectOf, toText } from '../api/exact.ts';
+import { isJson, toText } from '../api/exact.ts';
 import type { Signature, Variable } from '../api/types.ts';
 import { isNumericType } from './rows/row-store.ts';
 import { isNumberText } from './rows/scan.ts';

@@ -1,7 +1,7 @@
 /** The records of executions of queries: the executors send them, and those who may see them list them. */
 
 import { createHash } from 'node:crypto';
-import { membersOf } from '@datahub/contract/json-text';
+import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { withScope } from '@datahub/contract/roles';
 import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
@@ -147,8 +147,7 @@ function shownValues({ valuesJson }: QueryRunDoc, { keepValues, context }: Query
   if (!keepValues || valuesJson === undefined) return undefined;
   const values = membersOf(valuesJson);
   for (const { key, secret } of context) if (secret) values.delete(key);
-  const members = [...values].map(([key, json]) => `${JSON.stringify(key)}:${json}`);
-  return `{${members.join(',')}}`;
+  return objectOf(values);
 }
 
 /** Revoked keys have no name. */

@@ -1,6 +1,6 @@
 /** The values of a run that its record keeps. */
 
-import { membersOf } from '@datahub/contract/json-text';
+import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { keptValuesLengthMax } from '@datahub/contract/query-runs';
 import type { Execution } from '../execution/execution-state.ts';
 import { claimedNames, keyLimits } from '../execution/key-limits.ts';
@@ -27,8 +27,6 @@ export function keptValues(
     ...(claimedNames(principal) ?? []),
   ]);
   const used = new Set(prepared.names);
-  const members = [...(sent === '' ? [] : membersOf(sent))]
-    .filter(([name]) => used.has(name) && !left.has(name))
-    .map(([name, json]) => `${JSON.stringify(name)}:${json}`);
-  return `{${members.join(',')}}`;
+  const members = [...(sent === '' ? [] : membersOf(sent))];
+  return objectOf(members.filter(([name]) => used.has(name) && !left.has(name)));
 }

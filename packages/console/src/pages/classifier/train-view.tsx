@@ -1,8 +1,8 @@
 /** Teaches a classifier: an example that is typed, many that are pasted, a file, or the rows of a query. */
 
+import { objectOf } from '@datahub/contract/json-text';
 import { useRef, useState } from 'preact/hooks';
 import { call, callJson, isAborted, part, problemOf } from '../../api/client.ts';
-import { objectOf } from '../../api/exact.ts';
 import type { Classifier, Problem } from '../../api/types.ts';
 import { go } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';

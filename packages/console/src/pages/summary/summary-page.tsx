@@ -1,9 +1,9 @@
 /** Summaries of one or several texts, with the sentences marked where they stand, or of a column of a query's rows. */
 
+import { objectOf } from '@datahub/contract/json-text';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { callJson } from '../../api/client.ts';
-import { objectOf } from '../../api/exact.ts';
 import type { Answer } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go, route } from '../../state/route.ts';

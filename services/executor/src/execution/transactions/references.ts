@@ -1,6 +1,6 @@
 /** Values that a step takes from the answers of earlier steps. They are values only, bound as those of the caller. */
 
-import { elementsOf, membersOf } from '@datahub/contract/json-text';
+import { elementsOf, membersOf, objectOf } from '@datahub/contract/json-text';
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { Reference } from '@datahub/proto/executor/v1/executor';
 import { contextInvalid } from '@datahub/statement/values';
@@ -29,7 +29,7 @@ export function withReferences(
       );
     members.set(variable, value);
   }
-  return `{${[...members].map(([name, value]) => `${JSON.stringify(name)}:${value}`).join(',')}}`;
+  return objectOf(members);
 }
 
 const invalid = (variable: string, detail: string) =>

@@ -1,6 +1,6 @@
 /** The forms in which a query is used: the text to copy, and the request that Try sends, which is the same call. */
 
-import { objectOf } from '../../../api/exact.ts';
+import { objectOf } from '@datahub/contract/json-text';
 import type { Query } from '../../../api/types.ts';
 import { addressMax } from '../../../state/address-values.ts';
 import { canDryRun, reads } from '../../../state/commands.ts';

@@ -1,7 +1,8 @@
 /** Code that runs exactly this query with exactly these values, as it can be pasted and run. */
 
+import { objectOf } from '@datahub/contract/json-text';
 import type { JsonType } from '@datahub/contract/json-types';
-import { objectOf, parseExact, toText } from '../../../api/exact.ts';
+import { parseExact, toText } from '../../../api/exact.ts';
 import { bodyCode, inScript, keyName, type Post, postCurl, postPython, postTypescript } from './post.ts';
 
 export interface Call {
