@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
 import { cells, ended, useConsole } from '../support/browser/console.ts';
@@ -15,6 +16,17 @@ const keptText = `new Promise((resolve) => {
 
 describe.skipIf(executablePath === undefined)('what the console keeps (needs Chromium)', () => {
   const { shared, goTo, button, write, publish } = useConsole();
+  /** The records of runs come to the list within a second. */
+  const untilRows = (list: Locator, count: number) =>
+    expect
+      .poll(
+        async () => {
+          await button('Refresh').click();
+          return list.getByRole('row').count();
+        },
+        { timeout: 20_000, interval: 500 },
+      )
+      .toBe(count);
 
   it('shows a new key until it is confirmed as copied, and after a reload offers to replace it', async () => {
     const { page } = shared;
@@ -113,15 +125,7 @@ describe.skipIf(executablePath === undefined)('what the console keeps (needs Chr
     await page.locator('.figures[data-status=done]').waitFor();
     await goTo('query', queryId, 'runs');
     const kept = page.getByRole('region', { name: 'Kept runs' });
-    await expect
-      .poll(
-        async () => {
-          await button('Refresh').click();
-          return kept.getByRole('row').count();
-        },
-        { timeout: 20_000, interval: 500 },
-      )
-      .toBe(4);
+    await untilRows(kept, 4);
     const texts = await kept.getByRole('row').allInnerTexts();
     expect(texts.filter((text) => text.includes('nightly import') && text.includes('program'))).toHaveLength(
       2,
@@ -151,15 +155,7 @@ describe.skipIf(executablePath === undefined)('what the console keeps (needs Chr
     await api.ok(api.post('/v1/queries/execute', { queryId, context: { n: 2.5, ids: [7, 8] } }));
     await goTo('query', queryId, 'runs');
     const kept = page.getByRole('region', { name: 'Kept runs' });
-    await expect
-      .poll(
-        async () => {
-          await button('Refresh').click();
-          return kept.getByRole('row').count();
-        },
-        { timeout: 20_000, interval: 500 },
-      )
-      .toBe(2);
+    await untilRows(kept, 2);
     expect(await kept.innerText()).toContain('{"n":2.5,"ids":[7,8]}');
     await kept.getByRole('button', { name: 'Use these values' }).click();
     await page.getByRole('button', { name: /^Run/ }).click();

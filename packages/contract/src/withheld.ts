@@ -1,6 +1,6 @@
 /**
- * What `hubIds`, `queryIds`, `queries` and `classifierIds` of a key take from its scopes: what belongs to the account as a whole, and
- * changes of what its queries are in. The services enforce it; keys and the log of the catalog show it.
+ * What `hubIds`, `queryIds`, `queries` and `classifierIds` of a key take from its scopes: what belongs to the account as
+ * a whole, and changes of what its queries are in. The services enforce it; keys and the log of the catalog show it.
  */
 
 import { isOfQueries, type KeyLimitValues } from './key-limits.ts';
@@ -30,13 +30,8 @@ export const mayManageClassifiers = (limits: Limits): boolean =>
 
 export function withheldOf({ scopes, limits }: { scopes: readonly string[]; limits: Limits }): Withheld[] {
   const isLimited = isOfQueries(limits);
-  const limit = has(limits.queries)
-    ? 'queries'
-    : isLimited
-      ? 'queryIds'
-      : has(limits.hubIds)
-        ? 'hubIds'
-        : 'classifierIds';
+  const named = (['queries', 'queryIds', 'hubIds'] as const).find((name) => has(limits[name]));
+  const limit = named ?? 'classifierIds';
   const others = 'classifiers that limits.classifierIds does not list';
   const found: [Scope, boolean, string][] = [
     ['hubs:write', isLimited, 'change hubs and folders'],

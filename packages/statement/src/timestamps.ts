@@ -3,11 +3,14 @@
 const shape =
   /^(?<year>\d{4,6})-(?<month>\d{2})-(?<day>\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?(?<era> BC)?$/;
 
-type Parts = Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second', number> & {
-  fraction: string;
-  /** In minutes; undefined without a zone. */
-  offset: number | undefined;
-};
+type Day = Record<'year' | 'month' | 'day', number>;
+
+type Parts = Day &
+  Record<'hour' | 'minute' | 'second', number> & {
+    fraction: string;
+    /** In minutes; undefined without a zone. */
+    offset: number | undefined;
+  };
 
 /** Undefined for another shape, and for a year that callers cannot write, unless databases may write it. */
 function partsOf(text: string, years: 'four digits' | 'all' = 'four digits'): Parts | undefined {
@@ -45,12 +48,17 @@ export function isMoment(text: string): boolean {
 }
 
 function exists(parts: Parts): boolean {
-  const { month, day, hour, minute, second, fraction, offset = 0 } = parts;
+  const { hour, minute, second, fraction, offset = 0 } = parts;
   const isEndOfDay = hour === 24 && minute === 0 && second === 0 && /^0*$/.test(fraction);
   const isTime = (hour < 24 || isEndOfDay) && minute < 60 && second <= 60;
-  const start = startOf(parts);
-  const isDate = start.getUTCMonth() === month - 1 && start.getUTCDate() === day;
-  return isTime && Math.abs(offset) < offsetMax && isDate;
+  return isTime && Math.abs(offset) < offsetMax && midnightOf(parts) !== undefined;
+}
+
+/** In UTC, in milliseconds since 1970. Undefined if there is no such day. */
+export function midnightOf(date: Day): number | undefined {
+  const start = startOf(date);
+  const exists = start.getUTCMonth() === date.month - 1 && start.getUTCDate() === date.day;
+  return exists ? start.getTime() : undefined;
 }
 
 /** True for a date alone, without a time, if there is such a day. */
@@ -59,7 +67,7 @@ export const isDay = (text: string): boolean => isDate(text) && isMoment(text);
 /** Of a text that has the shape of a moment. */
 const isDate = (text: string): boolean => text.length === 'YYYY-MM-DD'.length;
 
-function startOf({ year, month, day }: Parts): Date {
+function startOf({ year, month, day }: Day): Date {
   // Date.UTC would take the year 26 for 1926.
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);

@@ -5,6 +5,7 @@ import { keyIdOf } from '@datahub/sealing/opener';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../definitions/definition.ts';
+import { sealedTextsOf } from './unseal.ts';
 
 /** The check passes if one credential of this many can be opened: a damaged one must not stop the hub. */
 const readMax = 100;
@@ -21,9 +22,7 @@ export async function requireMatchingKeys(
   const { secrets } = await catalog.listSealedSecrets({ afterDestinationId: '', limit: readMax }, ctx);
   const keyIds = new Set(privateKeys.map((key) => parseKey(key).id));
   const credentials = [
-    ...sources.flatMap(({ sealed }) =>
-      Object.values(sealed ?? {}).flatMap((text: string | undefined) => text || []),
-    ),
+    ...sources.flatMap(({ sealed }) => sealedTextsOf(sealed)),
     ...secrets.flatMap(({ sealed }) => sealed),
   ];
   if (credentials.length === 0 || credentials.some((text) => keyIds.has(keyIdOf(text) ?? ''))) return;

@@ -18,7 +18,7 @@ import { type Catalog, toSourceDefinition } from '../definitions/definition.ts';
 import { resealDestinations } from './destination-secrets.ts';
 import type { Resealed, Resealing } from './resealed.ts';
 import { createSecretCounts } from './secret-counts.ts';
-import { bindingOf } from './unseal.ts';
+import { bindingOf, sealedTextsOf } from './unseal.ts';
 
 export interface ResealOptions extends Resealing {
   catalog: Pick<Catalog, 'listSealed' | 'reseal'>;
@@ -60,7 +60,7 @@ async function resealBatch(
 ): Promise<ResealedSource[]> {
   const requests: ResealedSource[] = [];
   for (const source of batch) {
-    const old = Object.values(source.sealed ?? {}).flatMap((text: string | undefined) => text || []);
+    const old = sealedTextsOf(source.sealed);
     for (const text of old) options.onFound?.(text);
     if (old.every((text) => keyIdOf(text) === options.opener.currentKeyId)) continue;
     const { accountId, sourceId, version: expectedVersion } = source;

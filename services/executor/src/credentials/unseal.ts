@@ -1,10 +1,15 @@
 /** Decrypts a source's credentials when a connection is opened. Plain secrets are not stored anywhere. */
 
+import type { SealedCredentials } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { SealBinding, SecretField } from '@datahub/sealing/envelope';
 import type { Opener } from '@datahub/sealing/opener';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { SourceDefinition } from '../definitions/definition.ts';
 import type { ConnectSettings } from '../ports/engine.ts';
+
+/** The secrets that a source has. */
+export const sealedTextsOf = (sealed: SealedCredentials | undefined): string[] =>
+  Object.values(sealed ?? {}).flatMap((text: string | undefined) => text || []);
 
 /** Rejects with UNAVAILABLE if an envelope belongs to another source or address, or if its key is missing. */
 export async function unseal(source: SourceDefinition, opener: Opener): Promise<ConnectSettings> {

@@ -1,7 +1,7 @@
 /**
- * Compares the value of a column with that of a condition: two numbers with all their digits, two moments and two
- * times of a day by time, and other texts by their characters. A row of NDJSON does not say whether a long number is a number or a text, so two texts
- * that are both numbers are compared as numbers.
+ * Compares the value of a column with that of a condition: two numbers with all their digits, two moments and two times
+ * of a day by time, and other texts by their characters. A row of NDJSON does not say whether a long number is a number or
+ * a text, so two texts that are both numbers are compared as numbers.
  */
 
 import { decimalPattern } from '@datahub/contract/watches';

@@ -1,5 +1,6 @@
 /** How a value of each kind becomes a cell of a spreadsheet. */
 
+import { midnightOf } from '@datahub/statement/timestamps';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import { types } from '../values/bson-reader.ts';
 import { jsonEncoder } from '../values/json-values.ts';
@@ -109,8 +110,8 @@ function isTooSmall(source: Buffer, start: number, end: number): boolean {
 
 /**
  * A date is the number of days since 1899-12-30, and a time their fraction: ECMA-376 part 1, 18.17.4.1. What spreadsheets
- * have no number for stays a text: dates before 1900-03-01, because they take 1900 for a leap year, after 9999, and those of MySQL that do
- * not exist. So do microseconds that the number, a double, would change: after 2079 some do, later all.
+ * have no number for stays a text: dates before 1900-03-01, because they take 1900 for a leap year, dates after 9999, and
+ * those of MySQL that do not exist. So do microseconds that a double would change: from 2079 on some, later all.
  */
 const timeCell =
   (plain: ReadText): CellWriter =>
@@ -142,11 +143,8 @@ const firstDay = 61;
 
 /** Undefined if there is no such day. */
 function daysOf([, year, month, day]: RegExpExecArray): number | undefined {
-  // Date.UTC would take the year 26 for 1926.
-  const date = new Date(0);
-  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  const exists = date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
-  return exists ? date.getTime() / 86_400_000 + epochDay : undefined;
+  const midnight = midnightOf({ year: Number(year), month: Number(month), day: Number(day) });
+  return midnight === undefined ? undefined : midnight / 86_400_000 + epochDay;
 }
 
 const bsonNumbers = new Set<number>([types.int32, types.int64, types.double, types.decimal]);
