@@ -18,7 +18,7 @@ const extent = process.env.TEST_EXTENT;
 
 /**
  * The deadlines end tests that hang. No test may depend on the machine's speed, so they are far above what any of them
- * takes, and no test has a second try.
+ * takes. `tools/test.ts` runs a file that fails with servers once more, and lists what passes then.
  */
 const limits = {
   testTimeout: 180_000,

@@ -3,6 +3,9 @@
  * that need servers, then those that need the tools. It prints the slowest files. Its last line is
  * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
  *
+ * A few files that fail with servers or a browser run once more, alone. What passes then is listed as UNSTEADY: the test
+ * or the product depends on time, and one of them is wrong.
+ *
  *     node tools/test.ts                       what fits into eight minutes
  *     node tools/test.ts --added [--within=S]  only what --all adds; after S seconds no further form of the hub begins
  *     node tools/test.ts --all                 also faults under load, more pages of the console, every test over HTTP
@@ -22,9 +25,29 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
-  /** A line for each failed test: its file, its name and the first line of its error. */
-  failures: string[];
+  failures: Failure[];
+  /** Those that failed once and then passed. */
+  unsteady: Failure[];
   times: Timed[];
+}
+
+interface Failure {
+  /** The file and the name of the test. */
+  test: string;
+  /** The first lines of the error. */
+  error: string;
+}
+
+/** The counts of a run, and the files that failed in it. */
+interface Outcome extends Counts {
+  failedFiles: FileCounts[];
+}
+
+interface FileCounts {
+  file: string;
+  passed: number;
+  failed: number;
+  skipped: number;
 }
 
 /** A file, and how long its tests took. */
@@ -70,9 +93,11 @@ const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const slowestPrinted = 20;
+/** If more files fail, the cause is not chance. */
+const repeatedFilesMax = 4;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
-async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Counts> {
+async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Outcome> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-report-'));
   const report = join(dir, 'report.json');
   const args = ['run', ...projects.map((name) => `--project=${name}`), '--passWithNoTests', ...extra];
@@ -100,16 +125,31 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Co
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
   const failures = failuresOf(result);
   if (failures.length < failed)
-    failures.push(`${projects.join(', ')}: an error outside of a test; see above`);
+    failures.push({ test: projects.join(', '), error: 'an error outside of a test; see above' });
   const skipped = numPendingTests + numTodoTests;
-  return { passed: numPassedTests, failed, skipped, failures, times: timesOf(result) };
+  const counts = { passed: numPassedTests, failed, skipped, failures, unsteady: [] };
+  return { ...counts, failedFiles: failedFilesOf(result), times: timesOf(result) };
+}
+
+/** Runs the files that failed once more, if they are few, and counts what they do then. */
+async function runWithSecondTry(run: Run): Promise<Counts> {
+  const first = await runVitest(run);
+  const files = [...new Set(first.failedFiles.map(({ file }) => file))];
+  if (first.failed === 0 || files.length === 0 || files.length > repeatedFilesMax || run.interrupted.aborted)
+    return first;
+  say(`running once more what failed: ${files.join(', ')}`);
+  const second = await runVitest({ ...run, extra: files });
+  const unsteady = first.failures.filter(({ test }) => !second.failures.some((other) => other.test === test));
+  const count = (name: 'passed' | 'skipped') =>
+    first[name] - first.failedFiles.reduce((sum, one) => sum + one[name], 0) + second[name];
+  return { ...second, passed: count('passed'), skipped: count('skipped'), unsteady, times: first.times };
 }
 
 /** The lines of a message that are printed once more at the end: a browser names there what it waited for. */
 const linesPrinted = 8;
 
 /** Lists the failed tests, and the files that failed as a whole. */
-function failuresOf({ testResults = [] }: Report): string[] {
+function failuresOf({ testResults = [] }: Report): Failure[] {
   const beginning = (message = '') =>
     stripVTControlCharacters(message)
       .split('\n')
@@ -120,9 +160,27 @@ function failuresOf({ testResults = [] }: Report): string[] {
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const failed = assertionResults.filter((test) => test.status === 'failed');
-    if (failed.length === 0) return status === 'failed' ? [`${file}: ${beginning(message)}`] : [];
-    return failed.map((test) => `${file}: ${test.fullName}: ${beginning(test.failureMessages[0])}`);
+    if (failed.length === 0) return status === 'failed' ? [{ test: file, error: beginning(message) }] : [];
+    return failed.map(({ fullName, failureMessages }) => ({
+      test: `${file}: ${fullName}`,
+      error: beginning(failureMessages[0]),
+    }));
   });
+}
+
+function failedFilesOf({ testResults = [] }: Report): FileCounts[] {
+  return testResults
+    .filter(({ status }) => status === 'failed')
+    .map(({ name, assertionResults }) => {
+      const count = (...statuses: string[]) =>
+        assertionResults.filter((test) => statuses.includes(test.status)).length;
+      return {
+        file: relative(root, name),
+        passed: count('passed'),
+        failed: count('failed'),
+        skipped: count('pending', 'skipped', 'todo'),
+      };
+    });
 }
 
 const timesOf = ({ testResults = [] }: Report): Timed[] =>
@@ -212,8 +270,11 @@ async function checkLedger(env: NodeJS.ProcessEnv, interrupted: AbortSignal): Pr
   const [code] = await once(child, 'close');
   interrupted.removeEventListener('abort', stop);
   const failures =
-    code === 0 ? [] : ['bench/ledger.ts: a request needs more instructions than in the last record'];
-  return { passed: code === 0 ? 1 : 0, failed: failures.length, skipped: 0, failures, times: [] };
+    code === 0
+      ? []
+      : [{ test: 'bench/ledger.ts', error: 'a request needs more instructions than in the last record' }];
+  const passed = code === 0 ? 1 : 0;
+  return { passed, failed: failures.length, skipped: 0, failures, unsteady: [], times: [] };
 }
 
 interface Options {
@@ -232,14 +293,14 @@ async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Op
     },
     () => {},
   );
-  const counts = [await runVitest({ projects: ['unit'], extra, env: process.env, interrupted })];
+  const counts: Counts[] = [await runVitest({ projects: ['unit'], extra, env: process.env, interrupted })];
   const databases = await starting;
   if (interrupted.aborted) return counts;
   // The tests with tools run beside the others, or at the end if a tool is still being built.
   const withTools = hasTools;
   const projects = [...quickProjects(databases.env), ...(withTools ? ['tools'] : [])];
   const env = envOf(databases, 'quick');
-  counts.push(await runVitest({ projects, extra, env, interrupted }));
+  counts.push(await runWithSecondTry({ projects, extra, env, interrupted }));
   await installing;
   if (interrupted.aborted || withTools) return counts;
   counts.push(await runVitest({ projects: ['tools'], extra, env, interrupted }));
@@ -256,7 +317,7 @@ async function runAdded(starting: Promise<Databases>, within: number, options: O
   for (const project of addedProjects(databases.env)) {
     if (options.interrupted.aborted) return counts;
     if (isOver()) say(`not run within ${within} s: ${project}`);
-    else counts.push(await runVitest({ projects: [project], env, ...options }));
+    else counts.push(await runWithSecondTry({ projects: [project], env, ...options }));
   }
   if (isOver()) say(`not run within ${within} s: the cost of requests`);
   else if (!options.interrupted.aborted) counts.push(await checkLedger(env, options.interrupted));
@@ -297,7 +358,8 @@ const extra = args.filter((one) => !/^--(added|all|within=.*)$/.test(one));
 const began = performance.now();
 const counts = await runAll({ extra, interrupted: interrupt.signal });
 printSlowest(counts.flatMap(({ times }) => times));
-for (const failure of counts.flatMap((one) => one.failures)) say(`FAILED ${failure}`);
+for (const { test, error } of counts.flatMap((one) => one.unsteady)) say(`UNSTEADY ${test}: ${error}`);
+for (const { test, error } of counts.flatMap((one) => one.failures)) say(`FAILED ${test}: ${error}`);
 const sum = (name: 'passed' | 'failed' | 'skipped') => counts.reduce((total, one) => total + one[name], 0);
 say(
   `${interrupt.signal.aborted ? 'interrupted' : 'done'} after ${Math.round((performance.now() - began) / 1_000)} s`,

@@ -57,7 +57,7 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
       const { page } = shared;
       const ids = await prepare(engine);
       shared.hubId = ids.hubId;
-      await page.goto(`${page.url().split('#')[0]}#/hubs`);
+      await page.evaluate("location.hash = '#/hubs'");
       await page.reload();
       await shows(page);
       await look('hubs');
