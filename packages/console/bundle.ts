@@ -23,24 +23,32 @@ const options: BuildOptions = {
 
 const placeholder = 'the hash of the bundle';
 
+/** The text of a bundled style sheet. A script brings it along: a file of its own would be one request more. */
+async function sheet(name: string): Promise<string> {
+  const { outputFiles = [] } = await build({ ...options, entryPoints: [pathOf(`styles/${name}.css`)] });
+  return JSON.stringify(outputFiles[0]?.text.trim());
+}
+
 /** `later` is loaded after the first page. What both use exists once: in `shared`, which `inOneFile` adds to `console`. */
-const pages: BuildOptions = {
+const pages = async (): Promise<BuildOptions> => ({
   ...options,
-  define: { BUILD: JSON.stringify(placeholder) },
+  define: {
+    BUILD: JSON.stringify(placeholder),
+    FIRST_STYLES: await sheet('console'),
+    LATER_STYLES: await sheet('later'),
+  },
   entryPoints: [
     { in: pathOf('app/main.tsx'), out: 'console' },
     { in: pathOf('pages/lazy-views.ts'), out: 'later' },
   ],
   splitting: true,
   chunkNames: 'shared',
-};
+});
 
 /** Each stands alone, so that a name never depends on what is in it: the page loads it when it is first needed. */
 const alone: BuildOptions = {
   ...options,
   entryPoints: [
-    { in: pathOf('styles/console.css'), out: 'console' },
-    { in: pathOf('styles/later.css'), out: 'later' },
     { in: pathOf('ui/editor/editor.ts'), out: 'editor' },
     { in: pathOf('ui/editor/format.ts'), out: 'format' },
     { in: pathOf('ui/chart/chart.ts'), out: 'chart' },
@@ -87,7 +95,7 @@ async function inOneFile(split: readonly BuiltFile[]): Promise<BuiltFile[]> {
 /** Returns the content of each file by name. */
 export async function bundle(): Promise<Map<string, Uint8Array>> {
   const [{ outputFiles: chunks = [] }, { outputFiles = [] }] = await Promise.all([
-    build(pages),
+    build(await pages()),
     build(alone),
   ]);
   const split = await inOneFile(chunks);

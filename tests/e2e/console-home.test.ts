@@ -118,7 +118,7 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     expect(await row.nth(3).textContent()).not.toBe('');
     await page.evaluate(`location.hash = '#/hub/${hubId}'`);
     const { bytes, files, calls } = await loadCold(page, () => expect.poll(drawn).toBe(9));
-    expect(files.sort()).toEqual(['', 'chart.js', 'console.css', 'console.js']);
+    expect(files.sort()).toEqual(['', 'chart.js', 'console.js']);
     // Nine are the cards.
     expect(calls.length).toBeLessThanOrEqual(17);
     expect(bytes).toBeLessThanOrEqual(120_000);

@@ -2,6 +2,7 @@
 
 /** Differs if the hub was updated since the first page was loaded: the code would not fit. */
 export const build = BUILD;
+export const styles = LATER_STYLES;
 
 export { TreeDialog } from '../ui/tree/tree-dialogs.tsx';
 export { BoardsPage } from './board/boards-page.tsx';

@@ -25,10 +25,8 @@ type Coding = 'br' | 'gzip' | 'identity';
 /** The files that `packages/console` builds, and their media types. */
 const consoleTypes = new Map([
   ['index.html', 'text/html'],
-  ['console.css', 'text/css'],
   ['console.js', 'text/javascript'],
   ['later.js', 'text/javascript'],
-  ['later.css', 'text/css'],
   ['editor.js', 'text/javascript'],
   ['format.js', 'text/javascript'],
   ['chart.js', 'text/javascript'],

@@ -106,7 +106,7 @@ describe('the console', () => {
       const answers = await Promise.all(some.map((name) => app.inject({ url: addressOf(name), headers })));
       return answers.reduce((sum, { rawPayload }) => sum + rawPayload.length, 0);
     };
-    const first = await weigh('index.html', 'console.css', 'console.js');
+    const first = await weigh('index.html', 'console.js');
     expect(first).toBeLessThanOrEqual(60_000);
     expect(first + (await weigh('editor.js', 'worker.js'))).toBeLessThanOrEqual(220_000);
   });
@@ -125,7 +125,7 @@ describe('the console', () => {
   });
 
   it.each([
-    ['index.html', ['console/console.css', 'console/console.js']],
+    ['index.html', ['console/console.js']],
     ['docs.html', ['docs/swagger-ui.css', 'docs/docs.css', 'docs/swagger-ui-bundle.js', 'docs/docs.js']],
   ])('%s refers only to its own files, and has no inline code', (name, files) => {
     const page = textOf(name);
