@@ -145,7 +145,7 @@ export async function listAll<Route extends PagedRoute>(
   for (;;) {
     let total = 0;
     const page: typeof found = await hub.call(route as PagedRoute, {
-      query: { ...query, offset: found.length, limit } as never,
+      query: { ...query, offset: found.length, limit },
       onResponse: ({ headers }) => {
         total = Number(headers.get('x-total-count') ?? 0);
       },

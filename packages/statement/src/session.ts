@@ -10,7 +10,7 @@ import {
 import { readClaim } from '@datahub/contract/user-limit';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import { declare, type Given, resolveValues, toJsonText } from './values.ts';
+import { declare, type Given, resolveValues, toJsonText, type Value } from './values.ts';
 
 export type Setting = readonly [name: string, value: string];
 
@@ -105,6 +105,6 @@ function roleOf({ claim, among }: { claim: string; among: readonly string[] }, c
   throw claimMissing(`The claim ${claim} of the signed-in user is none of the roles of this query.`);
 }
 
-/** Numbers with all digits; null as an empty text, as a setting is after its transaction. */
+/** Claims are JSON. Numbers with all digits; null as an empty text, as a setting is after its transaction. */
 const toText = (value: unknown): string =>
-  typeof value === 'string' ? value : value === null || value === undefined ? '' : toJsonText(value as never);
+  typeof value === 'string' ? value : value === null || value === undefined ? '' : toJsonText(value as Value);

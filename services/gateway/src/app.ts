@@ -161,7 +161,7 @@ function addRequestContext(
   { config, deps, bodies, responseBudget, drain }: RequestOptions,
 ): void {
   app.setReplySerializer(writeJson);
-  app.decorateRequest('context', null as never);
+  app.decorateRequest('context');
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
   app.decorateRequest('responseBytes', 0);

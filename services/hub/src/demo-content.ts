@@ -75,14 +75,14 @@ async function stop(database: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Prom
 }
 
 function createCall({ url, key }: { url: string; key: string }): Call {
-  return async (path, body, method = 'POST') => {
+  return async <T>(path: string, body?: object, method = 'POST') => {
     const response = await fetch(url + path, {
       headers: { 'content-type': 'application/json', 'x-service-api-key': key },
       ...(body === undefined ? {} : { method, body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(callTimeoutMs),
     });
     if (!response.ok) throw new Error(`The demo could not be created: ${await response.text()}`);
-    return response.json() as never;
+    return (await response.json()) as T;
   };
 }
 

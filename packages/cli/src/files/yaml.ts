@@ -9,6 +9,7 @@ import {
   type Node,
   parseDocument,
   type ScalarTag,
+  type Tags,
   type YAMLMap,
 } from 'yaml';
 import { ExactNumber } from '../exact-numbers.ts';
@@ -23,7 +24,7 @@ const exactNumber: ScalarTag = {
   stringify: ({ value }) => (value instanceof ExactNumber ? value.digits : String(value)),
 };
 
-const options = { customTags: (tags: unknown[]) => [exactNumber, ...tags] as never, version: '1.2' as const };
+const options = { customTags: (tags: Tags): Tags => [exactNumber, ...tags], version: '1.2' as const };
 
 export const writeYaml = (value: object): string =>
   new Document(value, { ...options, aliasDuplicateObjects: false }).toString({ lineWidth: 0 });

@@ -20,10 +20,10 @@ export interface Commits {
 }
 
 interface Waiting {
-  work: () => unknown;
+  /** Does the work. What it returns tells the writer, once the commit is on the disk. */
+  run(): () => void;
   isUrgent: boolean;
-  resolve: (value: never) => void;
-  reject: (err: unknown) => void;
+  reject(err: unknown): void;
 }
 
 export interface CommitsOptions {
@@ -134,7 +134,11 @@ export function createCommits(db: DatabaseSync, options: CommitsOptions): Commit
     run<T>(work: () => T, { isUrgent } = { isUrgent: false }): Promise<T> {
       if (closed) return Promise.reject(unavailable('The store is closed.'));
       return new Promise<T>((resolve, reject) => {
-        waiting.push({ work, isUrgent, resolve, reject });
+        const run = () => {
+          const value = work();
+          return () => resolve(value);
+        };
+        waiting.push({ run, isUrgent, reject });
         draining ??= drain();
       });
     },
@@ -157,10 +161,9 @@ const refusals = (batch: Waiting[], err: unknown) =>
  * A constraint violation undoes its statement and fails only its writer. Any other error comes from the disk or the file
  * and fails the whole commit, because it is uncertain what SQLite has written.
  */
-function runOne({ work, resolve, reject }: Waiting): () => void {
+function runOne({ run, reject }: Waiting): () => void {
   try {
-    const value = work();
-    return () => resolve(value as never);
+    return run();
   } catch (err) {
     if (!isConstraint(err)) throw err;
     return () => reject(fromSqlite(err));

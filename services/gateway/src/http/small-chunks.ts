@@ -3,6 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
+import { createTurns } from '@datahub/service-kit/yield-to-loop';
 
 /** The first chunks of a body, and chunks of this size, are passed on without a copy. */
 const uncopiedChunks = 16;
@@ -28,7 +29,7 @@ interface ListenerPart {
 
 /** For `createServer({ IncomingMessage })`. `refuse` answers and closes the connection. */
 export function createCompactRequest(refuse: ListenerPart['refuse']): typeof IncomingMessage {
-  const listener = { refuse, takeTurn: createTurns() };
+  const listener = { refuse, takeTurn: createBoundedTurns() };
   return class extends CompactRequest {
     constructor(socket: Socket) {
       super(socket, listener);
@@ -146,15 +147,16 @@ class CompactRequest extends IncomingMessage {
 }
 
 /** Returns a function that calls each resumption in a turn of the event loop of its own, in their order. */
-function createTurns(): ListenerPart['takeTurn'] {
-  const waiting: (() => void)[] = [];
-  const next = (): void => {
-    waiting.shift()?.();
-    if (waiting.length > 0) setImmediate(next);
-  };
+function createBoundedTurns(): ListenerPart['takeTurn'] {
+  const nextTurn = createTurns();
+  let waiting = 0;
   return (resume) => {
-    if (waiting.length === waitingMax) return false;
-    if (waiting.push(resume) === 1) setImmediate(next);
+    if (waiting === waitingMax) return false;
+    waiting++;
+    void nextTurn().then(() => {
+      waiting--;
+      resume();
+    });
     return true;
   };
 }

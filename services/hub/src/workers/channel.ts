@@ -2,7 +2,12 @@
 
 import type { ChildProcess } from 'node:child_process';
 
-export type Answers = Record<string, (value: never) => unknown>;
+interface Asked {
+  /** A method, so that an answer may name the type of the value that its question has. */
+  answer(value: unknown): unknown;
+}
+
+export type Answers = Record<string, Asked['answer']>;
 
 export interface Channel {
   /** Rejects with the other side's message if its answer fails, if none comes in time, or if the channel closes. */
@@ -38,7 +43,7 @@ export function openChannel(end: End, answers: Answers = {}): Channel {
     end.send(whole, undefined, undefined, (err) => err !== null && onFailure(err));
   };
   const answer = async ({ id, name = '', value }: Message) => {
-    const reply = await Promise.resolve(value as never)
+    const reply = await Promise.resolve(value)
       .then((given) => {
         const found = answers[name];
         if (found === undefined) throw new Error(`Nobody answers "${name}".`);

@@ -6,7 +6,7 @@ import type { Answers, SchemaRequest, TableHit } from './protocol.ts';
 export type { TableHit } from './protocol.ts';
 
 interface Waiting {
-  resolve(answer: never): void;
+  resolve(answer: unknown): void;
   reject(err: Error): void;
 }
 
@@ -28,7 +28,7 @@ function startWorker(): Worker {
   started.addEventListener('message', ({ data: { id, answer, error } }) => {
     const one = waiting.get(id);
     waiting.delete(id);
-    if (error === undefined) one?.resolve(answer as never);
+    if (error === undefined) one?.resolve(answer);
     else one?.reject(new Error(error));
   });
   started.addEventListener('error', () => {
