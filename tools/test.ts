@@ -15,7 +15,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
@@ -82,6 +82,12 @@ interface Run {
   interrupted: AbortSignal;
 }
 
+/** Projects of one run of vitest, with as many workers as vitest.config.ts says, or more. */
+interface Step {
+  projects: string[];
+  workers?: number;
+}
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
 const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
@@ -93,6 +99,8 @@ const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const slowestPrinted = 20;
+/** Faults are waited for: the ends of leases, of deadlines and of starts. */
+const faultWorkers = availableParallelism() + 4;
 /** If more files fail, the cause is not chance. */
 const repeatedFilesMax = 4;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
@@ -209,20 +217,24 @@ function quickProjects(env: Record<string, string>): string[] {
   return [...base, 'e2e-single', env.MONGODB_URL ? 'e2e-distributed' : 'e2e-distributed-sqlite'];
 }
 
-/** The projects that `npm run test:all` adds, in the order in which they run: replicas, which take longest, come last. */
-function addedProjects(env: Record<string, string>): string[] {
-  if (!hasSqlServer(env)) return ['tools', 'chaos'];
-  const withStore = env.MONGODB_URL ? ['e2e-distributed', 'e2e-single-mongodb'] : [];
-  const replicas = env.MONGODB_URL ? ['e2e-replicas'] : [];
+/**
+ * What `npm run test:all` adds, in the order in which it runs: each step is whole forms of the hub, and those that take
+ * longest come last.
+ */
+function addedSteps(env: Record<string, string>): Step[] {
+  const faults = { projects: ['chaos'], workers: faultWorkers };
+  if (!hasSqlServer(env)) return [{ projects: ['tools'] }, faults];
+  const form = (name: string): Step => ({ projects: [name] });
+  const onMongodb = (...names: string[]) => (env.MONGODB_URL ? names.map(form) : []);
   return [
-    'tools',
-    'e2e-single',
-    'chaos',
-    ...withStore,
-    'e2e-distributed-sqlite',
-    'e2e-single-edge',
-    'e2e-workers',
-    ...replicas,
+    { projects: ['tools', 'e2e-single'] },
+    faults,
+    ...onMongodb('e2e-distributed'),
+    form('e2e-workers'),
+    ...onMongodb('e2e-single-mongodb'),
+    form('e2e-distributed-sqlite'),
+    form('e2e-single-edge'),
+    ...onMongodb('e2e-replicas'),
   ];
 }
 
@@ -307,17 +319,18 @@ async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Op
   return counts;
 }
 
-/** One form of the hub after the other, so that a run with a limit ends with whole forms. */
+/** One step after the other, so that a run with a limit ends with whole forms. */
 async function runAdded(starting: Promise<Databases>, within: number, options: Options): Promise<Counts[]> {
   await installTools('added', options.interrupted);
   const databases = await starting;
   const env = envOf(databases, 'added');
   const counts: Counts[] = [];
   const isOver = () => performance.now() - began > within * 1_000;
-  for (const project of addedProjects(databases.env)) {
+  for (const { projects, workers } of addedSteps(databases.env)) {
     if (options.interrupted.aborted) return counts;
-    if (isOver()) say(`not run within ${within} s: ${project}`);
-    else counts.push(await runWithSecondTry({ projects: [project], env, ...options }));
+    const extra = workers === undefined ? options.extra : [`--maxWorkers=${workers}`, ...options.extra];
+    if (isOver()) say(`not run within ${within} s: ${projects.join(', ')}`);
+    else counts.push(await runWithSecondTry({ projects, env, ...options, extra }));
   }
   if (isOver()) say(`not run within ${within} s: the cost of requests`);
   else if (!options.interrupted.aborted) counts.push(await checkLedger(env, options.interrupted));

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DistributedHub, startDistributed } from '../../services/hub/src/distributed.ts';
 import { type Api, createApi } from '../support/api.ts';
 import { accessOf } from '../support/databases.ts';
+import { scaled } from '../support/scale.ts';
 import { hubSettings } from '../support/spawned.ts';
 import { clockSettings, setClocks } from './support/clocks.ts';
 
@@ -19,6 +20,8 @@ const queries = 3;
 const largeBytes = 1_073_741_824;
 /** Of a body that nobody reads, what the buffers of both sides take. */
 const unreadBytesMax = 32 * 1_048_576;
+/** The seconds between the next attempts. Some receivers keep each one until it ends after fifteen seconds. */
+const pausesS = scaled([300], [300, 1_800]);
 /** Longer than the pause after an attempt, with its jitter. */
 const beyond = 1.2;
 
@@ -149,10 +152,10 @@ describe.skipIf(POSTGRES_URL === undefined)('receivers that are ill for an hour 
     };
     // The second attempt is five seconds after the first.
     await attempted(2);
-    await advance(300 * beyond);
-    await attempted(3);
-    await advance(1_800 * beyond);
-    await attempted(4);
+    for (const [i, pauseS] of pausesS.entries()) {
+      await advance(pauseS * beyond);
+      await attempted(3 + i);
+    }
     expect((await deliveries()).filter(({ state }) => state === 'delivered')).toHaveLength(
       Object.keys(successful).length * queries,
     );

@@ -190,10 +190,10 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('annotate on %s'
   });
 
   it('labels the rows of several batches of Arrow', async () => {
-    const text = (many[engine] as string).replace('5000', '40000').replace("',0', 4999", "',0', 39999");
-    const wide = await store(text);
-    const { data } = (await execute(wide, { ...annotate(), maxRows: 40_000 })).body;
-    const table = await executeArrow(wide, { ...annotate(), maxRows: 40_000 });
+    // A batch ends with its first MiB.
+    const wide = await store(`SELECT t.*, REPEAT('x', 500) AS filler FROM (${many[engine]}) AS t`);
+    const { data } = (await execute(wide, annotate())).body;
+    const table = await executeArrow(wide, annotate());
     expect(table.batches.length).toBeGreaterThan(1);
     expect(table.numRows).toBe(data.length);
     const [topics, confidences] = [table.getChild('topic'), table.getChild('topicConfidence')];

@@ -217,7 +217,7 @@ describe.each(servers)('a session at $engine', (server) => {
       const now = () => performance.now();
       const deadlines = new Deadlines();
       const endings = { ended: 0, stopped: 0 };
-      for (let i = 0; i < scaled(60, 1_000); i++) {
+      for (let i = 0; i < scaled(40, 1_000); i++) {
         // With these times, some statements end before the cancel and some do not, on any machine.
         const statements = server.slow(i % 5 === 1 ? 1_000 : (i * 7) % 10);
         const [kind, text] = statements[i % statements.length] as (typeof statements)[number];
@@ -237,9 +237,9 @@ describe.each(servers)('a session at $engine', (server) => {
       expect(Math.min(endings.ended, endings.stopped)).toBeGreaterThan(5);
     }, 120_000);
 
-    it('is clean over thousands of executions in any order', async () => {
+    it('is clean over many executions in any order', async () => {
       let turn = 7;
-      for (let i = 0; i < scaled(500, 10_000); i++) {
+      for (let i = 0; i < scaled(150, 10_000); i++) {
         turn = (turn * 1_103_515_245 + 12_345) % 2_147_483_648;
         await leave(server.leavers[turn % server.leavers.length] as [Statement['kind'], string]);
         expect(await seen()).toBe(clean);
