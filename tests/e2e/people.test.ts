@@ -101,6 +101,16 @@ describe('signing in', () => {
     expect(entries).toMatchObject([{ resourceId: hubIds[0], person: { name: 'Ada Lovelace' } }]);
   });
 
+  it('lets the tab that began last end its sign-in, when two tabs began one', async () => {
+    provider.who = 'ada';
+    const agent = createAgent();
+    const begin = async () => (await agent.send(`${origin}/auth/login`)).headers.get('location') as string;
+    const [first, second] = [await begin(), await begin()];
+    expect((await agent.visit(first)).response.status).toBe(401);
+    expect((await agent.visit(second)).response.status).toBe(200);
+    expect((await call(agent, '/v1/hubs')).status).toBe(200);
+  });
+
   it('ends a session by signing out, everywhere at once, and by the provider', async () => {
     const [one, two] = [await signIn('ada'), await signIn('ada')];
     expect((await call(one, '/auth/logout', { method: 'POST' }, {})).status).toBe(403);
@@ -108,7 +118,7 @@ describe('signing in', () => {
     expect((await call(one, '/auth/logout', { method: 'POST' })).status).toBe(200);
     expect(one.cookies(origin)).toBe('');
     const again = () => hub.api.get('/v1/hubs', { key: '', headers: { ...own, cookie: secret } });
-    await expect.poll(async () => (await again()).status).toBe(401);
+    expect((await again()).status).toBe(401);
     expect((await call(two, '/v1/hubs')).status).toBe(200);
     expect((await call(two, '/v1/people/current/sessions', { method: 'DELETE' })).body.count).toBeGreaterThan(
       0,
@@ -130,6 +140,8 @@ describe('signing in', () => {
     ])
       expect((await logout(await provider.logoutToken({ sub: 'ada' }, change))).status).toBe(401);
     expect((await logout('x')).status).toBe(401);
+    const json = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
+    expect((await fetch(`${origin}/auth/backchannel-logout`, json)).status).toBe(415);
     expect((await call(three, '/v1/hubs')).status).toBe(200);
     // The clock of the provider may differ by a minute.
     const late = { iat: Math.floor(Date.now() / 1_000) + 55 };

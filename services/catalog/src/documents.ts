@@ -323,6 +323,8 @@ export interface WindowDoc extends Doc {
 export interface OperationDoc extends Doc {
   /** HMAC of the body in hexadecimal. */
   bodyMac: string;
+  /** A digest of what the caller of the last start could do where; absent if an older hub wrote the record. */
+  rights?: string;
   /** 1 until the outcome is known, then 0. */
   open: number;
   status: number;

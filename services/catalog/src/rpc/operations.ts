@@ -13,6 +13,7 @@ import {
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
 import type { NoteCommitRequest, NoteCommitResponse } from '@datahub/proto/catalog/v1/catalog_internal';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
@@ -44,11 +45,12 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
   const { operations } = catalog.store;
   return {
     beginOperation: async (request, ctx): Promise<BeginOperationResponse> => {
-      const { accountId } = requirePrincipal(ctx);
+      const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
       if (await isReadOnly(catalog, accountId, request.queryId)) {
         return { ...nothing, state: State.STATE_UNRECORDED };
       }
-      const doc = newRecord(catalog, accountId, request);
+      const doc = newRecord(catalog, principal, request);
       const found = await operations.get(accountId, doc.id);
       if (found !== null) return repeat(catalog, { request, doc, found });
       await catalog.storedBytes.requireRoom(accountId);
@@ -73,13 +75,15 @@ async function isReadOnly({ store }: Catalog, accountId: string, queryId: string
   return query === null || isReadingCommand(query.command);
 }
 
-function newRecord(catalog: Catalog, accountId: string, request: BeginOperationRequest): OperationDoc {
+function newRecord(catalog: Catalog, principal: Principal, request: BeginOperationRequest): OperationDoc {
   const nowMs = catalog.nowMs();
+  const { accountId } = principal;
   return {
     id: recordId(accountId, request.operation, request.idempotencyKey),
     accountId,
     version: 1,
     bodyMac: Buffer.from(request.bodyMac).toString('hex'),
+    rights: rightsOf(principal),
     open: 1,
     status: 0,
     contentType: '',
@@ -95,6 +99,18 @@ function newRecord(catalog: Catalog, accountId: string, request: BeginOperationR
 }
 
 function recordId(...parts: string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+}
+
+/** A digest of what the caller may do where. */
+function rightsOf({ scopes, limits, person }: Principal): string {
+  const grants = person?.grants ?? [{ scopes, limits }];
+  const parts = grants.map(({ scopes, limits }) => [
+    scopes.toSorted(),
+    limits?.hubIds.toSorted(),
+    limits?.queryIds.toSorted(),
+    limits?.contextJson,
+  ]);
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
@@ -119,20 +135,20 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
   // The new record replaces an expired one.
   if (found.expiresAt <= nowMs) return takeOver(catalog, found, doc);
   if (found.bodyMac !== doc.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
-  return found.open === 1 ? settle(catalog, { request, doc, found }) : done(found);
+  return found.open === 1 ? settle(catalog, { request, doc, found }) : done(found, doc);
 }
 
-const done = (found: OperationDoc): BeginOperationResponse => ({
-  ...nothing,
-  state: State.STATE_DONE,
-  recordId: found.id,
-  status: found.status,
-  contentType: found.contentType,
-  body: Buffer.from(found.answer ?? []),
-  kept: found.kept,
-  note: found.note,
-  etag: found.etag ?? '',
-});
+/** What the caller could do at first is not repeated to a caller who may no longer do it. */
+function done(found: OperationDoc, { rights }: OperationDoc): BeginOperationResponse {
+  const ended = { ...nothing, state: State.STATE_DONE, recordId: found.id, status: found.status };
+  if (found.kept && found.rights !== undefined && found.rights !== rights) {
+    const note =
+      'The request was carried out. What you may do was changed since, so its answer is not repeated.';
+    return { ...ended, note };
+  }
+  const { contentType, kept, note, etag = '' } = found;
+  return { ...ended, contentType, body: Buffer.from(found.answer ?? []), kept, note, etag };
+}
 
 /** Determines whether an operation without a recorded outcome was carried out. */
 async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promise<BeginOperationResponse> {
@@ -147,8 +163,8 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   }
   if (!isLeft) return { ...nothing, state: State.STATE_IN_FLIGHT };
   if (settling === Settling.SETTLING_UNSPECIFIED) return { ...nothing, state: State.STATE_UNKNOWN };
-  const { begunAt, longestMs, attempt } = doc as Required<OperationDoc>;
-  return takeOver(catalog, found, { ...found, unknown: 0, begunAt, longestMs, attempt });
+  const { begunAt, longestMs, attempt, rights } = doc as Required<OperationDoc>;
+  return takeOver(catalog, found, { ...found, unknown: 0, begunAt, longestMs, attempt, rights });
 }
 
 /** Nothing is left of a transaction that was rolled back, and its start can note no other one once its place is taken. */
@@ -165,7 +181,7 @@ async function settleCommit(
   if (end === 'aborted') return takeOver(catalog, found, doc);
   const after = committed(found, commit);
   await catalog.store.operations.replace(after);
-  return done(after);
+  return done(after, doc);
 }
 
 /** True if a record that is still open belongs to a process that died. */

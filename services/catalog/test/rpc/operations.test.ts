@@ -66,6 +66,28 @@ describe('a record of an operation', () => {
     expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its response was not stored.`);
   });
 
+  it('is not repeated to a caller whose rights were changed since', async () => {
+    const { recordId } = await begin();
+    await finish(recordId, { status: 200, kept: true, body: Buffer.from('[1]') });
+    const as = (change: object) =>
+      calls().beginOperation(
+        asked,
+        createCallContext({ timeoutMs: 60_000, principal: { ...principal, ...change } }),
+      );
+    expect(await as({})).toMatchObject({ state: State.STATE_DONE, kept: true });
+    const limits = { hubIds: ['h'], queryIds: [], origins: [], contextJson: '' };
+    const person = { id: 'p', grants: [{ scopes: ['hubs:read'], limits }] };
+    for (const change of [{ scopes: ['hubs:read'] }, { limits }, { person }]) {
+      const { state, kept, body, note } = await as(change);
+      expect([state, kept, body.length, note]).toEqual([
+        State.STATE_DONE,
+        false,
+        0,
+        expect.stringContaining('What you may do was changed since'),
+      ]);
+    }
+  });
+
   it('does the same if its end was not written at all', async () => {
     const { operation } = await begin();
     expect(await begin()).toMatchObject({ state: State.STATE_IN_FLIGHT });

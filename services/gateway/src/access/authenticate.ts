@@ -167,6 +167,8 @@ export interface KeyCache {
   ): Principal | Promise<Principal>;
   /** The same for the token of an agent, which is accepted at `/mcp` alone. */
   principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal>;
+  /** The next call asks the catalog: this gateway ended the key with this hash. */
+  forget(hash: string): void;
 }
 
 interface Entry {
@@ -214,6 +216,10 @@ class CatalogKeyCache implements KeyCache {
 
   principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal> {
     return this.#principalOf(token, beforeUnknown);
+  }
+
+  forget(hash: string): void {
+    this.#entries.delete(hash);
   }
 
   #principalOf(text: string, beforeUnknown: () => void): Principal | Promise<Principal> {

@@ -3,6 +3,7 @@
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { KeyCache } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { reportFailure } from '../response/error-handler.ts';
@@ -24,6 +25,7 @@ import { toSignIn } from './refresh-tokens.ts';
 
 export interface SignInRouteDeps {
   upstreams: Pick<Upstreams, 'catalog'>;
+  keyCache: Pick<KeyCache, 'forget'>;
   rateLimiter: RateLimiter;
   events: GatewayEvents;
 }
@@ -85,7 +87,7 @@ export function registerSignInRoutes(
   });
 }
 
-function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: SignInRouteDeps) {
+function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCache }: SignInRouteDeps) {
   const { publicOrigin, account } = settings;
   let loading: Promise<Provider> | undefined;
   const provider = () => {
@@ -95,8 +97,9 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: Sign
   const endSession = async (request: FastifyRequest): Promise<void> => {
     const secret = readCookie(request.headers, sessionCookie);
     if (secret === undefined || !isPossibleKey(secret)) return;
-    const keySha256 = Buffer.from(hashApiKey(secret), 'hex');
-    await catalog.endSignIns({ keySha256, provider: undefined }, request.context);
+    const hash = hashApiKey(secret);
+    await catalog.endSignIns({ keySha256: Buffer.from(hash, 'hex'), provider: undefined }, request.context);
+    keyCache.forget(hash);
   };
   return {
     login: async (request, reply) => {
@@ -109,13 +112,15 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: Sign
     },
 
     callback: async (request, reply) => {
-      clearCookies(reply, [stateCookie]);
       const begun = readBegun(readCookie(request.headers, stateCookie));
-      if (begun === undefined)
+      const { state } = request.query as { state?: unknown };
+      // Another tab may have begun the sign-in of the cookie, which it can still end.
+      if (begun === undefined || begun.state !== state)
         throw new HubError(
           'KEY_INVALID',
-          'This browser began no sign-in, or it took too long. Begin it again.',
+          'This browser began no sign-in, or it took too long, or another tab began one later. Begin it again.',
         );
+      clearCookies(reply, [stateCookie]);
       const person = await (await provider()).complete(request.url, begun);
       const made = await catalog.signIn(toSignIn(person, settings, Date.now()), request.context);
       // Who signs in again has no use for the session before.
@@ -135,7 +140,9 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog } }: Sign
     },
 
     endAtProvider: async (request) => {
-      const token = (request.body as URLSearchParams | undefined)?.get('logout_token') ?? '';
+      if (!(request.body instanceof URLSearchParams))
+        throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/x-www-form-urlencoded.');
+      const token = request.body.get('logout_token') ?? '';
       const named = { ...(await (await provider()).readLogout(token)), account, issuer: settings.issuer };
       await catalog.endSignIns({ keySha256: undefined, provider: named }, request.context);
       return {};
