@@ -19,6 +19,8 @@ const bytesMax = 0xffff_ffff;
 const directoryBytesMax = 1_048_576;
 /** Rows compress well at a low level, which takes half the time of zlib's default. */
 const level = 3;
+/** Zlib writes to buffers of this size: one for what is appended, unless a row is larger. */
+const chunkSize = 147_456;
 /** An empty last block of DEFLATE, RFC 1951, with fixed codes. */
 const lastBlock = Buffer.from([0x03, 0x00]);
 
@@ -54,11 +56,12 @@ export class ZipWriter {
   /** Appends to the entry. Throws RESULT_TOO_LARGE for more than a program can read. */
   append(bytes: Buffer): void {
     const entry = this.#entry;
-    const packed = deflateRawSync(bytes, { level, finishFlush: constants.Z_SYNC_FLUSH });
+    const packed = deflateRawSync(bytes, { level, chunkSize, finishFlush: constants.Z_SYNC_FLUSH });
     entry.crc = crc32(bytes, entry.crc);
     entry.bytes += bytes.length;
     entry.compressed += packed.length;
     this.#write(packed);
+    release(packed);
     if (Math.max(this.#bytes, entry.bytes) > bytesMax - directoryBytesMax)
       throw new HubError('RESULT_TOO_LARGE', 'The rows take more than 4 GiB as XLSX. Request CSV.', {
         retryable: false,
@@ -119,4 +122,12 @@ export class ZipWriter {
     out.position += bytes.length;
     this.#bytes += bytes.length;
   }
+}
+
+/**
+ * Frees a buffer that is not part of another, by giving its bytes to one that the next minor GC collects. V8 keeps what
+ * a call of zlib made until a full GC: 40 MiB for a million rows.
+ */
+function release({ buffer }: Buffer<ArrayBuffer>): void {
+  structuredClone(buffer, { transfer: [buffer] });
 }
