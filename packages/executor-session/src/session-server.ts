@@ -109,6 +109,7 @@ async function readRequests(
 ): Promise<void> {
   for await (const { calls, cancelled, windows, inputs } of requests) {
     onMessage();
+    session.options.busy.watch();
     const isPing = [calls, cancelled, windows, inputs].every(({ length }) => length === 0);
     if (isPing) session.replies.wake();
     for (const call of calls) startCall(session, call);

@@ -40,6 +40,7 @@ function busyOf(counts: Map<string, number>): BusyWatch {
   const listeners = new Set<() => void>();
   const watch = {
     isBusy: false,
+    watch: () => {},
     onChange: (listener: () => void) => void listeners.add(listener),
     offChange: (listener: () => void) => void listeners.delete(listener),
     close: () => {},

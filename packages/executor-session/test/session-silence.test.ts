@@ -17,7 +17,7 @@ describe.each(['that answer at once', 'that run for long'])('a session busy with
       callsMax: 100,
       draining: new AbortController().signal,
       onFailure: () => {},
-      busy: { isBusy: false, onChange: () => {}, offChange: () => {}, close: () => {} },
+      busy: { isBusy: false, watch: () => {}, onChange: () => {}, offChange: () => {}, close: () => {} },
     };
     const session = (requests: AsyncIterable<SessionRequest>, ctx: CallContext) =>
       serveSession({ execute }, requests, { ...ctx, options });

@@ -63,7 +63,7 @@ export function createCallContext(options: {
     principal: options.principal,
     requestId: options.requestId ?? createRequestId(),
     deadlineAt: performance.now() + options.timeoutMs,
-    signal: AbortSignal.timeout(options.timeoutMs),
+    signal: new DeadlineSignal(options.timeoutMs),
   };
 }
 
@@ -118,6 +118,10 @@ export class CallStop implements CallSignal {
     // There is nearly always one listener. `push` on an empty array would allocate room for seventeen.
     if (this.#listeners === undefined) this.#listeners = [listener];
     else this.#listeners.push(listener);
+  }
+
+  get hasListeners(): boolean {
+    return this.#listeners !== undefined && this.#listeners.length > 0;
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
@@ -203,5 +207,49 @@ export class Deadlines {
     let next = Number.POSITIVE_INFINITY;
     for (const { at } of this.#pending) next = Math.min(next, at);
     if (next < Number.POSITIVE_INFINITY) this.#setTimer(next);
+  }
+}
+
+/**
+ * Fires after a time, like `AbortSignal.timeout`, but has a timer only while somebody listens, so that a call that has
+ * ended does not wake the process later.
+ */
+class DeadlineSignal implements CallSignal {
+  readonly #at: number;
+  readonly #stop = new CallStop();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(delayMs: number) {
+    this.#at = performance.now() + delayMs;
+  }
+
+  get aborted(): boolean {
+    if (!this.#stop.aborted && performance.now() >= this.#at) this.#fire();
+    return this.#stop.aborted;
+  }
+
+  get reason(): unknown {
+    return this.aborted ? this.#stop.reason : undefined;
+  }
+
+  addEventListener(type: 'abort', listener: () => void): void {
+    if (this.aborted) return;
+    this.#stop.addEventListener(type, listener);
+    this.#timer ??= setTimeout(() => this.#fire(), this.#at - performance.now()).unref();
+  }
+
+  removeEventListener(type: 'abort', listener: () => void): void {
+    this.#stop.removeEventListener(type, listener);
+    if (!this.#stop.hasListeners) this.#rest();
+  }
+
+  #fire(): void {
+    this.#rest();
+    this.#stop.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+  }
+
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -18,6 +18,14 @@ export interface Poll {
 
 /** The pause while there is more work is shorter by this factor. */
 const soonerBy = 10;
+/** A timer can fire this much too early. */
+const earlyMs = 5;
+
+/** All polls of a process ask at multiples of their pauses, so that an idle process wakes for several of them at once. */
+function pauseOf(everyMs: number): number {
+  const leftMs = everyMs - (performance.now() % everyMs);
+  return leftMs > Math.min(earlyMs, everyMs / soonerBy) ? leftMs : leftMs + everyMs;
+}
 
 export function startPolling({ everyMs, hasPlace, take, onFailure }: PollOptions): Poll {
   let taking: Promise<void> | undefined;
@@ -32,14 +40,14 @@ export function startPolling({ everyMs, hasPlace, take, onFailure }: PollOptions
       return;
     }
     taking = take().then(
-      (hasMore) => wait(hasMore ? everyMs / soonerBy : everyMs),
+      (hasMore) => wait(hasMore ? everyMs / soonerBy : pauseOf(everyMs)),
       (err) => {
         onFailure(err);
-        wait(everyMs);
+        wait(pauseOf(everyMs));
       },
     );
   };
-  wait(everyMs);
+  wait(pauseOf(everyMs));
   return {
     stop: async () => {
       isStopped = true;

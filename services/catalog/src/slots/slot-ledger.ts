@@ -77,6 +77,12 @@ export class SlotLedger {
     return this.#awaited.size === 0;
   }
 
+  /** True if nobody waits for a slot or a report, and no stream has ended, so that ticks change nothing for now. */
+  get isQuiet(): boolean {
+    const isEnding = [...this.#executors.values()].some(({ endsAt }) => endsAt !== undefined);
+    return this.isSettled && !isEnding && this.#waitedFor().next().done === true;
+  }
+
   /** The executors that hold slots or may hold some. */
   get executors(): string[] {
     return [...new Set([...this.#executors.keys(), ...this.#awaited.keys()])];
@@ -147,7 +153,7 @@ export class SlotLedger {
     executor.endsAt = isSilent ? executor.heardAt + leaseMs : now() + leaseMs * awayShare;
   }
 
-  /** Call it several times a second. */
+  /** Call it several times a second, or less often while the ledger is quiet. */
   tick(): void {
     const { leaseMs, now } = this.#options;
     const at = now();
@@ -211,7 +217,7 @@ export class SlotLedger {
     return budget;
   }
 
-  *#waitedFor(): Iterable<Budget> {
+  *#waitedFor(): Generator<Budget, undefined> {
     for (const { budgets } of this.#sources.values())
       for (const budget of budgets) if (budget.wanted > 0) yield budget;
   }

@@ -87,6 +87,8 @@ interface Stream {
 }
 
 const tickMs = 250;
+/** The pause between ticks while nobody waits for anything, as a share of the lease. */
+const restShare = 1 / 30;
 
 export async function openSlotStreams(options: SlotStreamsOptions): Promise<SlotStreams> {
   const streams = new Streams(options);
@@ -101,6 +103,8 @@ class Streams implements SlotStreams {
   #ledger: SlotLedger | undefined;
   #owner: SlotOwner | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** The next tick is later than usual. */
+  #isResting = false;
   #closed = false;
   readonly #settle: () => void;
 
@@ -118,7 +122,6 @@ class Streams implements SlotStreams {
     });
     if (this.#owner.epoch > 0 && this.#ledger === undefined)
       this.#begin({ executors: [], lost: [], settled: true });
-    this.#timer = setInterval(() => this.#tick(), tickMs).unref();
     this.#tick();
   }
 
@@ -147,6 +150,7 @@ class Streams implements SlotStreams {
       const isLast = !this.#executorsOfStreams().includes(stream.executorId);
       if (isLast && this.#isJoined(stream)) {
         this.#ledger?.lost(stream.executorId);
+        this.#watch();
         void this.#owner?.update();
       }
     }
@@ -155,20 +159,42 @@ class Streams implements SlotStreams {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     await this.#owner?.close();
     for (const { outbox } of this.#streams) outbox.close();
   }
 
   #tick(): void {
     this.#ledger?.tick();
-    if (this.#ledger?.isSettled || this.#owner?.isFollowing) this.#settle();
+    const isSettled = this.#ledger?.isSettled || this.#owner?.isFollowing;
+    if (isSettled) this.#settle();
+    this.#isResting = isSettled === true && this.#isQuiet;
+    this.#wait();
+  }
+
+  get #isQuiet(): boolean {
+    return this.#ledger === undefined || this.#ledger.isQuiet;
+  }
+
+  #wait(): void {
+    const { leaseMs } = this.#options;
+    const pauseMs = this.#isResting ? Math.max(tickMs, leaseMs * restShare) : tickMs;
+    clearTimeout(this.#timer);
+    if (!this.#closed) this.#timer = setTimeout(() => this.#tick(), pauseMs).unref();
+  }
+
+  /** Somebody may wait for something now. */
+  #watch(): void {
+    if (!this.#isResting || this.#isQuiet) return;
+    this.#isResting = false;
+    this.#wait();
   }
 
   #begin({ executors: known, lost }: KnownExecutors): void {
     const mayGrant = () => !this.#closed && this.#owner?.mayGrant === true;
     this.#ledger = new SlotLedger({ ...this.#options, known, lost, mayGrant });
     for (const { outbox } of this.#streams) outbox.greet();
+    this.#watch();
   }
 
   #end(): void {
@@ -200,6 +226,7 @@ class Streams implements SlotStreams {
       if (ledger === undefined || !this.#isJoined(stream)) continue;
       ledger.heard(stream.executorId);
       if (epoch === undefined && sources.length > 0) ledger.update(stream.executorId, sources);
+      this.#watch();
     }
   }
 
@@ -232,6 +259,7 @@ class Streams implements SlotStreams {
       send: (sourceId, change) => outbox.add(sourceId, change),
       expired: () => outbox.close(),
     });
+    this.#watch();
     void this.#owner?.update();
   }
 }

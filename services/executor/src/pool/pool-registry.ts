@@ -43,9 +43,9 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
   const entries = new Map<string, Entry>();
   const draining = new Set<Pool>();
   const budget = new FairBudget(options.limits, (accountId) => closeIdlest(entries, accountId));
-  const timer = setInterval(() => sweep(), sweepEveryMs);
+  /** Runs while there are pools. */
+  let timer: NodeJS.Timeout | undefined;
   let state: 'open' | 'leaving' | 'closed' = 'open';
-  timer.unref();
 
   const allPools = () => [...[...entries.values()].map(({ pool }) => pool), ...draining];
   const drain = (sourceId: string) => {
@@ -60,6 +60,7 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     const { accountId, sourceId, settingsVersion, version } = source;
     const pool = createPool(source, { ...options, budget });
     entries.set(sourceId, { accountId, settingsVersion, version, pool });
+    if (state !== 'closed') timer ??= setInterval(sweep, sweepEveryMs).unref();
     if (state === 'closed') void pool.close(0);
     else if (state === 'leaving') void pool.drain();
     return pool;
@@ -72,6 +73,9 @@ export function createPoolRegistry<S extends PooledSource>(options: PoolRegistry
     }
     for (const pool of draining) pool.sweep();
     budget.retain(new Set(allPools().map(({ usage }) => usage)));
+    if (entries.size > 0 || draining.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
   };
 
   return {

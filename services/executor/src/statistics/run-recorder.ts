@@ -59,8 +59,7 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
     });
     return sending;
   };
-  const timer = setInterval(() => void flush(), everyMs);
-  timer.unref();
+  const later = createLater(everyMs, flush, () => waiting.length > 0);
 
   return {
     note: (execution, sample) => {
@@ -93,12 +92,34 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
           valuesJson: keptValues(execution),
         },
       });
+      later.wait();
     },
 
     close: async () => {
-      clearInterval(timer);
+      later.close();
       await sending;
       await flush();
+    },
+  };
+}
+
+/** Works once the time is over, and again while there is more. */
+function createLater(ms: number, work: () => Promise<void>, hasMore: () => boolean) {
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+  const run = async (): Promise<void> => {
+    await work();
+    timer = undefined;
+    if (hasMore()) wait();
+  };
+  const wait = (): void => {
+    if (!closed) timer ??= setTimeout(() => void run(), ms).unref();
+  };
+  return {
+    wait,
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
     },
   };
 }

@@ -219,3 +219,12 @@ test('after closing, no connection is opened, not even for new sources', async (
   await expect(registry.pool(from('s1')).acquire(ask())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(opened).toHaveLength(0);
 });
+
+test('wakes for sweeps only while there are pools', async () => {
+  const { registry, opened } = setup();
+  expect(vi.getTimerCount()).toBe(0);
+  const pool = registry.pool(from('s1'));
+  pool.release(await pool.acquire(ask()));
+  await vi.advanceTimersByTimeAsync(2 * defaultPoolSettings.idleTimeoutMs + 2_000);
+  expect([opened[0]?.closed, registry.stats.pools, vi.getTimerCount()]).toEqual([true, 0, 0]);
+});

@@ -2,7 +2,7 @@ import { recordedPerMinute } from '@datahub/contract/query-runs';
 import type { RecordedRun } from '@datahub/proto/catalog/v1/catalog_internal';
 import { CallForm, type ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Execution } from '../../src/execution/execution-state.ts';
 import type { Sample } from '../../src/statistics/query-statistics.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/statistics/run-recorder.ts';
@@ -34,7 +34,7 @@ describe('the recorder of runs', () => {
   let refuse: HubError | undefined;
   let recorder: RunRecorder;
 
-  const open = () => {
+  const open = ({ everyMs = 3_600_000 } = {}) => {
     [now, sent, failures, refuse] = [0, [], [], undefined];
     recorder = createRunRecorder({
       catalog: {
@@ -46,7 +46,7 @@ describe('the recorder of runs', () => {
       },
       nowMs: () => now,
       onFailure: (err) => failures.push(err),
-      everyMs: 3_600_000,
+      everyMs,
     });
   };
   afterEach(() => recorder.close());
@@ -81,6 +81,22 @@ describe('the recorder of runs', () => {
     recorder.note(executionOf(request), sample);
     await recorder.close();
     expect(sent.map(({ run }) => run?.form)).toEqual([form]);
+  });
+
+  it('sends each run within the time, and again what could not be sent', async () => {
+    vi.useFakeTimers();
+    try {
+      open({ everyMs: 1_000 });
+      refuse = new HubError('UNAVAILABLE', 'away');
+      recorder.note(executionOf(), sample);
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(sent).toHaveLength(0);
+      refuse = undefined;
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(sent).toHaveLength(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('does not record drafts', async () => {
