@@ -41,7 +41,7 @@ const full: Rule = {
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
-  text: 'The statement writes or locks rows, but its command only reads. If a SELECT or WITH is meant to write, set the command to CALL.',
+  text: 'The statement writes or locks rows where the database only reads, such as in a query whose command reads, or at a standby. If a SELECT or WITH is meant to write, set the command to CALL.',
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };

@@ -28,7 +28,7 @@ const statementRules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The statement writes or locks rows, but its command only reads. If a SELECT or WITH is meant to write, set the command to CALL.',
+    text: 'The statement writes or locks rows where the database only reads, such as in a query whose command reads, or at a standby. If a SELECT or WITH is meant to write, set the command to CALL.',
   },
   '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
   '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },

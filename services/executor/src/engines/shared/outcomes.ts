@@ -37,8 +37,15 @@ export function toOutcome(err: unknown, { kind, isSent }: Failed): unknown {
   // A procedure can have committed before it failed.
   if (isStopped(err)) return stoppedMidway(err, 'It ran without a transaction');
   const { code, message, sql } = err;
-  return new HubError(code, message, { cause: err, retryable: false, sql, partial: true });
+  return new HubError(code, withoutAdvice(message), { cause: err, retryable: false, sql, partial: true });
 }
+
+/** Whoever tries again what was carried out in part writes twice. */
+const withoutAdvice = (message: string): string =>
+  message.replace(
+    / Try again( later)?\.$/,
+    ' It ran without a transaction, so what it had changed until then stays. Check the source before you repeat it.',
+  );
 
 /** The error of a statement that was stopped, and whose changes the stop did not undo. */
 export const stoppedMidway = (cause: unknown, why: string): HubError =>

@@ -34,6 +34,8 @@ interface Example {
 const recordBytesMax = 1_048_576;
 const batchMax = 500;
 const batchCharactersMax = 1_000_000;
+/** With thousands of classes a whole batch can take longer than a request may. A batch that takes longer makes the next one smaller. */
+const batchMsMax = 5_000;
 
 export interface ImportOptions {
   classifierId: string;
@@ -69,13 +71,16 @@ async function importExamples(
   const reportProgress = () => report({ trained: result.trained, skipped: result.skipped });
   let batch: Example[] = [];
   let characters = 0;
+  let batchSize = batchMax;
   const train = async () => {
     if (batch.length === 0) return;
     if (request.context.signal.aborted) throw request.context.signal.reason;
     const examples = batch;
     batch = [];
     characters = 0;
+    const startedAt = performance.now();
     await ml.train({ classifierId, examples, eventId: '' }, request.context);
+    batchSize = nextBatchSize(examples.length, performance.now() - startedAt);
     result.trained += examples.length;
     request.context.renewDeadline();
     reportProgress();
@@ -93,7 +98,7 @@ async function importExamples(
       }
       batch.push(read);
       characters += read.context.length;
-      if (batch.length >= batchMax || characters >= batchCharactersMax) await train();
+      if (batch.length >= batchSize || characters >= batchCharactersMax) await train();
     }
   };
   try {
@@ -111,6 +116,10 @@ async function importExamples(
     throw validationError([{ pointer: '', detail: 'has no examples' }]);
   return result;
 }
+
+/** The number of examples that take at most `batchMsMax`, when so many took so long. */
+export const nextBatchSize = (examples: number, ms: number): number =>
+  Math.max(1, Math.min(batchMax, Math.floor((examples * batchMsMax) / Math.max(ms, 1))));
 
 /** The error says how much was trained before it. */
 function interrupted(request: FastifyRequest, { trained }: Imported, err: unknown): HubError {
