@@ -32,15 +32,17 @@ export const hubSettings = (dataDir: string, key: string) => ({
 const program = fileURLToPath(new URL('../../services/hub/src/main.ts', import.meta.url));
 const readyTimeoutMs = 60_000;
 
+/** `log`: an open file for what it prints. */
 export async function spawnHub(
   settings: Record<string, string>,
   args: readonly string[] = [],
+  log?: number,
 ): Promise<SpawnedHub> {
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-spawned-'));
   const key = settings.DATAHUB_API_KEY ?? `test-key-${randomBytes(24).toString('hex')}`;
   const port = Number(settings.PORT) || (await freePort());
   const child = spawn(process.execPath, [...v8Flags, program, ...args], {
-    stdio: 'ignore',
+    stdio: ['ignore', log ?? 'ignore', 'ignore'],
     env: {
       ...process.env,
       ...hubSettings(dataDir, key),

@@ -80,7 +80,8 @@ export function createProvider(settings: OidcSettings): Provider {
         });
         return await readPerson(config, tokens, { settings });
       } catch (err) {
-        throw toRefusal(err);
+        const code = new URL(search, redirectUri).searchParams.get('code') ?? '';
+        throw toRefusal(err, [settings.clientSecret, code, verifier]);
       }
     },
 
@@ -164,14 +165,30 @@ const away = (cause: unknown) =>
 const notLogout = (cause?: unknown) =>
   new HubError('KEY_INVALID', 'This is no message of the provider that signs somebody out.', { cause });
 
-/** The provider refused, or its answer is not one to this sign-in. */
-function toRefusal(err: unknown): HubError {
+/** The provider refused, or its answer is not one to this sign-in. The cause is for the log, without `secrets`. */
+function toRefusal(err: unknown, secrets: readonly string[]): HubError {
   const isNetwork = err instanceof TypeError || (err as { name?: string }).name === 'TimeoutError';
   const status = (err as { status?: number }).status ?? 0;
   if (isNetwork || status >= 500) return away(err);
   return new HubError('KEY_INVALID', 'The provider did not confirm this sign-in. Begin it again.', {
-    cause: err,
+    cause: new Error(reasonOf(err, secrets)),
   });
+}
+
+const reasonMax = 300;
+
+/** What the provider says, and what is wrong with its answer. The answer itself may have tokens. */
+function reasonOf(err: unknown, secrets: readonly string[]): string {
+  const { message, cause } = err as Error;
+  const challenge =
+    err instanceof client.WWWAuthenticateChallengeError ? err.cause[0]?.parameters : undefined;
+  const { error, error_description: description } = challenge ?? (err as client.ResponseBodyError);
+  const texts = [error, description, message, cause instanceof Error ? cause.message : undefined];
+  const said = texts.filter((text) => typeof text === 'string' && text !== '').join('; ');
+  return secrets
+    .filter((secret) => secret !== '')
+    .reduce((text, secret) => text.replaceAll(secret, '…'), said)
+    .slice(0, reasonMax);
 }
 
 interface Tokens {

@@ -57,8 +57,10 @@ export function registerSignInRoutes(
       try {
         return await handler(request, reply);
       } catch (err) {
-        if (err instanceof HubError && err.code === 'KEY_INVALID')
+        if (err instanceof HubError && err.code === 'KEY_INVALID') {
+          if (err.cause instanceof Error) deps.events.signInRefused(request, err.cause.message);
           await deps.rateLimiter.noteRefusedKey(request.ip);
+        }
         throw err;
       }
     };

@@ -3,6 +3,7 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { errorCodes, type HubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
+import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import { type Logger, logPlainLine } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -13,6 +14,8 @@ export interface GatewayEvents {
   /** Call this when the answer is complete or its connection has closed. Ends the span of the request. */
   answered(request: FastifyRequest, reply: FastifyReply): void;
   failed(request: FastifyRequest, err: HubError): void;
+  /** The provider did not confirm a sign-in. Its reason is logged now and then. */
+  signInRefused(request: FastifyRequest, reason: string): void;
   /** In Prometheus' text format. */
   metrics(): Promise<string>;
 }
@@ -38,6 +41,7 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
   const problems = createProblems(registry);
 
   const kindOf = createKinds(requests, logger);
+  const mayLogRefusal = createThrottle(refusalEveryMs);
 
   return {
     metrics: async () => (await registry.metrics()) + requests.text() + overhead.text(),
@@ -72,8 +76,17 @@ export function createGatewayEvents(logger: Logger): GatewayEvents {
         err.message,
       );
     },
+
+    signInRefused: (request, cause) => {
+      if (!mayLogRefusal()) return;
+      const line = { event: 'sign-in.refused', requestId: request.id, cause };
+      logger.warn(line, 'the provider did not confirm a sign-in');
+    },
   };
 }
+
+/** Anybody can have sign-ins refused. */
+const refusalEveryMs = 10_000;
 
 /** Counts start at 0, so that a rate includes the first problem of a code. */
 function createProblems(registry: Registry): Counter<'code' | 'origin'> {
