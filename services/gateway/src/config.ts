@@ -110,16 +110,9 @@ function readBodyBounds(reader: SettingsReader) {
 
 /** The budgets must have room for the largest list and document. A quarter of the total is for small responses only. */
 function readResponseBounds(reader: SettingsReader) {
-  const allMax = 4_294_967_296;
   return {
-    keyResponsesBytesMax: reader.computedInteger('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largestResponse, [
-      largestResponse,
-      allMax,
-    ]),
-    responsesBytesMax: reader.computedInteger('DATAHUB_RESPONSES_BYTES_MAX', 4 * largestResponse, [
-      2 * largestResponse,
-      allMax,
-    ]),
+    keyResponsesBytesMax: reader.computedInteger('DATAHUB_KEY_RESPONSES_BYTES_MAX', 2 * largestResponse),
+    responsesBytesMax: reader.computedInteger('DATAHUB_RESPONSES_BYTES_MAX', 4 * largestResponse),
   };
 }
 

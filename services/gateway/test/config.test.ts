@@ -1,4 +1,5 @@
 import { readSettings } from '@datahub/service-kit/settings/settings';
+import { settings } from '@datahub/service-kit/settings/settings-table';
 import { expect, test } from 'vitest';
 import { readGatewayConfig } from '../src/config.ts';
 
@@ -24,4 +25,17 @@ test('trusted proxies are addresses and ranges', () => {
   expect(proxiesOf('10.0.0.0/8, 127.0.0.1, ::1, fd00::/8')).toHaveLength(4);
   for (const bad of ['10.0.0.0/33', '10.0.0.0/8/9', '::/129', '10.0.0.0/', 'proxy.example'])
     expect(() => proxiesOf(bad)).toThrow('DATAHUB_TRUSTED_PROXIES');
+});
+
+test('a budget of responses has room for the largest, as the table of settings says', () => {
+  const boundsOf = (env: Record<string, string>) =>
+    readSettings(env, (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }));
+  const least = { DATAHUB_KEY_RESPONSES_BYTES_MAX: 33_554_432, DATAHUB_RESPONSES_BYTES_MAX: 67_108_864 };
+  for (const [name, bytes] of Object.entries(least)) {
+    expect(() => boundsOf({ [name]: String(bytes) })).not.toThrow();
+    expect(() => boundsOf({ [name]: String(bytes - 1) })).toThrow(
+      `${name} must be a whole number from ${bytes} to 4294967296.`,
+    );
+    expect(settings[name as keyof typeof least].range[0]).toBe(bytes);
+  }
 });

@@ -3,6 +3,7 @@
  * unknown settings and docs/configuration.md (`npm run settings-page`) come from this table.
  */
 
+import { largestResponse } from '@datahub/contract/limits';
 import { catalog } from './catalog-settings.ts';
 import {
   choice,
@@ -19,6 +20,8 @@ import {
 
 const GiB = 1_073_741_824;
 const MiB = 1_048_576;
+/** The least that the largest body can be set to. */
+const bodyMin = 1_024;
 
 const all = {
   PORT: integer(8080, port, 'the public port'),
@@ -120,30 +123,30 @@ const gateway = {
     { fallback: 'on' },
     '`off` sends responses uncompressed, for a proxy that compresses them itself',
   ),
-  DATAHUB_BODY_BYTES_MAX: integer(MiB, [1_024, 64 * MiB], 'the maximum size of a body'),
+  DATAHUB_BODY_BYTES_MAX: integer(MiB, [bodyMin, 64 * MiB], 'the maximum size of a body'),
   DATAHUB_LARGE_BODY_BYTES_MAX: integer(
     8 * MiB,
-    [1_024, 64 * MiB],
+    [bodyMin, 64 * MiB],
     'the same for training, predicting and summaries',
   ),
   DATAHUB_KEY_BODIES_BYTES_MAX: computedInteger(
     'twice the largest body',
-    [0, 4 * GiB],
+    [bodyMin, 4 * GiB],
     'the total size of bodies in progress of one key in one gateway; at least the largest body',
   ),
   DATAHUB_BODIES_BYTES_MAX: computedInteger(
     '6 times the largest body',
-    [0, 4 * GiB],
+    [2 * bodyMin, 4 * GiB],
     'the same of all keys; a quarter of it is reserved for bodies of at most 64 KiB, and it is at least twice the largest body',
   ),
   DATAHUB_KEY_RESPONSES_BYTES_MAX: computedInteger(
     '64 MiB',
-    [0, 4 * GiB],
+    [largestResponse, 4 * GiB],
     'the total size of responses in progress that are sent in one piece, such as lists, of one key in one gateway; responses of at most 64 KiB do not count',
   ),
   DATAHUB_RESPONSES_BYTES_MAX: computedInteger(
     '128 MiB',
-    [0, 4 * GiB],
+    [2 * largestResponse, 4 * GiB],
     'the same of all keys; a quarter of it is reserved for responses of at most 1 MiB',
   ),
   DATAHUB_REQUEST_TIMEOUT_MS: integer(60_000, [100, 3_600_000], 'the timeout of a whole request'),
