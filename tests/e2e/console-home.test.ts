@@ -88,12 +88,17 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     const ids = await Promise.all(Array.from({ length: 40 }, (_, n) => create(n)));
     await api.ok(api.post('/v1/queries/execute', { queryId: ids[30] }));
     const key = await makeKey(['*'], { ratePerMinute: 240 });
-    const used = await Promise.all(Array.from({ length: 238 }, () => api.get('/v1/keys/current', { key })));
-    expect(used.map(({ status }) => status)).toEqual(Array(238).fill(200));
+    // However slow the machine is, no request is left for the page until it says so.
+    let isUsed = true;
+    const using = Array.from({ length: 8 }, async () => {
+      while (isUsed) await api.get('/v1/keys/current', { key });
+    });
     await page.evaluate(`sessionStorage.setItem('datahub.key', ${JSON.stringify(key)})`);
     await page.evaluate(`location.hash = '#/hub/${hubId}'`);
     await page.reload();
     await page.getByText(/^This key may send 240 requests a minute. It goes on in \d+ seconds?.$/).waitFor();
+    isUsed = false;
+    await Promise.all(using);
     const cards = page.getByRole('list', { name: 'Pinned queries', exact: true });
     const drawn = () => cards.locator('.pinned-card[aria-busy=false]:not(:has(.card-problem))').count();
     await expect.poll(drawn).toBe(9);

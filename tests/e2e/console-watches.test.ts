@@ -83,7 +83,7 @@ describe.skipIf(executablePath === undefined)('watches in the console (needs Chr
       when: { column: 'amount', is: '>=', value: 12.5, forRuns: 1 },
       schedule: { cron: '30 6 * * 1-5', timeZone: 'Pacific/Auckland', spreadS: 30, missed: 'once' },
     });
-    expect(await page.locator('.fact-list').innerText()).toMatch(/06:30 Pacific\/Auckland/);
+    await page.locator('.fact-list', { hasText: '06:30 Pacific/Auckland' }).waitFor();
 
     await act('Actions for Stock', 'Run now');
     const runs = page.getByRole('region', { name: 'Runs', exact: true });

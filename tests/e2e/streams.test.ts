@@ -55,7 +55,7 @@ const rows: Record<string, string> = {
 };
 
 /** Longer than the answer takes on a busy machine, and shorter than the pause of its reader. */
-const slowMs = { timeout: 8_000, pause: 9_000 };
+const slowMs = { timeout: 15_000, pause: 16_000 };
 
 describe('a client that reads slowly', () => {
   it('gets the whole answer, because the timeout of the statement stands still meanwhile', {

@@ -30,6 +30,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     DATAHUB_DEMO: '0',
     DATAHUB_PUBLIC_ORIGIN: 'https://hub.example',
     DATAHUB_LOG_LEVEL: env.DATAHUB_LOG_LEVEL ?? 'error',
+    // A busy machine takes longer to connect than the defaults give a source.
+    DATAHUB_CONNECT_TIMEOUT_MS: '30000',
+    DATAHUB_POOL_WAIT_MS: '40000',
     ...(env.HUB_STORE === 'mongodb' ? { DATAHUB_STORE_URL: mongoUrl(env.MONGODB_URL, storeName) } : {}),
     ...(env.HUB_EDGE === undefined ? {} : { DATAHUB_EDGE: env.HUB_EDGE }),
   };

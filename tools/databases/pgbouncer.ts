@@ -71,6 +71,8 @@ function settingsOf(server: URL, { port, path }: { port: number; path: (name: st
     'unix_socket_dir =',
     'auth_type = scram-sha-256',
     `auth_file = ${path('users.txt')}`,
+    // Asks the server for the others. Each has a pool of its own.
+    `auth_user = ${decodeURIComponent(server.username)}`,
     // This user may query the version.
     `stats_users = ${decodeURIComponent(server.username)}`,
     'client_tls_sslmode = allow',

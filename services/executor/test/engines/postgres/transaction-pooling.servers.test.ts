@@ -3,7 +3,7 @@
  * set them up differently: values stay right, and neither application sees anything of the other.
  */
 
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
@@ -34,10 +34,7 @@ const values = `SELECT '\\x00ff5c41'::bytea AS b, interval '1 day 2 hours' AS i,
 describe.skipIf(!here)(
   'a source behind a pooler in transaction mode (needs PGBOUNCER_TRANSACTION_URL)',
   () => {
-    const settings: ConnectSettings = {
-      ...settingsOf('postgres', url ?? 'postgres://none'),
-      pooling: 'transaction',
-    };
+    let settings: ConnectSettings;
     const opened: Connection[] = [];
     const connect = async (more: Partial<ConnectSettings> = {}) => {
       const connection = await engine.connect(
@@ -47,10 +44,12 @@ describe.skipIf(!here)(
       opened.push(connection);
       return connection;
     };
-    const other = new pg.Client({ connectionString: url });
+    let other: pg.Client;
     const direct = new pg.Client({ connectionString: serverUrl });
     const suffix = randomUUID().replaceAll('-', '').slice(0, 12);
     const table = `tp_${suffix}`;
+    const role = `user_${suffix}`;
+    const [lock, lockReading] = [randomInt(2 ** 31), randomInt(2 ** 31)];
     const setOtherwise = Object.entries(otherSettings)
       .map(([name, value]) => `SET ${name} = '${value}'`)
       .join(';');
@@ -59,16 +58,35 @@ describe.skipIf(!here)(
       return (await client.query(`SELECT ${calls.join(', ')}`)).rows[0];
     };
 
+    /** A role has a pool of its own, which other tests do not use, if the pooler lets in all roles of the server. */
+    const openPool = async () => {
+      await direct.query(`CREATE ROLE ${role} LOGIN SUPERUSER PASSWORD '${suffix}'`);
+      const own = new URL(url as string);
+      own.username = role;
+      own.password = suffix;
+      for (const address of [own.href, url as string]) {
+        const client = new pg.Client({ connectionString: address });
+        const isOpen = await client.connect().then(
+          () => true,
+          () => false,
+        );
+        if (isOpen) return { client, address };
+      }
+      throw new Error('The pooler cannot be reached.');
+    };
     beforeAll(async () => {
-      await Promise.all([other.connect(), direct.connect()]);
+      await direct.connect();
+      const { client, address } = await openPool();
+      other = client;
+      settings = { ...settingsOf('postgres', address), pooling: 'transaction' };
       await direct.query(`CREATE TABLE ${table} (id int, b bytea);
       CREATE FUNCTION leave_${suffix}() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
         PERFORM set_config('app.secret', 'left', false), set_config('bytea_output', 'escape', false);
-        PERFORM set_config('search_path', 'pg_catalog', false), pg_advisory_lock(77123);
+        PERFORM set_config('search_path', 'pg_catalog', false), pg_advisory_lock(${lock});
         CREATE TEMP TABLE left_${suffix} (id int);
         RETURN 1; END $$;
       CREATE FUNCTION leave_reading_${suffix}() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-        PERFORM set_config('app.secret', 'left', false), pg_advisory_lock(77124); RETURN 1; END $$;
+        PERFORM set_config('app.secret', 'left', false), pg_advisory_lock(${lockReading}); RETURN 1; END $$;
       CREATE FUNCTION leave_late_${suffix}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         PERFORM set_config('app.late', 'left', false); RETURN NULL; END $$;
       CREATE TABLE late_${table} (id int);
@@ -80,7 +98,8 @@ describe.skipIf(!here)(
     });
     afterAll(async () => {
       await direct.query(`DROP TABLE ${table}, late_${table};
-      DROP FUNCTION leave_${suffix}, leave_reading_${suffix}, leave_late_${suffix}`);
+      DROP FUNCTION leave_${suffix}, leave_reading_${suffix}, leave_late_${suffix};
+      DROP OWNED BY ${role}; DROP ROLE ${role}`);
       await Promise.all([other.end(), direct.end()]);
     });
 
@@ -143,7 +162,7 @@ describe.skipIf(!here)(
       const { rows } = await direct.query(`SELECT count(*)::int AS n FROM ${table}`);
       expect(rows[0].n).toBe(Math.ceil(callers / 4) * 2);
       const { rows: locks } = await direct.query(
-        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)",
+        `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (${lock}, ${lockReading})`,
       );
       expect(locks).toEqual([]);
     }, 120_000);
@@ -170,8 +189,11 @@ describe.skipIf(!here)(
         expect(rows[0]).toEqual({ secret: '', late: '', path: '"$user", public', temporary: null });
       }
       expect(
-        (await direct.query("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (77123, 77124)"))
-          .rows,
+        (
+          await direct.query(
+            `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (${lock}, ${lockReading})`,
+          )
+        ).rows,
       ).toEqual([]);
     });
 
