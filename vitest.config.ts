@@ -54,7 +54,8 @@ const dependOnForm = [
  * of many processes, and pages of the console beyond those that it opens anyway.
  */
 const faults = [
-  ...['addresses', 'canary', 'cut-streams', 'died-in-commit', 'documented-commands', 'ends-of-writes'],
+  ...['addresses', 'canary', 'cut-streams', 'cut-writes', 'died-in-commit', 'documented-commands'],
+  'ends-of-writes',
   ...[
     'first-start',
     'frozen',
@@ -81,7 +82,7 @@ const faults = [
   ...['waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
 const pages = [
-  ...['access', 'account', 'classifiers', 'completion', 'docs', 'endings', 'examples', 'keyboard'],
+  ...['access', 'account', 'classifiers', 'completion', 'docs', 'endings', 'examples', 'hostile', 'keyboard'],
   ...[
     'keyboard-changes',
     'kept',
@@ -96,7 +97,7 @@ const pages = [
   ],
   'versions',
 ].map((name) => `tests/e2e/console-${name}.test.ts`);
-const programs = ['attribution', 'ci-workflows', 'hub-files-races'].map(
+const programs = ['attacking-pages', 'attribution', 'ci-workflows', 'hub-files-races'].map(
   (name) => `tests/e2e/${name}.test.ts`,
 );
 const single = [...pages, ...programs];
