@@ -229,8 +229,8 @@ function addedSteps(env: Record<string, string>): Step[] {
   return [
     { projects: ['tools', 'e2e-single'] },
     faults,
-    ...onMongodb('e2e-distributed'),
-    form('e2e-workers'),
+    // With several processes, over each store.
+    { projects: [...(env.MONGODB_URL ? ['e2e-distributed'] : []), 'e2e-workers'] },
     ...onMongodb('e2e-single-mongodb'),
     form('e2e-distributed-sqlite'),
     form('e2e-single-edge'),
