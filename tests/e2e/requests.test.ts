@@ -1,5 +1,7 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { api, createSource, sourceBody } from '../support/hub.ts';
 
 let hubId: string;
@@ -170,6 +172,19 @@ describe('bodies', () => {
     expect([zipped.status, zipped.body.detail]).toEqual([415, 'Send the body uncompressed.']);
     const plain = await api.post('/v1/hubs', { label: 'x' }, { headers: { 'content-encoding': 'Identity' } });
     expect(plain.status).toBe(200);
+    const { url, key } = inject('hub');
+    const statusOf = async (transferCoding: string) => {
+      const headers = { 'x-service-api-key': key, 'content-type': 'application/json' };
+      const sent = request(`${url}/v1/hubs`, {
+        method: 'POST',
+        headers: { ...headers, 'transfer-encoding': transferCoding },
+      });
+      sent.end('{"label":"x"}');
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    expect([await statusOf('chunked'), await statusOf('gzip, chunked')]).toEqual([200, 415]);
     const large = await api.post('/v1/hubs', { label: 'x'.repeat(1_100_000) });
     expect([large.status, large.body.code]).toEqual([413, 'TOO_LARGE']);
   });

@@ -182,7 +182,10 @@ function readBody(
 }
 
 function requireUncompressed({ headers }: FastifyRequest): void {
-  if (['', 'identity'].includes((headers['content-encoding'] ?? '').toLowerCase())) return;
+  const { 'content-encoding': content = '', 'transfer-encoding': transfer = '' } = headers;
+  // Node reads the chunks of a body and leaves other transfer codings to the program.
+  if (['', 'identity'].includes(content.toLowerCase()) && ['', 'chunked'].includes(transfer.toLowerCase()))
+    return;
   throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed.');
 }
 
