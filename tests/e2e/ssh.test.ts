@@ -130,9 +130,11 @@ describe.skipIf(sshdProgram === undefined)('a source behind a bastion (needs ssh
         .poll(async () => (await api.get(`/v1/queries/${read}?signature=1`)).text)
         .toContain('columns');
       await api.ok(run(read));
-      // Between two statements.
-      relay.cut();
-      await expect.poll(async () => (await run(read)).body.data).toEqual([{ n: 3 }]);
+      // Between two statements. What the database cannot have received is repeated.
+      for (let i = 0; i < 5; i++) {
+        relay.cut();
+        expect((await run(read)).body.data).toEqual([{ n: 3 }]);
+      }
       // During a statement that reads.
       const mark = markOf('read');
       const wide = await save(sourceId, slow(engine, mark, 3));

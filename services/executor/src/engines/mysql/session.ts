@@ -34,7 +34,7 @@ export interface Run {
 /** Settings of every session. Names are read from messages, so these must be English. */
 const settings = [
   "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1, lc_messages = 'en_US'",
-  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', completion_type = 'NO_CHAIN'",
 ];
 
 /** Makes the server report whether a statement, or a function in it, changed the session, and whether it set a format. */

@@ -106,7 +106,7 @@ export class Wire {
     return new Promise((resolve) => {
       const failures: Failures = { begun: undefined, ran: undefined, ended: undefined };
       const exchange = { responses, main, next: 0, failures, resolve };
-      if (this.closed) breakOff(exchange, brokenError());
+      if (this.closed) breakOff(exchange, brokenError(undefined, { unanswered: true }));
       else {
         if (this.#exchanges.length === 0) this.#answered = false;
         this.#exchanges.push(exchange);

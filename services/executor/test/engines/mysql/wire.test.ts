@@ -1,0 +1,10 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { ok, Wire } from '../../../src/engines/mysql/wire.ts';
+import { NeverAnswered } from '../../../src/ports/engine.ts';
+
+it('says that the server answered nothing to what is sent on a closed connection', async () => {
+  const wire = new Wire(new PassThrough(), {});
+  wire.close();
+  await expect(wire.expect(ok)).rejects.toBeInstanceOf(NeverAnswered);
+});
