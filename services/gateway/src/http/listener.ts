@@ -8,10 +8,9 @@ import type { Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
-import { createPipelines } from './pipelines.ts';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
-import { createRequestTurns } from './request-turns.ts';
+import { createPipelines, createRequestTurns } from './request-turns.ts';
 import { countUnreadChunks, createCompactRequest, parseInSlices } from './small-chunks.ts';
 
 /** Bounds on headers, slow senders and idle connections, with or without an edge in front. */
