@@ -3,11 +3,13 @@
 import type { CompanionWrite } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call/call';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, findHubId, update } from '../../catalog.ts';
-import type { HubDoc, QueryDoc } from '../../documents.ts';
+import type { HubDoc, KeyDoc, QueryDoc } from '../../documents.ts';
 import { keyLimits } from '../../key-limits.ts';
 import { stampChanged } from '../../query-version.ts';
 import { auditEntry } from '../audit.ts';
+import { findBatches } from '../pagination.ts';
 import { grantedNameOf, markName, readName } from './granted-name.ts';
 import { mayGrantHub, mayGrantQuery } from './may-grant.ts';
 
@@ -107,6 +109,12 @@ const granted = { isGiven: true, mayGrant: true };
 
 /** Keys whose reach a change reports at most. */
 const keysMax = 1_000;
+/** Names that are looked up at a time. */
+const namesAtOnce = 50;
+
+/** The keys with names, in batches between which other requests run: together they can have 25 MB of names. */
+const findNamingKeys = ({ store }: Catalog, accountId: string): AsyncGenerator<KeyDoc[]> =>
+  findBatches(store.keys, { accountId, where: { namesQueries: 1 } }, { offset: 0, limit: keysMax });
 
 /**
  * The audit entries of keys that gain or lose queries, to be written in one step with the change of names. `lost` and
@@ -121,16 +129,18 @@ export async function reachEntries(
   for (const name of lost) if (after.delete(name)) before.delete(name);
   if (before.size + after.size === 0) return [];
   const accountId = ctx.principal?.accountId ?? '';
-  const keys = await catalog.store.keys.find({ accountId, where: { namesQueries: 1 }, limit: keysMax });
   const alone = { ...ctx, operation: undefined };
-  return keys.flatMap(({ id: resourceId, limits: { queries = [] } }) => [
-    ...(queries.some((name) => after.has(name))
-      ? [auditEntry(catalog, alone, { rpc: 'gainQuery', resourceId })]
-      : []),
-    ...(queries.some((name) => before.has(name))
-      ? [auditEntry(catalog, alone, { rpc: 'loseQuery', resourceId })]
-      : []),
-  ]);
+  const entries: CompanionWrite[] = [];
+  for await (const keys of findNamingKeys(catalog, accountId)) {
+    for (const { id: resourceId, limits } of keys) {
+      const { queries = [] } = limits;
+      if (queries.some((name) => after.has(name)))
+        entries.push(auditEntry(catalog, alone, { rpc: 'gainQuery', resourceId }));
+      if (queries.some((name) => before.has(name)))
+        entries.push(auditEntry(catalog, alone, { rpc: 'loseQuery', resourceId }));
+    }
+  }
+  return entries;
 }
 
 /** The name by which keys reach the query, if it has one. */
@@ -143,12 +153,23 @@ export function nameIn(hub: HubDoc, query: QueryDoc): string[] {
 export async function namesOfHub(catalog: Catalog, hub: HubDoc): Promise<string[]> {
   if (hub.path === undefined || hub.grantsByName !== 1) return [];
   const { accountId, path: hubPath } = hub;
-  const keys = await catalog.store.keys.find({ accountId, where: { namesQueries: 1 }, limit: keysMax });
-  const listed = new Set(keys.flatMap(({ limits: { queries = [] } }) => queries));
-  const paths = [...listed].flatMap((name) => {
-    const parts = readName(name);
-    return parts?.hubPath === hubPath ? [parts.path] : [];
-  });
-  const found = await Promise.all(paths.map((path) => findNamed(catalog, hub, path)));
-  return found.flatMap((one) => (one === undefined ? [] : nameIn(hub, one.query)));
+  const paths = new Set<string>();
+  for await (const keys of findNamingKeys(catalog, accountId)) {
+    for (const name of keys.flatMap(({ limits: { queries = [] } }) => queries)) {
+      const parts = readName(name);
+      if (parts?.hubPath === hubPath) paths.add(parts.path);
+    }
+  }
+  const names: string[] = [];
+  const mayYield = createLoopYield();
+  for (const some of chunksOf([...paths], namesAtOnce)) {
+    const found = await Promise.all(some.map((path) => findNamed(catalog, hub, path)));
+    names.push(...found.flatMap((one) => (one === undefined ? [] : nameIn(hub, one.query))));
+    await mayYield();
+  }
+  return names;
+}
+
+function* chunksOf<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let i = 0; i < items.length; i += size) yield items.slice(i, i + size);
 }
