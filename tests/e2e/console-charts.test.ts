@@ -52,6 +52,24 @@ describe.skipIf(executablePath === undefined || !isPostgres)('charts in the cons
     await note().getByText('must not be added').waitFor();
   });
 
+  it('labels no half of what is counted', async () => {
+    await shared.page.addInitScript(() => {
+      const { CanvasRenderingContext2D: canvas } = globalThis as any;
+      const { fillText } = canvas.prototype;
+      const written: string[] = [];
+      Object.assign(globalThis, { written });
+      canvas.prototype.fillText = function (this: unknown, text: string, ...place: number[]) {
+        written.push(text);
+        fillText.call(this, text, ...place);
+      };
+    });
+    await shared.page.reload();
+    const { page } = await open("SELECT 'tea' AS kind, 2 AS sales UNION ALL SELECT 'cocoa', 1");
+    const labels = () => page.evaluate('written') as Promise<string[]>;
+    await expect.poll(labels).toContain('2');
+    expect((await labels()).filter((label) => label.includes('.'))).toEqual([]);
+  });
+
   it('says which rows a filter leaves, and saves none in silence', async () => {
     const { page, queryId } = await open(
       "SELECT 'tea ' || n AS name, n AS stock, n * 2 AS minimum FROM generate_series(1, 12) AS n",

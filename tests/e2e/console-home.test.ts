@@ -42,18 +42,22 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     const all = await create('All of them', 'SELECT 7 AS answer');
     const digits = '0.12345678901234567890123456789012345678';
     const exact = await create('Exactly', `SELECT ${digits} AS ratio`);
+    const needed = { key: 'sale', type: 'integer', required: true };
+    const needing = await create('Needs a value', 'SELECT note FROM sales WHERE id = :sale', [needed]);
     await goTo('query', counting);
     await button(/^Run/).click();
     await ended(page, 'done');
     await button('Chart').click();
     await button('Pin to home').click();
     await button('Unpin').waitFor();
-    for (const queryId of [all, exact])
+    for (const queryId of [all, exact, needing])
       await api.ok(api.put(`/v1/queries/${queryId}`, { config: { presentation: { pinned: true } } }));
     await goTo();
     const cards = page.getByRole('list', { name: 'Pinned queries', exact: true });
     await cards.getByRole('link', { name: 'How many', exact: true }).waitFor();
     await cards.getByText('7', { exact: true }).waitFor();
+    // A fault has the name of its variable.
+    await cards.locator('.card-problem', { hasText: /^sale / }).waitFor();
     // No digit is outside of the card.
     const number = cards.getByText(digits, { exact: true });
     const [inside, around] = await Promise.all([
@@ -70,7 +74,7 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     const row = page.getByRole('row', { name: /How many/ });
     expect(await row.locator('td').nth(0).textContent()).toBe('reads');
     await page.getByLabel('Filter queries', { exact: true }).fill('nothing like it');
-    await page.getByText('None of 3 queries has that name.').waitFor();
+    await page.getByText('None of 4 queries has that name.').waitFor();
   });
 
   it('asks once for all queries, once for boards and once for each card, also with a key whose rate is used up', async () => {

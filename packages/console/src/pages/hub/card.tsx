@@ -1,7 +1,7 @@
 /** A pinned query: its chart, its number or its first rows. */
 
 import type { ComponentChild } from 'preact';
-import type { Query } from '../../api/types.ts';
+import type { Problem, Query } from '../../api/types.ts';
 import { linkTo } from '../../state/route.ts';
 import { drawnText } from '../../state/rows/drawn.ts';
 import type { GridColumn, RowStore } from '../../state/rows/row-store.ts';
@@ -13,6 +13,7 @@ import { useShaped } from '../../ui/chart/use-shaped.ts';
 import { drawnName } from '../../ui/chart/words.ts';
 import { count, counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
+import { wordsOfProblem } from '../../ui/problem-words.ts';
 import { BigNumber } from '../query/big-number.tsx';
 import { type CardValues, readCard } from './cards.ts';
 import { ignoredBy } from './pinned.ts';
@@ -51,7 +52,7 @@ export function Card({ query, values, turn, isLarge = false }: CardProps) {
       </div>
       {problem !== undefined && (
         <p class="card-problem" role="alert">
-          {problem.errors?.[0]?.detail ?? problem.detail ?? 'It could not be read.'}
+          {saidOf(problem)}
         </p>
       )}
       {value === undefined && problem === undefined && <p class="note">Running …</p>}
@@ -66,6 +67,12 @@ export function Card({ query, values, turn, isLarge = false }: CardProps) {
       )}
     </div>
   );
+}
+
+/** The first fault, with the name of its variable. */
+function saidOf(problem: Problem): string {
+  const { text, faults } = wordsOfProblem(problem);
+  return faults[0] ?? (text || 'It could not be read.');
 }
 
 interface DrawnProps {

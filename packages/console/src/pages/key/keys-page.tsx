@@ -150,7 +150,7 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
             never
             <button
               type="button"
-              class="quiet"
+              class="quiet key-replace"
               title="If nobody has copied its secret, a new one replaces it"
               onClick={() => onAsk({ action: 'replace', key })}
             >

@@ -102,8 +102,7 @@ function chartOf(days: Day[]): ChartData {
       { name: 'Succeeded', values: days.map(({ count, failed }) => count - failed) },
       { name: 'Failed', values: days.map(({ failed }) => failed) },
     ],
-    // A lower scale would have parts of executions.
-    y: { from: 0, to: Math.max(5, Math.ceil(most * 1.05)), unit: '' },
+    y: { from: 0, to: Math.max(1, Math.ceil(most * 1.05)), unit: '' },
   };
 }
 

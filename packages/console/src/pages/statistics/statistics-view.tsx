@@ -190,8 +190,7 @@ function chartsOf(windows: Window[]): { calls: ChartData; times: ChartData } {
         { name: 'Succeeded', values: windows.map((one) => one.count - one.failed) },
         { name: 'Failed', values: windows.map(({ failed }) => failed) },
       ],
-      // A lower scale would have parts of calls.
-      y: { from: 0, to: Math.max(5, Math.ceil(most * 1.05)), unit: '' },
+      y: { from: 0, to: Math.max(1, Math.ceil(most * 1.05)), unit: '' },
     },
     times: {
       kind: 'lines',

@@ -2,7 +2,7 @@
 
 import UPlot from 'uplot';
 import { tickTexts } from '../../state/rows/decimals.ts';
-import { evenly, tickLabels, twoLines } from './labels.ts';
+import { evenly, stepsFor, tickLabels, twoLines } from './labels.ts';
 import { type ChartOptions, colorsMax, isStacked } from './protocol.ts';
 import { type Band, bandsOf, boundsOf } from './stack.ts';
 
@@ -101,7 +101,8 @@ function paddingOf(options: ChartOptions): [number, number, number, number] {
 }
 
 function axesOf(options: ChartOptions, color: Color): UPlot.Axis[] {
-  const { host, x, y, small } = options;
+  const { host, x, y, small, series } = options;
+  const incrs = stepsFor(series.map(({ values }) => values));
   const axis = {
     stroke: color('--mute'),
     grid: { stroke: color('--line'), width: 1 },
@@ -137,6 +138,7 @@ function axesOf(options: ChartOptions, color: Color): UPlot.Axis[] {
     below,
     {
       ...axis,
+      ...(incrs === undefined ? {} : { incrs }),
       gap: 6,
       space: small ? 34 : 40,
       // The labels of large numbers are long.

@@ -67,6 +67,16 @@ export function twoLines(labels: string[]): string[] {
   });
 }
 
+const wholeSteps = Array.from({ length: 20 }, (_, i) => [1, 2, 5].map((digit) => digit * 10 ** i)).flat();
+
+/** The steps that an axis of these values can have: there is no half of what is counted. Undefined for any. */
+export function stepsFor(values: readonly (number | null)[][]): number[] | undefined {
+  const isWhole = values.every((some) =>
+    some.every((value) => value === null || Number.isSafeInteger(value)),
+  );
+  return isWhole ? wholeSteps : undefined;
+}
+
 /** Whole numbers from the first to the last, at most as many as have room: both ends, and evenly between them. */
 export function evenly([first, last]: [number, number], most: number): number[] {
   const steps = last - first;

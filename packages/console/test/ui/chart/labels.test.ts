@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { evenly, secondsOf, tickLabels, timeLabels } from '../../../src/ui/chart/labels.ts';
+import { evenly, secondsOf, stepsFor, tickLabels, timeLabels } from '../../../src/ui/chart/labels.ts';
 import { bandsOf, boundsOf } from '../../../src/ui/chart/stack.ts';
 
 const day = 86_400;
@@ -61,4 +61,9 @@ it('samples labels evenly, with the first and the last', () => {
   expect(evenly([3, 40], 2)).toEqual([3, 40]);
   expect(evenly([0, 0], 5)).toEqual([0]);
   expect(evenly([0, -1], 5)).toEqual([]);
+});
+
+it('has whole steps for whole numbers', () => {
+  expect(stepsFor([[1, null], [2]])?.slice(0, 5)).toEqual([1, 2, 5, 10, 20]);
+  expect(stepsFor([[1, 2], [0.5]])).toBeUndefined();
 });
