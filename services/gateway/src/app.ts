@@ -54,6 +54,8 @@ export interface AppDeps extends AccessDeps {
   usage: UsageCounter;
   tracing?: Tracing | undefined;
   readiness: Readiness;
+  /** See `ResourceDeps`. */
+  onWork?: (() => void) | undefined;
   /** Absent if the gateway is a process of its own. */
   signIn?: SignIn | undefined;
   /** The edge, which handles requests before the app. */

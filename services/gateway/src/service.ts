@@ -62,6 +62,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   let draining = false;
   const readiness: Readiness = { ...deps.readiness, draining: () => draining };
   const edge = await openEdge(config, deps.logger);
+  let ownWork: ReturnType<typeof startOwnWork> | undefined;
   const app = await createApp(config, {
     ...deps,
     keyCache,
@@ -71,13 +72,14 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     events,
     usage,
     readiness,
+    onWork: () => ownWork?.expect(),
     inFront: edge?.inFront,
   });
   const inFlight = countRequests(app.server);
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  const ownWork = config.ownWork ? startOwnWork(config, deps) : undefined;
+  if (config.ownWork) ownWork = startOwnWork(config, deps);
   const metricsText = async () => (await events.metrics()) + lagText(ownWork?.lagMs() ?? 0);
   const metrics = await serveMetrics(
     async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? ''),
@@ -131,6 +133,10 @@ function startOwnWork({ oidc }: GatewayConfig, deps: GatewayDeps) {
   const refreshes = oidc && createRefreshRunner(oidc, deps);
   return {
     lagMs: () => watches.lagMs(),
+    expect: () => {
+      watches.expectWork();
+      jobs.expectWork();
+    },
     close: () => Promise.all([jobs.close(), watches.close(), refreshes?.close()]),
   };
 }

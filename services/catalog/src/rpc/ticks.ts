@@ -8,19 +8,23 @@ import { keepTick, takeTick } from '../watches/take-ticks.ts';
 
 /** Ticks of one call. */
 const takenMax = 100;
+const nextMaxMs = 3_600_000;
 
 export function createTickCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
     takeTicks: async ({ limit }) => {
       const now = catalog.nowMs();
+      const [next] = await store.watchStates.findDue(Number.MAX_SAFE_INTEGER, 1);
+      const nextInMs = Math.min(nextMaxMs, (next?.dueAt ?? Number.POSITIVE_INFINITY) - now);
+      if (nextInMs > 0) return { ticks: [], lagMs: 0, nextInMs };
       const due = await store.watchStates.findDue(now, Math.min(limit, takenMax));
       const taken = await Promise.allSettled(due.map((state) => takeTick(catalog, state)));
       const ticks = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
       const failed = taken.find((one) => one.status === 'rejected');
       // What was leased must reach the gateway.
       if (failed !== undefined && ticks.length === 0) throw failed.reason;
-      return { ticks, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };
+      return { ticks, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)), nextInMs: 0 };
     },
 
     keepTick: async ({ watchId, lease: token }, ctx) => {

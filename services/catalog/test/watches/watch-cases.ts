@@ -199,6 +199,21 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'ok', ticks: 1 }]);
     });
 
+    it('says when the next tick comes, so that a gateway need not ask before', async () => {
+      const next = async () => (await at.calls.takeTicks({ limit: 100 })).nextInMs;
+      expect(await next()).toBe(3_600_000);
+      await at.create(everyTen);
+      const inMs = await next();
+      expect(inMs).toBeGreaterThan(0);
+      expect(inMs).toBeLessThanOrEqual(10_000);
+      at.wait((inMs as number) / 1_000);
+      const [tick] = await at.take();
+      // Of the lease, in case the gateway is lost.
+      expect(await next()).toBe(15_000);
+      await at.end(tick as TakenTick);
+      expect(await next()).toBe(10_000);
+    });
+
     it('gives a read of a lost gateway to another one, and ignores the first if it comes back', async () => {
       const watchId = await at.create(everyTen);
       at.wait(10);

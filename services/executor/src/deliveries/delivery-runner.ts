@@ -4,7 +4,7 @@ import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Opener } from '@datahub/sealing/opener';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import { openSecrets } from '../credentials/destination-secrets.ts';
 import type { Catalog } from '../definitions/definition.ts';
 import type { Dial } from '../network/dialer.ts';
@@ -37,30 +37,27 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
   const closing = new AbortController();
   const running = new Set<Promise<void>>();
   const attempts = { delivered: 0, pending: 0, failed: 0 };
-  let looked = { lagMs: 0, at: performance.now() };
+  let lagMs = 0;
   const count = (state: string | undefined): void => {
     if (state !== undefined) attempts[state as keyof typeof attempts] += 1;
   };
   const onFailure = unlessUnavailable(options.onFailure);
-  const take = async (): Promise<boolean> => {
+  const take = async (): Promise<Taken> => {
     const limit = runningMax - running.size;
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
-    const { deliveries, lagMs } = await catalog.takeDeliveries({ limit }, ctx);
-    looked = { lagMs, at: performance.now() };
+    const { deliveries, ...lag } = await catalog.takeDeliveries({ limit }, ctx);
+    lagMs = lag.lagMs;
     for (const delivery of deliveries) {
       const sent = send(delivery, options, closing.signal).then(count, onFailure);
       running.add(sent);
       void sent.then(() => running.delete(sent));
     }
-    return deliveries.length === limit;
+    return deliveries.length === limit ? 'more' : 'some';
   };
   const hasPlace = () => running.size < runningMax;
   const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
   return {
-    metrics: () => {
-      const lagMs = looked.lagMs + Math.max(0, performance.now() - looked.at - pollMs);
-      return metricsText(attempts, lagMs);
-    },
+    metrics: () => metricsText(attempts, lagMs + poll.lateMs()),
     close: async () => {
       await poll.stop();
       closing.abort();

@@ -6,13 +6,15 @@
 
 import type { EndedJob, TakenJob } from '@datahub/proto/ml/v1/ml';
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
-import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { runJob, stops } from './job.ts';
 import { LearntRows, learntRowsMax } from './learnt-rows.ts';
 
 export interface JobRunner {
+  /** A job was started here. */
+  expectWork(): void;
   /** Releases the running jobs, so that other gateways can take them at once. */
   close(): Promise<void>;
 }
@@ -55,14 +57,7 @@ export function createJobRunner({
     logger.warn({ event: 'job.interrupted', err }, 'a job could not be run; it will be tried again');
   });
 
-  /** The job that began first, of those that have used their share. */
-  const findOverdue = (): RunningJob | undefined => {
-    const now = performance.now();
-    const overdue = [...running].filter(({ release, shareEndsAt }) => !release.aborted && shareEndsAt <= now);
-    return overdue.sort((one, other) => one.startedAt - other.startedAt)[0];
-  };
-
-  const take = async (): Promise<boolean> => {
+  const take = async (): Promise<Taken> => {
     const ctx = () => createCallContext({ timeoutMs: takeTimeoutMs });
     const { job, ended } = await upstreams.ml.takeJob({ told }, ctx());
     told = [];
@@ -73,11 +68,12 @@ export function createJobRunner({
       await upstreams.catalog.tellJobEnded({ ...rest, code }, ctx());
       told.push(one);
     }
-    return false;
+    // Other gateways may release jobs, or be gone, which is seen a little later then.
+    return job === undefined && ended.length === 0 ? { none: true, forMs: Number.POSITIVE_INFINITY } : 'some';
   };
 
   const begin = (job: TakenJob): void => {
-    if (running.size >= jobsMax) findOverdue()?.release.abort(stops.share);
+    if (running.size >= jobsMax) findOverdue(running)?.release.abort(stops.share);
     const release = new CallStop();
     const learnt = new LearntRows(room);
     const startedAt = performance.now();
@@ -88,16 +84,19 @@ export function createJobRunner({
     void run.then(() => {
       learnt.close();
       running.delete(own);
+      // Its end is to be told.
+      poll.expectWork();
     });
     // The gateway may have begun to close during the call.
     if (isClosing) release.abort(stops.closing);
   };
 
   const hasPlace = () =>
-    running.size < jobsMax || (running.size < 2 * jobsMax && findOverdue() !== undefined);
+    running.size < jobsMax || (running.size < 2 * jobsMax && findOverdue(running) !== undefined);
   const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
 
   return {
+    expectWork: () => poll.expectWork(),
     close: async () => {
       isClosing = true;
       const stopped = poll.stop();
@@ -106,4 +105,11 @@ export function createJobRunner({
       await Promise.all([...running].map(({ ended }) => ended));
     },
   };
+}
+
+/** The job that began first, of those that have used their share. */
+function findOverdue(running: Iterable<RunningJob>): RunningJob | undefined {
+  const now = performance.now();
+  const overdue = [...running].filter(({ release, shareEndsAt }) => !release.aborted && shareEndsAt <= now);
+  return overdue.sort((one, other) => one.startedAt - other.startedAt)[0];
 }

@@ -2,7 +2,7 @@
 
 import type { Refresh } from '@datahub/proto/catalog/v1/people';
 import { createCallContext } from '@datahub/service-kit/call/call';
-import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import type { OidcSettings } from './oidc-settings.ts';
@@ -37,10 +37,10 @@ export function createRefreshRunner(
     await catalog.endRefresh({ refresh, ended: said === undefined, said }, context());
   };
 
-  const take = async (): Promise<boolean> => {
+  const take = async (): Promise<Taken> => {
     const { refreshes } = await catalog.takeRefreshes({ limit }, context());
     await Promise.all(refreshes.map((refresh) => refreshOne(refresh).catch(onFailure)));
-    return false;
+    return 'some';
   };
 
   const poll = startPolling({

@@ -1,13 +1,15 @@
 /** Takes due ticks from the catalog and runs several at a time. Any gateway can run any tick. */
 
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
-import { startPolling, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import { createLargeRuns } from './run-memory.ts';
 import { closingReason, runTick } from './run-tick.ts';
 
 export interface WatchRunner {
+  /** A watch was made or changed here, or is to run now. */
+  expectWork(): void;
   /** How late the oldest tick is that nobody has taken. Grows while this gateway cannot take any. */
   lagMs(): number;
   /** Waits for the runs for a while, then cancels them. */
@@ -36,31 +38,35 @@ export function createWatchRunner({
   const closing = new CallStop();
   const running = new Set<Promise<void>>();
   const largeRuns = createLargeRuns();
-  let looked = { lagMs: 0, at: performance.now() };
+  let lagMs = 0;
   const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
   });
 
-  const take = async (): Promise<boolean> => {
+  const take = async (): Promise<Taken> => {
     const limit = Math.min(takenMax, runsMax - running.size);
-    const { ticks, lagMs: lag } = await upstreams.catalog.takeTicks(
-      { limit },
-      createCallContext({ timeoutMs: takeTimeoutMs }),
-    );
-    looked = { lagMs: lag, at: performance.now() };
+    const ctx = createCallContext({ timeoutMs: takeTimeoutMs });
+    const { ticks, nextInMs = 0, ...lag } = await upstreams.catalog.takeTicks({ limit }, ctx);
+    lagMs = lag.lagMs;
     for (const tick of ticks) {
       const run = runTick(tick, { upstreams, closing, largeRuns, onFailure });
       running.add(run);
-      void run.then(() => running.delete(run));
+      void run.then(() => {
+        running.delete(run);
+        // Its next tick is known now.
+        poll.expectWork();
+      });
     }
-    return ticks.length === limit;
+    if (ticks.length > 0 || nextInMs === 0) return ticks.length === limit ? 'more' : 'some';
+    return { none: true, forMs: nextInMs };
   };
 
   const hasPlace = () => running.size < runsMax;
   const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
 
   return {
-    lagMs: () => looked.lagMs + Math.max(0, performance.now() - looked.at - pollMs),
+    expectWork: () => poll.expectWork(),
+    lagMs: () => lagMs + poll.lateMs(),
     close: async () => {
       await poll.stop();
       const cancel = setTimeout(() => closing.abort(closingReason), closeMs);

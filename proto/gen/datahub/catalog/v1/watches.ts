@@ -273,6 +273,8 @@ export interface TakeTicksResponse {
   ticks: TakenTick[];
   /** How late the oldest tick is that nobody has taken. */
   lagMs: number;
+  /** In how many milliseconds the next tick is due, of those known now; at most an hour. */
+  nextInMs?: number | undefined;
 }
 
 export interface TakenTick {
@@ -2755,7 +2757,7 @@ export const TakeTicksRequest: MessageFns<TakeTicksRequest> = {
 };
 
 function createBaseTakeTicksResponse(): TakeTicksResponse {
-  return { ticks: [], lagMs: 0 };
+  return { ticks: [], lagMs: 0, nextInMs: undefined };
 }
 
 export const TakeTicksResponse: MessageFns<TakeTicksResponse> = {
@@ -2765,6 +2767,9 @@ export const TakeTicksResponse: MessageFns<TakeTicksResponse> = {
     }
     if (message.lagMs !== 0) {
       writer.uint32(16).uint32(message.lagMs);
+    }
+    if (message.nextInMs !== undefined) {
+      writer.uint32(24).uint32(message.nextInMs);
     }
     return writer;
   },
@@ -2796,6 +2801,14 @@ export const TakeTicksResponse: MessageFns<TakeTicksResponse> = {
             }
 
             message.lagMs = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.nextInMs = reader.uint32();
             continue;
           }
         }

@@ -33,7 +33,7 @@ import type { ResourceDeps } from '../resource-deps.ts';
 import { evaluation, share, toEvaluationJson } from './evaluation.ts';
 import { contextRule, exampleRule, faultsOfExample } from './examples.ts';
 import { answerImport, imported, importParameters } from './import.ts';
-import { startedJob, startJob, trainFromQuery } from './jobs.ts';
+import { type JobStartDeps, startedJob, startJob, trainFromQuery } from './jobs.ts';
 
 export function classifierRoutes(deps: ResourceDeps): Route[] {
   const handlers = createClassifierHandlers(deps);
@@ -135,7 +135,7 @@ function eventIdOf({ operationId, body }: FastifyRequest): string {
   return hash('sha256', JSON.stringify([operationId, body]), 'base64url');
 }
 
-export function createClassifierHandlers({ upstreams: { ml, executor }, settings }: ResourceDeps) {
+export function createClassifierHandlers({ upstreams: { ml, executor }, settings, onWork }: ResourceDeps) {
   return {
     create: async (request, reply) => {
       const { name } = request.body as FromSchema<typeof createClassifierBody>;
@@ -178,7 +178,7 @@ export function createClassifierHandlers({ upstreams: { ml, executor }, settings
     },
 
     train: async (request, reply) => {
-      if (!(request.body instanceof IncomingMessage)) return train(request, { ml, executor });
+      if (!(request.body instanceof IncomingMessage)) return train(request, { ml, executor, onWork });
       return answerImport(request, reply, { classifierId: classifierIdOf(request), ml, settings });
     },
     predict: (request) => predict(request, ml),
@@ -197,10 +197,10 @@ export function createClassifierHandlers({ upstreams: { ml, executor }, settings
   } satisfies Record<string, Handler>;
 }
 
-async function train(request: FastifyRequest, upstreams: Pick<Upstreams, 'ml' | 'executor'>) {
+async function train(request: FastifyRequest, deps: JobStartDeps) {
   const classifierId = classifierIdOf(request);
-  const { ml } = upstreams;
-  if (Object.hasOwn(request.body as object, 'queryId')) return startJob(request, upstreams);
+  const { ml } = deps;
+  if (Object.hasOwn(request.body as object, 'queryId')) return startJob(request, deps);
   const body = request.body as TrainBody;
   const eventId = eventIdOf(request);
   if (body.examples !== undefined) {

@@ -89,10 +89,12 @@ function createJobHandlers({ upstreams: { ml }, settings }: ResourceDeps) {
   } satisfies Record<string, Handler>;
 }
 
+export type JobStartDeps = Pick<Upstreams, 'ml' | 'executor'> & Pick<ResourceDeps, 'onWork'>;
+
 /** Starts a job. Throws for each fault that can be found before the query runs. */
 export async function startJob(
   request: FastifyRequest,
-  { ml, executor }: Pick<Upstreams, 'ml' | 'executor'>,
+  { ml, executor, onWork }: JobStartDeps,
 ): Promise<FromSchema<typeof startedJob>> {
   requireJob(request.body as object);
   const { queryId, ...columns } = request.body as FromSchema<typeof trainFromQuery>;
@@ -115,6 +117,7 @@ export async function startJob(
   const { text, label, id } = columns;
   const started = { classifierId, queryId, contextJson: context, columns: { text, label, id } };
   const { jobId } = await ml.startJob(started, request.context);
+  onWork?.();
   return { jobId };
 }
 

@@ -40,7 +40,7 @@ const askedRun = record({ runId: text });
 
 export const watchIdOf = (request: FastifyRequest) => (request.params as { watchId: string }).watchId;
 
-function createWatchHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
+function createWatchHandlers({ upstreams: { catalog }, settings, onWork }: ResourceDeps) {
   const send = (reply: FastifyReply, found: Parameters<typeof toWatchJson>[0] | undefined) => {
     setVersion(reply, found?.version);
     return reply
@@ -51,6 +51,7 @@ function createWatchHandlers({ upstreams: { catalog }, settings }: ResourceDeps)
     create: async (request, reply) => {
       const { hubId } = request.body as { hubId: string };
       const created = await catalog.createWatch({ hubId, settings: toSettings(request) }, request.context);
+      onWork?.();
       return send(reply, created.watch);
     },
 
@@ -71,6 +72,7 @@ function createWatchHandlers({ upstreams: { catalog }, settings }: ResourceDeps)
         { watchId: watchIdOf(request), settings: toSettings(request), ...expectedVersions(request) },
         request.context,
       );
+      onWork?.();
       return send(reply, watch);
     },
 
@@ -82,6 +84,7 @@ function createWatchHandlers({ upstreams: { catalog }, settings }: ResourceDeps)
 
     run: async (request) => {
       const { runId } = await catalog.runWatch({ watchId: watchIdOf(request) }, request.context);
+      onWork?.();
       return { runId };
     },
   } satisfies Record<string, Handler>;
