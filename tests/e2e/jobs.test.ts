@@ -243,7 +243,7 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     // The deleted job has stopped by now.
     const after = Number(Object.values(await observations(stopped))[0]);
     expect(after - Number(before)).toBeLessThanOrEqual(2_000);
-  }, 90_000);
+  });
 
   it('allows ten jobs of an account at a time', async () => {
     const slow = await store(`SELECT pg_sleep(20)::text AS id, 'a' AS topic, 'b' AS body`);

@@ -361,7 +361,7 @@ describe('POST /mcp', () => {
     const described = await call(client, 'describe_tool', { name: 'r__57' });
     expect(described.body).toMatchObject({ name: 'r__57', annotations: { readOnlyHint: true } });
     expect((await call(client, 'run_tool', { name: 'r__57' })).body).toEqual({ data: [{ n: 57 }] });
-  }, 60_000);
+  });
 
   it('runs classifiers and summaries', async () => {
     const { id } = await api.ok(api.post('/v1/classifiers', { name: `Tickets ${suffix}` }));
@@ -396,5 +396,5 @@ describe('POST /mcp', () => {
         timeout: 60_000,
       })
       .toBe(3);
-  }, 20_000);
+  });
 });
