@@ -52,24 +52,20 @@ export const hubsOfPersonMax = 200;
  * out if the next one reaches the same hubs. Beyond the most hubs, those of stronger roles count first.
  */
 export function mergeRoles(held: readonly HeldRole[]): HeldRole[] {
-  const merged = roles.flatMap((role, rank): HeldRole[] => {
-    const atLeast = held.filter((one) => roles.indexOf(one.role) >= rank);
-    if (atLeast.length === 0) return [];
-    if (atLeast.some(({ hubIds }) => hubIds === undefined)) return [{ role }];
-    const byRole = roles.toReversed().flatMap((of) =>
-      atLeast
-        .filter((one) => one.role === of)
-        .flatMap(({ hubIds = [] }) => hubIds)
-        .sort(),
-    );
-    return [{ role, hubIds: [...new Set(byRole)] }];
-  });
-  return merged
-    .filter(({ hubIds }, at) => {
-      const next = merged[at + 1];
-      return next === undefined || next.hubIds?.length !== hubIds?.length;
-    })
-    .map(capped);
+  const merged: HeldRole[] = [];
+  /** The hubs of this role and of stronger ones. */
+  const reached = new Set<string>();
+  for (const role of roles.toReversed()) {
+    const own = held.filter((one) => one.role === role);
+    if (own.some(({ hubIds }) => hubIds === undefined)) return [{ role }, ...merged];
+    // Many grants can name the same hubs, so these are sorted once.
+    const added = new Set<string>();
+    for (const { hubIds = [] } of own) for (const id of hubIds) if (!reached.has(id)) added.add(id);
+    for (const id of [...added].sort()) reached.add(id);
+    const isFirst = merged.length === 0 && own.length > 0;
+    if (isFirst || added.size > 0) merged.unshift(capped({ role, hubIds: [...reached] }));
+  }
+  return merged;
 }
 
 function capped({ role, hubIds }: HeldRole): HeldRole {

@@ -10,8 +10,8 @@ import { type Catalog, insertOnce, loadBoard, loadHub, makeContext, remove, upda
 import { createChecker } from '../check.ts';
 import type { BoardDoc } from '../documents.ts';
 import { requireMayHaveBoards } from '../key-limits.ts';
+import { listPage } from '../pagination.ts';
 import { auditEntry } from '../rpc/audit.ts';
-import { listPage } from '../rpc/pagination.ts';
 
 const isPath = new RegExp(queryPathPattern);
 

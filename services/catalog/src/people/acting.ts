@@ -7,14 +7,21 @@ import { isIdOf } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import type { KeyDoc } from '../documents.ts';
 import { toLimits, toPrincipal } from '../key.ts';
+import { findBatches } from '../pagination.ts';
 import type { GrantDoc, PersonDoc } from './documents.ts';
 import { requireActive, rolesOf } from './person.ts';
 
 /** Of an account. All of them are read to find the roles of a person. */
 export const grantsMax = 1_000;
+/** What all grants of an account name together. */
+export const grantedHubsMax = 20_000;
 
-export const grantsOf = ({ store }: Pick<Catalog, 'store'>, accountId: string): Promise<GrantDoc[]> =>
-  store.grants.find({ accountId, limit: grantsMax });
+export async function grantsOf({ store }: Pick<Catalog, 'store'>, accountId: string): Promise<GrantDoc[]> {
+  const grants: GrantDoc[] = [];
+  for await (const some of findBatches(store.grants, { accountId }, { offset: 0, limit: grantsMax }))
+    grants.push(...some);
+  return grants;
+}
 
 /** The principal of a key. Throws KEY_INVALID if the person of the key is out, or has no role that the key could use. */
 export async function principalOf(catalog: Catalog, key: KeyDoc): Promise<Principal> {

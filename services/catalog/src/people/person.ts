@@ -12,9 +12,9 @@ export const identityOf = (issuer: string, subject: string): string =>
 
 /** What the grants of the account give the person, merged. Groups count only while the provider's word holds. */
 export function rolesOf(person: PersonDoc, grants: readonly GrantDoc[], nowMs: number): HeldRole[] {
-  const groups = person.confirmedUntil > nowMs ? person.groups : [];
+  const groups = new Set(person.confirmedUntil > nowMs ? person.groups : []);
   const own = grants.filter(({ who: { kind, value } }) => {
-    if (kind === 'group') return groups.includes(value);
+    if (kind === 'group') return groups.has(value);
     return kind === 'email' ? person.email === value : person.subject === value;
   });
   return mergeRoles(own);

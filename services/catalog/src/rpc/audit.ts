@@ -18,9 +18,9 @@ import {
   loadWatch,
 } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
+import { listPage } from '../pagination.ts';
 import { addUse, dayMs, hourlyUse } from '../usage/use-counts.ts';
 import { loadReadableKey } from './key-access.ts';
-import { listPage } from './pagination.ts';
 
 type CatalogCalls = Calls<typeof CatalogServiceService>;
 

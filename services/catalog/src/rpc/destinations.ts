@@ -31,8 +31,8 @@ import {
   requireNotEnded,
 } from '../events/mail.ts';
 import { requireMayReadWatches } from '../key-limits.ts';
+import { findBatches, listPage, listSome } from '../pagination.ts';
 import { auditEntry } from './audit.ts';
-import { findBatches, listPage, listSome } from './pagination.ts';
 
 type DestinationCalls = Calls<typeof CatalogServiceService>;
 

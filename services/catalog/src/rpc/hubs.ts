@@ -10,10 +10,10 @@ import type { AuditDoc, FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../docume
 import { type HubPatch, makeHub, type NewHub, patchHub } from '../hub.ts';
 import { keyLimits, requireMayChangeHubs } from '../key-limits.ts';
 import { isHubEmpty, type Settled, settleHub, sweepHub } from '../maintenance/deletion-sweep.ts';
+import { listNamed, listPage } from '../pagination.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
-import { listNamed, listPage } from './pagination.ts';
 import { markName } from './query-names/granted-name.ts';
 import { mayGrantHub } from './query-names/may-grant.ts';
 import { namesOfHub, reachEntries, reachedQueries } from './query-names/reach.ts';

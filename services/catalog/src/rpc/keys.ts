@@ -28,12 +28,12 @@ import {
   requireVisible,
   setRate,
 } from '../key-delegation.ts';
+import { listPage, listSome } from '../pagination.ts';
 import { findKey, principalOf } from '../people/acting.ts';
 import { authenticateSession } from '../people/session.ts';
 import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
 import { loadCaller, loadKey, reachOf } from './key-access.ts';
-import { listPage, listSome } from './pagination.ts';
 import { readName } from './query-names/granted-name.ts';
 import { grantName } from './query-names/reach.ts';
 import { fromLimits, toKey, toListed } from './to-proto.ts';

@@ -23,12 +23,12 @@ import {
 import type { QueryDoc, SourceDoc } from '../documents.ts';
 import { published } from '../events/hub-event.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
+import { listNamed, listPage } from '../pagination.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
 import { readStates, stateOf } from '../signature.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
-import { listNamed, listPage } from './pagination.ts';
 import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
 import { markName } from './query-names/granted-name.ts';
 import { mayGrantQuery } from './query-names/may-grant.ts';

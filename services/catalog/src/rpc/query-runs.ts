@@ -13,8 +13,8 @@ import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { QueryDoc, QueryRunDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
+import { listPage } from '../pagination.ts';
 import { findKey } from '../people/acting.ts';
-import { listPage } from './pagination.ts';
 
 /** Counting the runs of a query costs more than writing some, so it is done once for so many. */
 const countedEvery = 500;

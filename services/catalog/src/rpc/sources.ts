@@ -22,9 +22,9 @@ import {
 import type { SourceDoc } from '../documents.ts';
 import { requireMayChangeHubs } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
+import { listPage } from '../pagination.ts';
 import { makeSource, patchSource, type SourcePatch } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';
-import { listPage } from './pagination.ts';
 import { toSource } from './to-proto.ts';
 
 export function createSourceCalls(catalog: Catalog) {

@@ -7,7 +7,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
-import { findBatches, weightOf } from './pagination.ts';
+import { findBatches, weightOf } from '../pagination.ts';
 import { reachedQueries } from './query-names/reach.ts';
 import { toQuery } from './to-proto.ts';
 

@@ -10,10 +10,10 @@ import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadHub, loadQuery, loadWatch, notFound } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
 import { isLimitedToQueries, keyLimits, requireMayReadWatches } from '../key-limits.ts';
+import { findBatches, listPage } from '../pagination.ts';
 import type { WatchRunDoc } from '../watches/documents.ts';
 import { requireMayMake } from '../watches/maker.ts';
 import { toEvent, toRun } from '../watches/to-proto.ts';
-import { findBatches, listPage } from './pagination.ts';
 
 /**
  * Events of the last moments are not shown, because one with an earlier id may still be written, and a reader that has

@@ -22,6 +22,7 @@ import {
 import type { QueryDoc } from '../documents.ts';
 import { mayName } from '../events/destination.ts';
 import { keyLimits, requireMayReadWatches } from '../key-limits.ts';
+import { listPage, listSome } from '../pagination.ts';
 import type { WatchDoc } from '../watches/documents.ts';
 import { forgetWatch } from '../watches/forget.ts';
 import { requireMayHaveWatches, requireMayMake } from '../watches/maker.ts';
@@ -29,7 +30,6 @@ import { toWatch } from '../watches/to-proto.ts';
 import { checkSettings, writes } from '../watches/watch.ts';
 import { firstState, isRunning, replaceState, settleState } from '../watches/watch-state.ts';
 import { auditEntry } from './audit.ts';
-import { listPage, listSome } from './pagination.ts';
 import { reachedQueries } from './query-names/reach.ts';
 
 type WatchCalls = Calls<typeof CatalogServiceService>;

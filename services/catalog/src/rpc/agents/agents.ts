@@ -21,8 +21,8 @@ import { endOldestAgents, makeAgent } from '../../agents/agent.ts';
 import type { AgentDoc } from '../../agents/documents.ts';
 import { type Catalog, loadHub, notFound } from '../../catalog.ts';
 import { createChecker } from '../../check.ts';
+import { listPage } from '../../pagination.ts';
 import { auditEntry } from '../audit.ts';
-import { listPage } from '../pagination.ts';
 
 const textLength = { min: 1, max: 500 };
 

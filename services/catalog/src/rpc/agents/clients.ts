@@ -11,8 +11,8 @@ import { endAgents } from '../../agents/agent.ts';
 import type { ClientDoc } from '../../agents/documents.ts';
 import { type Catalog, insertOnce, makeContext, notFound } from '../../catalog.ts';
 import { createChecker } from '../../check.ts';
+import { listPage } from '../../pagination.ts';
 import { auditEntry } from '../audit.ts';
-import { listPage } from '../pagination.ts';
 import { requireWholeAccount } from '../people/people.ts';
 
 /** A client that registered itself and that nobody uses. */

@@ -10,12 +10,12 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove } from '../../catalog.ts';
 import { createChecker } from '../../check.ts';
 import { type KeyReach, requireNoMore, requireNoStronger } from '../../key-delegation.ts';
-import { grantsMax } from '../../people/acting.ts';
+import { listSome } from '../../pagination.ts';
+import { grantedHubsMax, grantsMax, grantsOf } from '../../people/acting.ts';
 import { type GrantDoc, type WhoKind, whoKinds } from '../../people/documents.ts';
 import { toGrant } from '../../people/to-proto.ts';
 import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
-import { listSome } from '../pagination.ts';
 
 const valueLength = { min: 1, max: 500 };
 
@@ -42,11 +42,7 @@ export function createGrantCalls(catalog: Catalog) {
       };
       requireNoMore(reachOf(principal, await loadCaller(catalog, principal)), reachOfGrant(grant));
       for (const hubId of hubIds) await loadHub(catalog, principal, hubId);
-      if ((await store.grants.count({ accountId })) >= grantsMax)
-        throw new HubError(
-          'QUOTA_EXCEEDED',
-          `An account can have ${grantsMax} grants. Grant a role to a group.`,
-        );
+      requireRoom(await grantsOf(catalog, accountId), grant);
       const entry = auditEntry(catalog, ctx, { rpc: 'createGrant', resourceId: grant.id });
       return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
     },
@@ -76,6 +72,18 @@ export function createGrantCalls(catalog: Catalog) {
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** Each call of a person finds the roles of the person among all grants. */
+function requireRoom(grants: readonly GrantDoc[], { hubIds: named = [] }: GrantDoc): void {
+  if (grants.length >= grantsMax)
+    throw new HubError('QUOTA_EXCEEDED', `An account can have ${grantsMax} grants. Grant a role to a group.`);
+  const hubs = grants.reduce((sum, { hubIds = [] }) => sum + hubIds.length, named.length);
+  if (hubs > grantedHubsMax)
+    throw new HubError(
+      'QUOTA_EXCEEDED',
+      `The grants of an account can name ${grantedHubsMax} hubs in all. Grant a role to a group, or in all hubs.`,
+    );
 }
 
 /** What the grant gives, as a key that would have it. */

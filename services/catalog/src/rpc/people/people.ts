@@ -2,21 +2,23 @@
 
 import { isConfined } from '@datahub/contract/withheld';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import type { Person } from '@datahub/proto/catalog/v1/people';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { endAgents } from '../../agents/agent.ts';
 import { type Catalog, notFound, remove, update } from '../../catalog.ts';
 import { requireNoStronger } from '../../key-delegation.ts';
 import { keyLimits } from '../../key-limits.ts';
+import { listPage } from '../../pagination.ts';
 import { grantsOf } from '../../people/acting.ts';
-import type { PersonDoc } from '../../people/documents.ts';
+import type { GrantDoc, PersonDoc } from '../../people/documents.ts';
 import { rolesOf } from '../../people/person.ts';
 import { endOf, endSessions, sessionsOf } from '../../people/session.ts';
 import { toPerson, toSession } from '../../people/to-proto.ts';
 import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
-import { listPage } from '../pagination.ts';
 import { reachOfGrant } from './grants.ts';
 
 /** More than a person can have. */
@@ -30,8 +32,7 @@ export function createPeopleCalls(catalog: Catalog) {
       requireWholeAccount(principal);
       const { accountId } = principal;
       const { docs, total } = await listPage(store.people, { accountId }, page);
-      const grants = await grantsOf(catalog, accountId);
-      return { people: docs.map((person) => toPerson(person, grants, catalog.nowMs())), total };
+      return { people: await toPeople(catalog, docs, await grantsOf(catalog, accountId)), total };
     },
 
     getOwnPerson: async (_request, ctx) => {
@@ -90,6 +91,17 @@ export function createPeopleCalls(catalog: Catalog) {
       return { ended: Number(isEnded) + (await endSessions(catalog, others)), agentsEnded };
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** Other requests run meanwhile: the roles of each are looked for among all grants. */
+async function toPeople({ nowMs }: Catalog, docs: PersonDoc[], grants: GrantDoc[]): Promise<Person[]> {
+  const people: Person[] = [];
+  const mayYield = createLoopYield();
+  for (const person of docs) {
+    people.push(toPerson(person, grants, nowMs()));
+    await mayYield();
+  }
+  return people;
 }
 
 /** Each with an entry in the audit. */

@@ -7,9 +7,9 @@ import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, findHubId, update } from '../../catalog.ts';
 import type { HubDoc, KeyDoc, QueryDoc } from '../../documents.ts';
 import { keyLimits } from '../../key-limits.ts';
+import { findBatches } from '../../pagination.ts';
 import { stampChanged } from '../../query-version.ts';
 import { auditEntry } from '../audit.ts';
-import { findBatches } from '../pagination.ts';
 import { grantedNameOf, markName, readName } from './granted-name.ts';
 import { mayGrantHub, mayGrantQuery } from './may-grant.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { QueryDoc } from '../../src/documents.ts';
-import { listNamed, listPage } from '../../src/rpc/pagination.ts';
-import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+import type { QueryDoc } from '../src/documents.ts';
+import { listNamed, listPage } from '../src/pagination.ts';
+import { type CatalogStore, openCatalogStore } from '../src/store.ts';
 
 const idOf = (i: number) => `q.${String(i).padStart(5, '0')}`;
 
