@@ -1,5 +1,6 @@
 /** Changes of a key reach its watches at once: they pause if it may do too little, and follow it if it is replaced. */
 
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { WatchDoc } from './documents.ts';
 import { loadActing } from './maker.ts';
@@ -7,6 +8,8 @@ import { pauses } from './take-ticks.ts';
 import { pauseWatch } from './watch-state.ts';
 
 const batchSize = 200;
+/** Changed at a time. A watch that pauses can make a delivery to each destination of the account. */
+const atOnce = 4;
 
 interface KeyPlace {
   accountId: string;
@@ -51,10 +54,14 @@ async function eachWatch(
   { accountId, keyId }: KeyPlace,
   work: (watch: WatchDoc) => Promise<void>,
 ): Promise<void> {
+  const mayYield = createLoopYield();
   for (let afterId: string | undefined; ; ) {
     const page = { accountId, where: { keyId }, ...(afterId === undefined ? {} : { afterId }) };
     const batch = await store.watches.find({ ...page, limit: batchSize });
-    await Promise.all(batch.map(work));
+    for (let i = 0; i < batch.length; i += atOnce) {
+      await Promise.all(batch.slice(i, i + atOnce).map(work));
+      await mayYield();
+    }
     if (batch.length < batchSize) return;
     afterId = batch.at(-1)?.id;
   }
