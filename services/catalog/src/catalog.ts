@@ -11,6 +11,7 @@ import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
 import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import type { MailPolicy } from './events/documents.ts';
+import type { DeliveryPace } from './events/pace.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import { keyLimits, requireMayHaveBoards, requireMayReadWatches, requireMayUse } from './key-limits.ts';
@@ -37,6 +38,7 @@ export interface Catalog {
   storedBytes: StoredBytes;
   slots: SlotStreams;
   schedules: Schedules;
+  pace: DeliveryPace;
   /** Undefined if mail is off. */
   mail?: MailPolicy | undefined;
 }

@@ -13,6 +13,7 @@ import { createBoardCalls } from './boards/board-calls.ts';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './change-feed.ts';
 import type { CatalogConfig } from './config.ts';
+import { createDeliveryPace } from './events/pace.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
@@ -109,7 +110,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leftovers,
     storedBytes,
     slots,
-    ...{ schedules: createSchedules(), mail: config.mail, random: Math.random },
+    ...{ schedules: createSchedules(), pace: createDeliveryPace(), mail: config.mail, random: Math.random },
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);

@@ -5,7 +5,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
-import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
+import type {
+  EndDeliveryRequest,
+  TakeDeliveriesRequest,
+  TakenDelivery,
+} from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Delivery } from '@datahub/proto/catalog/v1/watches';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { DeliveryDoc, DestinationDoc } from './documents.ts';
@@ -21,11 +25,42 @@ const jitter = 0.1;
 const failingMsMax = 3 * 86_400_000;
 const gone = 410;
 
+/** Of an account, in one executor at a time: a destination that hangs holds its place for seconds. */
+const accountMax = 8;
+/** The least pause of a delivery that finds all places of its account taken. */
+const postponedMs = 1_000;
+
 type Members = { [K in keyof DeliveryDoc]?: DeliveryDoc[K] | undefined };
 
 function replaceDelivery({ store }: Catalog, delivery: DeliveryDoc, change: Members): Promise<boolean> {
   const version = delivery.version + 1;
   return store.deliveries.replace(withoutUndefined<DeliveryDoc>({ ...delivery, ...change, version }));
+}
+
+/** What an executor takes of the due deliveries, and what must wait for a place of its account. */
+export function shareOut(
+  due: readonly DeliveryDoc[],
+  { limit, running }: TakeDeliveriesRequest,
+): { mine: DeliveryDoc[]; later: DeliveryDoc[] } {
+  const used = new Map(running.map(({ accountId, count }) => [accountId, count]));
+  const mine: DeliveryDoc[] = [];
+  const later: DeliveryDoc[] = [];
+  for (const delivery of due) {
+    const count = used.get(delivery.accountId) ?? 0;
+    if (count >= accountMax) later.push(delivery);
+    else if (mine.length < limit) {
+      mine.push(delivery);
+      used.set(delivery.accountId, count + 1);
+    }
+  }
+  return { mine, later };
+}
+
+/** Lets deliveries of others pass. */
+export function postponeDelivery(catalog: Catalog, delivery: DeliveryDoc): Promise<boolean> {
+  const now = catalog.nowMs();
+  const dueAt = Math.max(now + postponedMs, catalog.pace.nextAt(delivery.accountId, now));
+  return replaceDelivery(catalog, delivery, { dueAt });
 }
 
 /** Resolves to undefined if another executor has it, or its destination may no longer be told. */

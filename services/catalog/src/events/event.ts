@@ -9,7 +9,7 @@ import { bodyOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, EventDoc } from './documents.ts';
 
 /** The parts that telling an event uses. */
-export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace'>;
+export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'pace'>;
 
 export interface NewEvent {
   accountId: string;
@@ -40,7 +40,12 @@ export async function eventRecords(
   const told = all.filter(
     (one) => mayTell(one, event.hubId) && (to.includes(one.id) || one.events.includes(event.type)),
   );
-  const deliveries = told.map((destination) => deliveryRecord(makeDelivery(catalog, destination, event)));
+  const deliveries = told.map((destination) =>
+    deliveryRecord({
+      ...makeDelivery(catalog, destination, event),
+      dueAt: catalog.pace.nextAt(accountId, event.at),
+    }),
+  );
   return [...deliveries, { collection: 'events', doc: event }];
 }
 

@@ -10,7 +10,7 @@ import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
-import { endDelivery, takeDelivery } from '../events/deliveries.ts';
+import { endDelivery, postponeDelivery, shareOut, takeDelivery } from '../events/deliveries.ts';
 import { noteSource } from '../events/source-reach.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
@@ -24,6 +24,8 @@ import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
 
 const pageMax = 1_000;
+/** Due deliveries that are looked at besides those that the executor can take. */
+const deliveriesBehind = 32;
 const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
@@ -93,10 +95,15 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
 function createDeliveryCalls(catalog: Catalog) {
   const { store } = catalog;
   return {
-    takeDeliveries: async ({ limit }) => {
+    takeDeliveries: async ({ limit, running }) => {
       const now = catalog.nowMs();
-      const due = await store.deliveries.findDue(now, Math.min(limit, pageMax));
-      const taken = await Promise.allSettled(due.map((delivery) => takeDelivery(catalog, delivery)));
+      const readMax = Math.min(limit, pageMax) + deliveriesBehind;
+      const due = await store.deliveries.findDue(now, readMax);
+      const { mine, later } = shareOut(due, { limit, running });
+      const taken = await Promise.allSettled(mine.map((delivery) => takeDelivery(catalog, delivery)));
+      // Those of other accounts may be behind them.
+      if (due.length === readMax)
+        await Promise.allSettled(later.map((delivery) => postponeDelivery(catalog, delivery)));
       // What was leased must reach the executor. The rest is found again.
       const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
       return { deliveries, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };

@@ -5,6 +5,8 @@ import type { Catalog } from '../../src/catalog.ts';
 import { endDelivery, redeliver, takeDelivery } from '../../src/events/deliveries.ts';
 import type { DestinationDoc } from '../../src/events/documents.ts';
 import { eventRecords, makeEvent } from '../../src/events/event.ts';
+import { createDeliveryPace } from '../../src/events/pace.ts';
+import { createInternalCalls } from '../../src/rpc/internal.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 
 const start = Date.parse('2026-05-01T00:00:00Z');
@@ -19,7 +21,8 @@ describe('deliveries', () => {
     store = await openCatalogStore('sqlite::memory:');
     now = start;
     const createId = createIdFactory({ namespace: 'dh' });
-    catalog = { store, createId, nowMs: () => now, random: () => 0.5, namespace: 'dh' } as unknown as Catalog;
+    const parts = { store, createId, nowMs: () => now, random: () => 0.5, namespace: 'dh' };
+    catalog = { ...parts, pace: createDeliveryPace() } as unknown as Catalog;
     await insert('one', { events: ['watch.failed'] });
   });
   afterEach(() => store.close());
@@ -49,6 +52,31 @@ describe('deliveries', () => {
   const end = ({ accountId, deliveryId, lease }: TakenDelivery, status?: number) =>
     endDelivery(catalog, { accountId, deliveryId, lease, status, error: undefined, durationMs: 1 });
   const destination = async (id: string) => (await store.destinations.get('a', id)) as DestinationDoc;
+
+  it('waits for no more than a second behind a thousand of another account', async () => {
+    for (let i = 0; i < 1_000; i++) await tell(['one']);
+    const due = async () => (await store.deliveries.findDue(now, 2_000)).length;
+    // Two hundred at once, then twenty a second.
+    expect(await due()).toBe(201);
+    now += 5_000;
+    expect(await due()).toBe(301);
+    await insert('theirs', { accountId: 'b' });
+    const event = { accountId: 'b', hubId: 'h', type: 'watch.failed', dataJson: '{}' } as const;
+    for (const { collection, doc } of await eventRecords(catalog, makeEvent(catalog, event), ['theirs']))
+      await store[collection as 'deliveries' | 'events'].insert(doc as never);
+    const { takeDeliveries } = createInternalCalls(catalog, { leaseMs: 1, queryRunsMax: 1 });
+    const running: { accountId: string; count: number }[] = [];
+    let asks = 0;
+    for (let found = false; !found && asks < 20; asks++) {
+      const { deliveries } = await takeDeliveries({ limit: 32, running }, {} as never);
+      found = deliveries.some(({ accountId }) => accountId === 'b');
+      if (asks === 0) expect(deliveries).toHaveLength(8);
+      // Their destination hangs.
+      running[0] = { accountId: 'a', count: 8 };
+      now += 100;
+    }
+    expect(asks).toBeLessThan(10);
+  });
 
   it('goes once to each destination that is named or wants its type, if it belongs to the hub', async () => {
     await insert('named');

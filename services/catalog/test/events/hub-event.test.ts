@@ -2,6 +2,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { beforeEach, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { KeyDoc } from '../../src/documents.ts';
+import { createDeliveryPace } from '../../src/events/pace.ts';
 import { sweepKeys } from '../../src/maintenance/key-sweep.ts';
 import { createJobEventCalls } from '../../src/rpc/job-events.ts';
 import { openCatalogWithHub } from '../catalog-fixture.ts';
@@ -17,6 +18,7 @@ beforeEach(async () => {
   now = 42;
   catalog.nowMs = () => now;
   catalog.createId = createIdFactory({ namespace: 'dh' });
+  catalog.pace = createDeliveryPace();
   await opened.store.destinations.insert({
     ...{ id: 'd', accountId: 'a', version: 1, label: 'd', url: 'https://a.example/', disabled: 0 },
     ...{ events: ['query.broken'], secrets: [], createdAt: 1, updatedAt: null },

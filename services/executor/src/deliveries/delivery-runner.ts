@@ -35,7 +35,7 @@ const callTimeoutMs = 10_000;
 export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner {
   const { catalog, pollMs = 1_000 } = options;
   const closing = new AbortController();
-  const running = new Set<Promise<void>>();
+  const running = new Map<Promise<void>, string>();
   const attempts = { delivered: 0, pending: 0, failed: 0 };
   let lagMs = 0;
   const count = (state: string | undefined): void => {
@@ -45,14 +45,14 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
   const take = async (): Promise<Taken> => {
     const limit = runningMax - running.size;
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
-    const { deliveries, ...lag } = await catalog.takeDeliveries({ limit }, ctx);
+    const { deliveries, ...lag } = await catalog.takeDeliveries({ limit, running: byAccount(running) }, ctx);
     lagMs = lag.lagMs;
     for (const delivery of deliveries) {
       const sent = send(delivery, options, closing.signal).then(count, onFailure);
-      running.add(sent);
+      running.set(sent, delivery.accountId);
       void sent.then(() => running.delete(sent));
     }
-    return deliveries.length === limit ? 'more' : 'some';
+    return deliveries.length > 0 ? 'more' : 'some';
   };
   const hasPlace = () => running.size < runningMax;
   const poll = startPolling({ everyMs: pollMs, hasPlace, take, onFailure });
@@ -61,10 +61,17 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
     close: async () => {
       await poll.stop();
       closing.abort();
-      await Promise.all(running);
+      await Promise.all(running.keys());
       options.mailer?.close();
     },
   };
+}
+
+/** How many of each account are sent now. */
+function byAccount(running: ReadonlyMap<unknown, string>): { accountId: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const accountId of running.values()) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+  return [...counts].map(([accountId, count]) => ({ accountId, count }));
 }
 
 /** `pending`: the attempt failed, and there will be another one. */

@@ -375,6 +375,13 @@ export interface ResealResponse {
 /** Leases due deliveries to an executor, which sends them. */
 export interface TakeDeliveriesRequest {
   limit: number;
+  /** What the executor sends now. It gets at most 8 of an account at a time. */
+  running: TakeDeliveriesRequest_Running[];
+}
+
+export interface TakeDeliveriesRequest_Running {
+  accountId: string;
+  count: number;
 }
 
 export interface TakeDeliveriesResponse {
@@ -3220,13 +3227,16 @@ export const ResealResponse: MessageFns<ResealResponse> = {
 };
 
 function createBaseTakeDeliveriesRequest(): TakeDeliveriesRequest {
-  return { limit: 0 };
+  return { limit: 0, running: [] };
 }
 
 export const TakeDeliveriesRequest: MessageFns<TakeDeliveriesRequest> = {
   encode(message: TakeDeliveriesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.limit !== 0) {
       writer.uint32(8).uint32(message.limit);
+    }
+    for (const v of message.running) {
+      TakeDeliveriesRequest_Running.encode(v!, writer.uint32(18).fork()).join();
     }
     return writer;
   },
@@ -3250,6 +3260,71 @@ export const TakeDeliveriesRequest: MessageFns<TakeDeliveriesRequest> = {
             }
 
             message.limit = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.running.push(TakeDeliveriesRequest_Running.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTakeDeliveriesRequest_Running(): TakeDeliveriesRequest_Running {
+  return { accountId: "", count: 0 };
+}
+
+export const TakeDeliveriesRequest_Running: MessageFns<TakeDeliveriesRequest_Running> = {
+  encode(message: TakeDeliveriesRequest_Running, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint32(message.count);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TakeDeliveriesRequest_Running {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTakeDeliveriesRequest_Running();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = reader.uint32();
             continue;
           }
         }
