@@ -7,8 +7,9 @@ import { openSlotStreams, type SlotStreams } from '../../src/slots/slot-streams.
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
-  vi.useRealTimers();
+  // First, because the timer that it restores is the fake one.
   vi.restoreAllMocks();
+  vi.useRealTimers();
 });
 
 const leaseMs = 60_000;
