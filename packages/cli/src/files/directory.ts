@@ -1,6 +1,6 @@
 /** Reads and writes the directory of a hub. */
 
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
 import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } from './board-file.ts';
@@ -72,6 +72,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
     );
   });
   const hub = readHubFile(text, { file: hubFileName, faults });
+  if (await isSymbolicLink(join(dir, hubFileName))) faults.push(faultOfLink(hubFileName));
   const queries: QueryFile[] = [];
   const listed = (await listFiles(dir, folderName)) ?? [];
   faults.push(...listed.flatMap(faultOfName));
@@ -90,6 +91,16 @@ export async function readDirectory(dir: string): Promise<Directory> {
   if (faults.length > 0 || hub === undefined) throw new FaultsError(faults);
   return { hub, queries, watches, boards, keys };
 }
+
+const isSymbolicLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  );
+
+/** Links could lead out of the directory, whose files may come from somebody else. */
+const linkDetail = 'Links are not followed. Put the file itself here.';
+const faultOfLink = (file: string): Fault => ({ file, line: 1, column: 1, detail: linkDetail });
 
 /** The path that the name of a file stands for. */
 function pathOf(file: string, faults: Fault[]): string {
@@ -115,9 +126,7 @@ async function readYamlFiles<T>(
   const found: T[] = [];
   for (const { file, isLink } of listed) {
     const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isYamlFile(file);
-    const detail = isLink
-      ? 'Links are not followed. Put the file itself here.'
-      : `The ending must be ${yamlEnding}.`;
+    const detail = isLink ? linkDetail : `The ending must be ${yamlEnding}.`;
     if (isLink || isMisspelt) faults.push({ file, line: 1, column: 1, detail });
     else if (isYamlFile(file)) {
       const text = await readFile(join(dir, file), 'utf8');
@@ -194,7 +203,7 @@ function faultOfName({ file, isLink }: Listed): Fault[] {
   const ending = extname(file);
   const isMisspelt = !isQueryFile(file) && isQueryFile(file.toLowerCase());
   const details = [
-    ...(isLink ? ['Links are not followed. Put the file itself here.'] : []),
+    ...(isLink ? [linkDetail] : []),
     ...(isMisspelt ? [`The ending must be ${ending.toLowerCase()} instead of ${ending}.`] : []),
   ];
   return details.map((detail) => ({ file, line: 1, column: 1, detail }));
@@ -208,6 +217,7 @@ interface Listed {
 /** Resolves to undefined if there is no such folder. */
 async function listFiles(dir: string, folder: string): Promise<Listed[] | undefined> {
   const place = join(dir, folder);
+  if (await isSymbolicLink(place)) return [{ file: folder, isLink: true }];
   const entries = await readdir(place, { recursive: true, withFileTypes: true }).catch((cause) => {
     if (cause.code === 'ENOENT') return undefined;
     throw new CommandError(`${place} cannot be read: ${cause.code}`, undefined, { cause });

@@ -10,6 +10,7 @@ import {
   parseDocument,
   type ScalarTag,
   type Tags,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import { ExactNumber } from '../exact-numbers.ts';
@@ -75,8 +76,7 @@ export function readYaml<T>(
   { origin, shape, faults }: { origin: Origin; shape: Shape; faults: Fault[] },
 ): Located<T> | undefined {
   const lines = new LineCounter();
-  const document = parseDocument(text, { ...options, lineCounter: lines });
-  let hasShape = document.errors.length === 0;
+  let hasShape = true;
   const at = (offset: number) => {
     const { line, col } = lines.linePos(offset);
     return { line: origin.line + line - 1, column: origin.column + Math.max(col, 1) - 1 };
@@ -88,9 +88,10 @@ export function readYaml<T>(
     hasShape = false;
     reportUnknown(offset, detail);
   };
-  for (const { pos, message } of document.errors)
-    report(pos[0], `is not YAML: ${message.split('\n')[0]?.replace(/ at line \d+.*$/, '')}`);
-  if (hasShape) checkShape(document.contents, { shape, name: '', report, reportUnknown });
+  const parsed = parseWhole(text, lines, report);
+  if (parsed === undefined) return undefined;
+  const { document, value } = parsed;
+  checkShape(document.contents, { shape, name: '', report, reportUnknown });
   if (!hasShape) return undefined;
   const place: Located<T>['place'] = (path) => {
     for (let length = path.length; length > 0; length--) {
@@ -99,7 +100,30 @@ export function readYaml<T>(
     }
     return at(0);
   };
-  return { value: document.toJS() as T, place };
+  return { value: value as T, place };
+}
+
+/** The document, and its value as JSON has it. Undefined after a fault was reported. */
+function parseWhole(text: string, lineCounter: LineCounter, report: Check['report']) {
+  try {
+    const document = parseDocument(text, { ...options, lineCounter });
+    for (const { pos, message } of document.errors)
+      report(pos[0], `is not YAML: ${message.split('\n')[0]?.replace(/ at line \d+.*$/, '')}`);
+    if (document.errors.length > 0) return undefined;
+    const infinite: number[] = [];
+    visit(document, {
+      Scalar: (_, node) => {
+        if (typeof node.value === 'number' && !Number.isFinite(node.value)) infinite.push(offsetOf(node));
+      },
+    });
+    for (const offset of infinite) report(offset, 'is a number that JSON does not have');
+    return infinite.length > 0 ? undefined : { document, value: document.toJS() as unknown };
+  } catch (err) {
+    // Levels beyond the stack of the library, or aliases that repeat more than it allows.
+    if (!(err instanceof RangeError || err instanceof ReferenceError)) throw err;
+    report(0, 'has too many levels or aliases');
+    return undefined;
+  }
 }
 
 interface Check {

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -52,6 +52,46 @@ it('writes no file with a name that Windows reserves, and reads the same paths a
     await rename(join(dir, 'queries/con~.sql'), join(dir, 'queries/con.sql'));
     await write(dir, paths);
     expect(await pathsOf()).toEqual(paths);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+it('follows no link, also if it is a folder or the file of the hub', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
+  try {
+    await write(join(dir, 'other'), ['a']);
+    await write(join(dir, 'hub'), ['b']);
+    for (const name of ['hub.yaml', 'queries', 'boards']) {
+      await rm(join(dir, 'hub', name), { recursive: true, force: true });
+      await symlink(join(dir, 'other', name), join(dir, 'hub', name));
+    }
+    const failed = await readDirectory(join(dir, 'hub')).catch((err) => err);
+    expect(failed.faults.map(({ file, detail }: { file: string; detail: string }) => [file, detail])).toEqual(
+      ['hub.yaml', 'queries', 'boards'].map((file) => [
+        file,
+        'Links are not followed. Put the file itself here.',
+      ]),
+    );
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+it('names the place of numbers that JSON does not have, and of too many levels and aliases', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
+  try {
+    await write(dir, ['a']);
+    const file = join(dir, 'hub.yaml');
+    const whole = await readFile(file, 'utf8');
+    const detailOf = async (added: string) => {
+      await writeFile(file, `${whole}\n${added}`);
+      return (await readDirectory(dir).catch((err) => err)).message.split('\n')[0];
+    };
+    expect(await detailOf('extra: .inf')).toMatch(/^hub\.yaml:\d+:8: is a number that JSON does not have/);
+    expect(await detailOf(`extra: ${'['.repeat(20_000)}`)).toMatch(/^hub\.yaml:\d+:\d+: /);
+    const aliases = Array.from({ length: 9 }, (_, i) => `x${i + 1}: &x${i + 1} [${`*x${i},`.repeat(9)}]`);
+    expect(await detailOf(['x0: &x0 [1]', ...aliases].join('\n'))).toMatch(/^hub\.yaml:1:1: has too many/);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
