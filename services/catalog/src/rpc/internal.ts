@@ -8,6 +8,7 @@ import type {
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
 import { endDelivery, postponeDelivery, shareOut, takeDelivery } from '../events/deliveries.ts';
@@ -29,6 +30,8 @@ const deliveriesBehind = 32;
 const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
+/** The index of sources has their ids alone, so a whole definition is read for each, of up to a megabyte. */
+const queriesAtOnce = 16;
 
 interface InternalOptions {
   /** How long an executor may cache a definition. */
@@ -175,10 +178,22 @@ function createTakeSourceCheck(catalog: Catalog): InternalCalls['takeSourceCheck
     if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
       return { taken: false, queryIds: [] };
     await sweepSource(catalog.store, check);
-    const where = { sourceId };
-    const found = await catalog.store.queries.findSummaries({ accountId, where, limit: checkedMax });
-    return { taken: true, queryIds: found.map(({ id }) => id) };
+    return { taken: true, queryIds: await queriesOf(catalog, accountId, sourceId) };
   };
+}
+
+async function queriesOf({ store }: Catalog, accountId: string, sourceId: string): Promise<string[]> {
+  const ids: string[] = [];
+  const mayYield = createLoopYield();
+  while (ids.length < checkedMax) {
+    const after = ids.length === 0 ? {} : { afterId: ids.at(-1) as string };
+    const page = { accountId, where: { sourceId }, ...after, limit: queriesAtOnce };
+    const found = await store.queries.findSummaries(page);
+    ids.push(...found.map(({ id }) => id));
+    if (found.length < queriesAtOnce) break;
+    await mayYield();
+  }
+  return ids;
 }
 
 /** Resolves to false if the source was deleted, or has changed since its old envelopes were read. */
