@@ -7,10 +7,12 @@ interface PageHeadProps {
   tags?: (string | undefined)[];
   /** A state that must be seen. */
   warning?: string | undefined;
+  /** A tag of its own colour. */
+  state?: ComponentChildren;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, tags = [], warning, children }: PageHeadProps) {
+export function PageHead({ title, tags = [], warning, state, children }: PageHeadProps) {
   return (
     <div class="head">
       <h1>{title}</h1>
@@ -22,6 +24,7 @@ export function PageHead({ title, tags = [], warning, children }: PageHeadProps)
           </span>
         ))}
       {warning !== undefined && <span class="tag warning">{warning}</span>}
+      {state}
       <span class="spring" />
       {children}
     </div>

@@ -69,7 +69,7 @@ function BoardTable({ boards, onChange }: { boards: readonly Board[]; onChange()
   const [removed, setRemoved] = useState<Board>();
   return (
     <Scrolling label="Boards">
-      <table class="facts boards">
+      <table class="facts boards stacked">
         <TableHead names={['Name', 'Cards', 'Path', 'Changed']}>
           <ActionsHead />
         </TableHead>
@@ -82,8 +82,12 @@ function BoardTable({ boards, onChange }: { boards: readonly Board[]; onChange()
                 </a>
               </td>
               <td>{counted(board.cards.length, 'card')}</td>
-              <td class="mono">{board.path}</td>
-              <td class="when">{moment(board.updatedAt ?? board.createdAt)}</td>
+              <td class="mono" data-name="Path">
+                {board.path}
+              </td>
+              <td class="when" data-name="Changed">
+                {moment(board.updatedAt ?? board.createdAt)}
+              </td>
               <td class="right">
                 <Menu
                   label={`Actions for ${board.label}`}

@@ -135,7 +135,7 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
 function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<string, string> }) {
   return (
     <Scrolling label="Changes">
-      <table class="facts">
+      <table class="facts audit stacked">
         <TableHead names={['At', 'Action', 'What', 'Who']} numbers={['Count', 'Failed']} />
         <tbody>
           {entries.map((entry) => (
@@ -144,14 +144,18 @@ function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<stri
               <td class="when" title={entry.action}>
                 {auditWords(entry.action)}
               </td>
-              <td class="cut-text" title={entry.resourceId}>
+              <td class="cut-text" data-name="What" title={entry.resourceId}>
                 <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, names)} />
               </td>
-              <td class="cut-text" title={entry.keyId}>
+              <td class="cut-text" data-name="Who" title={entry.keyId}>
                 <By of={entry} names={names} />
               </td>
-              <td class="right">{count(entry.count)}</td>
-              <td class="right">{entry.failed > 0 ? count(entry.failed) : ''}</td>
+              <td class="right" data-name="Count">
+                {count(entry.count)}
+              </td>
+              <td class="right" data-name="Failed">
+                {entry.failed > 0 ? count(entry.failed) : null}
+              </td>
             </tr>
           ))}
         </tbody>

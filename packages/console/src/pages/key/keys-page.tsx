@@ -86,7 +86,7 @@ const isOwn = (key: ListedKey) => key.keyId === currentKey.value?.keyId;
 function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: PendingDialog): void }) {
   return (
     <Scrolling label="Keys">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Name', 'May', 'Within', 'Last used', 'Ends']}>
           <ActionsHead />
         </TableHead>
@@ -99,9 +99,10 @@ function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: Pe
                 <td>
                   <strong>{key.name}</strong>
                 </td>
-                <td colSpan={5} class="note">
+                <td colSpan={4} class="note">
                   {key.state === 'expired' ? 'Expired. ' : ''}It may do more than the key of this tab.
                 </td>
+                <td />
               </tr>
             ),
           )}
@@ -116,7 +117,7 @@ const isWhole = (key: ListedKey): key is Key => key.scopes !== undefined;
 function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void }) {
   return (
     <tr>
-      <td class="key-name">
+      <td>
         <strong>{key.name}</strong>
         <div class="note">
           …{key.lastCharacters}
@@ -129,14 +130,14 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
         )}
         {key.personId !== undefined && <div class="note">ends with its person</div>}
       </td>
-      <td>
+      <td data-name="May">
         {key.scopes.map((scope) => (
           <span key={scope} class="tag">
             {scope === '*' ? 'everything' : scope}
           </span>
         ))}
       </td>
-      <td>
+      <td data-name="Within">
         {limitsOf(key)}
         {key.withheld?.map(({ scope, detail }) => (
           <div key={scope} class="note">
@@ -144,7 +145,7 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
           </div>
         ))}
       </td>
-      <td>
+      <td data-name="Last used" class="when">
         {key.lastUsedAt === null ? (
           <>
             never
@@ -161,7 +162,9 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
           moment(key.lastUsedAt)
         )}
       </td>
-      <td>{key.expiresAt === null ? 'never' : moment(key.expiresAt)}</td>
+      <td data-name="Ends" class="when">
+        {key.expiresAt === null ? 'never' : moment(key.expiresAt)}
+      </td>
       <td class="right">
         <Menu
           label={`Actions for ${key.name}`}

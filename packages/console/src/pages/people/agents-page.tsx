@@ -45,7 +45,7 @@ function Agents({ all, onChange }: { all: readonly Agent[]; onChange(): void }) 
     call(`v1/agents/${part(agentId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
     <Scrolling label="List of agents">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Agent', 'Acts for', 'May', 'Last used']}>
           <ActionsHead />
         </TableHead>
@@ -56,12 +56,14 @@ function Agents({ all, onChange }: { all: readonly Agent[]; onChange(): void }) 
                 <strong>{client.host}</strong>
                 <div class="note">{client.name}</div>
               </td>
-              <td>{person?.name ?? person?.personId ?? keyId}</td>
-              <td>
+              <td data-name="Acts for">{person?.name ?? person?.personId ?? keyId}</td>
+              <td data-name="May">
                 {wordsOf(scopes)}
                 <div class="note">{hubsOf(hubIds)}</div>
               </td>
-              <td>{moment(lastUsedAt)}</td>
+              <td data-name="Last used" class="when">
+                {moment(lastUsedAt)}
+              </td>
               <td class="right">
                 <button
                   type="button"
@@ -120,7 +122,7 @@ function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): voi
   const [removed, setRemoved] = useState<Client>();
   return (
     <Scrolling label="List of clients">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Client', 'Redirect addresses', 'Since']}>
           <ActionsHead />
         </TableHead>
@@ -131,8 +133,10 @@ function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): voi
                 <strong>{client.name}</strong>
                 <div class="note">{client.dynamic ? 'registered itself' : client.clientId}</div>
               </td>
-              <td>{client.redirectUris.join(', ')}</td>
-              <td>{moment(client.createdAt)}</td>
+              <td data-name="Redirect addresses">{client.redirectUris.join(', ')}</td>
+              <td data-name="Since" class="when">
+                {moment(client.createdAt)}
+              </td>
               <td class="right">
                 <button
                   type="button"

@@ -68,7 +68,7 @@ function Grants({ all, onChange }: { all: readonly Grant[]; onChange(): void }) 
     call(`v1/grants/${part(grantId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
     <Scrolling label="List of grants">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Who', 'Role', 'Hubs']}>
           <ActionsHead />
         </TableHead>
@@ -81,8 +81,8 @@ function Grants({ all, onChange }: { all: readonly Grant[]; onChange(): void }) 
                   <strong>{String(name)}</strong>
                   <div class="note">{kinds.find(([one]) => one === kind)?.[1]}</div>
                 </td>
-                <td>{role}</td>
-                <td>{hubsOf(hubIds)}</td>
+                <td data-name="Role">{role}</td>
+                <td data-name="Hubs">{hubsOf(hubIds)}</td>
                 <td class="right">
                   <button type="button" class="quiet" onClick={remove(grantId)} {...needs('keys:admin')}>
                     Take away
@@ -106,7 +106,7 @@ const states: Record<Person['state'], string> = {
 function People({ all, onChange }: { all: readonly Person[]; onChange(): void }) {
   return (
     <Scrolling label="List of people">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Name', 'Roles', 'Groups', 'Last sign-in']}>
           <ActionsHead />
         </TableHead>
@@ -133,11 +133,11 @@ function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
         <div class="note">{email ?? subject}</div>
         {states[state] !== '' && <div class="note">{states[state]}</div>}
       </td>
-      <td>
+      <td data-name="Roles">
         <RoleTags roles={roles} />
       </td>
-      <td>{groups.join(', ')}</td>
-      <td>
+      <td data-name="Groups">{groups.join(', ')}</td>
+      <td data-name="Last sign-in" class="when">
         {moment(signedInAt)}
         {isRemoving && (
           <FormDialog

@@ -74,7 +74,7 @@ function reused(editor: StoredQueryEditor, sent: SentValues): Values {
 function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): void }) {
   return (
     <Scrolling label="Runs of this tab">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['At', 'Result']} numbers={['Rows', 'Took']}>
           <ValuesHead />
         </TableHead>
@@ -88,9 +88,13 @@ function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): 
                 {run.dryRun && ', dry run'}
                 {run.code !== undefined && `: ${run.code}`}
               </td>
-              <td class="right">{count(run.rows)}</td>
-              <td class="right">{duration(run.totalMs)}</td>
-              <td class="mono cut-text" title={run.shown}>
+              <td class="right" data-name="Rows">
+                {count(run.rows)}
+              </td>
+              <td class="right" data-name="Took">
+                {duration(run.totalMs)}
+              </td>
+              <td class="mono cut-text" data-name="Values" title={run.shown}>
                 {run.shown}
               </td>
               <td class="right">
@@ -176,7 +180,7 @@ interface KeptTableProps extends Pick<KeptRunsProps, 'keepsValues' | 'onReuse'> 
 
 const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
   <Scrolling label="Kept runs">
-    <table class="facts">
+    <table class="facts stacked">
       <TableHead
         names={['At', 'By', 'From', 'Outcome']}
         numbers={['Version', 'Rows', 'Queue', 'Database', 'Took']}
@@ -189,21 +193,26 @@ const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
             <td class="when">{moment.format(new Date(run.at))}</td>
             <td
               class="cut-text"
+              data-name="By"
               title={`${run.keyName ?? run.keyId}${run.user === null ? '' : `, ${run.user}`}`}
             >
               {run.keyName ?? <code>{run.keyId}</code>}
               {run.user !== null && <div class="note">{run.user}</div>}
             </td>
-            <td>{callers[run.form]}</td>
+            <td data-name="From">{callers[run.form]}</td>
             <td>
               {run.outcome === 'ok' ? 'ok' : <span class="failed-text">failed: {run.code}</span>}
               {run.cached && <span class="note"> from the cache</span>}
             </td>
-            <td class="right">{run.version}</td>
-            <td class="right">{count(run.rows)}</td>
-            <Time ms={run.queueMs} />
-            <Time ms={run.databaseMs} />
-            <Time ms={run.totalMs} />
+            <td class="right" data-name="Version">
+              {run.version}
+            </td>
+            <td class="right" data-name="Rows">
+              {count(run.rows)}
+            </td>
+            <Time name="Queue" ms={run.queueMs} />
+            <Time name="Database" ms={run.databaseMs} />
+            <Time name="Took" ms={run.totalMs} />
             {keepsValues && <KeptValues run={run} onReuse={onReuse} />}
           </tr>
         ))}
@@ -216,14 +225,16 @@ function KeptValues({ run: { values }, onReuse }: { run: KeptRun } & Pick<KeptRu
   if (values === null)
     return (
       <>
-        <td class="note">not kept</td>
+        <td class="note" data-name="Values">
+          not kept
+        </td>
         <td />
       </>
     );
   const shown = JSON.stringify(values);
   return (
     <>
-      <td class="mono cut-text" title={shown}>
+      <td class="mono cut-text" data-name="Values" title={shown}>
         {shown}
       </td>
       <td class="right">
@@ -235,6 +246,8 @@ function KeptValues({ run: { values }, onReuse }: { run: KeptRun } & Pick<KeptRu
   );
 }
 
-const Time = ({ ms }: { ms: number | null }) => (
-  <td class="when right">{ms === null ? <span class="note">not measured</span> : duration(ms)}</td>
+const Time = ({ name, ms }: { name: string; ms: number | null }) => (
+  <td class="when right" data-name={name}>
+    {ms === null ? <span class="note">not measured</span> : duration(ms)}
+  </td>
 );

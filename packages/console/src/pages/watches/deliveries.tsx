@@ -70,14 +70,16 @@ const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
       <tbody>
         {deliveries.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
           <tr key={deliveryId}>
-            <td>
+            <td class="when">
               {type}
               <div class="note">{moment(createdAt)}</div>
             </td>
             <td>{state}</td>
             <td data-name="Attempts">{count(attempts)}</td>
             <td data-name="Answer">{status ?? error ?? ''}</td>
-            <td data-name="Next attempt">{nextAt === null ? 'none' : moment(nextAt)}</td>
+            <td data-name="Next attempt" class="when">
+              {nextAt === null ? 'none' : moment(nextAt)}
+            </td>
             <td>
               {state === 'failed' && (
                 <button type="button" class="quiet" onClick={() => onAgain(deliveryId)}>

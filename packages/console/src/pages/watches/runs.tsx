@@ -61,7 +61,7 @@ function useSeen() {
 export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; runs: readonly Run[] }) {
   return (
     <Scrolling label="Runs">
-      <table class="facts">
+      <table class="facts stacked">
         <TableHead names={['Due', 'Outcome', 'Changes']} numbers={['Rows', 'Took']} />
         <tbody>
           {runs.map((run) => (
@@ -75,9 +75,13 @@ export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; ru
                 {run.outcome}
                 {run.detail !== null && <div class="note">{run.detail}</div>}
               </td>
-              <td>{changesOf(run)}</td>
-              <td class="right">{run.rows === null ? '' : count(run.rows)}</td>
-              <td class="right">{run.durationMs === null ? '' : duration(run.durationMs)}</td>
+              <td data-name="Changes">{changesOf(run) || null}</td>
+              <td class="right" data-name="Rows">
+                {run.rows === null ? null : count(run.rows)}
+              </td>
+              <td class="right" data-name="Took">
+                {run.durationMs === null ? null : duration(run.durationMs)}
+              </td>
             </tr>
           ))}
         </tbody>

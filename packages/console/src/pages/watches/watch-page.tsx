@@ -9,8 +9,9 @@ import { useLoad } from '../../ui/load.tsx';
 import { PageHead } from '../../ui/page.tsx';
 import { FactList } from './fact-list.tsx';
 import { RunTable, readRuns, Strip } from './runs.tsx';
+import { StateTag } from './state-tag.tsx';
 import { WatchMenu } from './watch-menu.tsx';
-import { addressOf, nextInZone, ruleOf, scheduleOf, stateWords, type Watch } from './words.ts';
+import { addressOf, nextInZone, ruleOf, scheduleOf, type Watch } from './words.ts';
 
 export function WatchPage({ watchId }: { watchId: string }) {
   const loaded = useLoad((signal) => callJson<Watch>(addressOf(watchId), { signal }), [watchId]);
@@ -24,7 +25,7 @@ export function WatchPage({ watchId }: { watchId: string }) {
       <Shown of={loaded} what="the watch">
         {(watch) => (
           <>
-            <PageHead title={watch.label} {...tagOf(watch)}>
+            <PageHead title={watch.label} state={<StateTag of={watch} />}>
               <button type="button" onClick={refresh}>
                 Refresh
               </button>
@@ -48,12 +49,6 @@ export function WatchPage({ watchId }: { watchId: string }) {
     </div>
   );
 }
-
-/** What a person should look into is a warning. */
-const tagOf = ({ paused, state }: Watch) =>
-  paused || state === 'failing' || state === 'firing'
-    ? { warning: paused ? 'paused' : stateWords[state] }
-    : { tags: [stateWords[state]] };
 
 function Facts({ of: watch }: { of: Watch }) {
   const { hubId, queryId, by, include, nextAt, pausedBecause } = watch;

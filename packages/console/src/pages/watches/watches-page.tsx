@@ -12,10 +12,11 @@ import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
 import { Destinations } from './destinations.tsx';
 import { RunPage } from './run-page.tsx';
 import { RunStrip } from './runs.tsx';
+import { StateTag } from './state-tag.tsx';
 import { WatchForm } from './watch-form.tsx';
 import { WatchMenu } from './watch-menu.tsx';
 import { WatchPage } from './watch-page.tsx';
-import { nextInZone, ruleOf, scheduleOf, stateWords, type Watch } from './words.ts';
+import { nextInZone, ruleOf, scheduleOf, type Watch } from './words.ts';
 
 /** The list, a watch, or one of its runs, as the address names it. */
 export function WatchesPage() {
@@ -83,7 +84,7 @@ function WatchTable({ watches, onChange }: Changing & { watches: readonly Watch[
 }
 
 function WatchRow({ of: watch, onChange }: Changing & { of: Watch }) {
-  const { hubId: hub, watchId, label, queryId, state, paused, pausedBecause, lastRun, nextAt } = watch;
+  const { hubId: hub, watchId, label, queryId, pausedBecause, lastRun, nextAt } = watch;
   const inZone = nextInZone(watch);
   return (
     <tr>
@@ -98,7 +99,7 @@ function WatchRow({ of: watch, onChange }: Changing & { of: Watch }) {
         </div>
       </td>
       <td>
-        <span class={`tag watch-${paused ? 'paused' : state}`}>{paused ? 'paused' : stateWords[state]}</span>
+        <StateTag of={watch} />
         {pausedBecause !== null && <div class="note">{pausedBecause}</div>}
       </td>
       <td data-name="Last run">
