@@ -122,13 +122,19 @@ function createRemove(prepare: Prepare, shape: Shape) {
     .map((column) => `coalesce(octet_length(${column}), 0)`)
     .join(' + ');
   return (rest: string, values: SQLInputValue[], limit: number): Removed => {
-    const sizes = prepare(`SELECT ${sizeSql} ${rest}`).all(...values, limit) as unknown as [number][];
     let first = 0;
-    for (let bytes = 0; first < sizes.length && bytes < removedBytesMax; first++)
-      bytes += (sizes[first] as [number])[0];
+    let bytes = 0;
+    let leftSome = false;
+    // Each look at a row by an index reads rows of up to a megabyte, so no more are looked at than are deleted.
+    for (const row of prepare(`SELECT ${sizeSql} ${rest}`).iterate(...values, limit)) {
+      leftSome = bytes >= removedBytesMax;
+      if (leftSome) break;
+      bytes += (row as unknown as [number])[0];
+      first++;
+    }
     const text = `DELETE FROM ${table} WHERE (account_id, id) IN (SELECT account_id, id ${rest})`;
     const count = Number(prepare(text).run(...values, first).changes);
-    return { count, leftSome: first < sizes.length };
+    return { count, leftSome };
   };
 }
 
