@@ -5,6 +5,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
+import { createDeliveryPace } from '../../src/events/pace.ts';
 import { createLeftovers } from '../../src/maintenance/leftovers.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
@@ -36,7 +37,14 @@ let calls: ReturnType<typeof callsOf>;
 beforeEach(async () => {
   nowMs = 1_000_000_000;
   const store = await openCatalogStore('sqlite::memory:');
-  const parts = { store, createId, nowMs: () => nowMs, namespace: 'dh', quota: createQuota(0) };
+  const parts = {
+    store,
+    createId,
+    nowMs: () => nowMs,
+    namespace: 'dh',
+    quota: createQuota(0),
+    pace: createDeliveryPace(),
+  };
   catalog = { ...parts, leftovers: createLeftovers(() => {}), changes: { publish: async () => {} } } as never;
   calls = callsOf(catalog);
   await store.accounts.insert({ id: 'a', accountId: 'a', version: 1, name: 'first', createdAt: 1 });
@@ -87,6 +95,21 @@ describe('grants', () => {
     }
     expect(await code(grant('group', 'data', 'viewer', [hubIds[0] as string]))).toBe('QUOTA_EXCEEDED');
     expect(await code(grant('group', 'data', 'viewer'))).toBe('ok');
+  });
+});
+
+describe('the watches of a person', () => {
+  it.each(['disabled', 'removed'])('pause at once when the person is %s', async (how) => {
+    await grant('group', 'data', 'admin');
+    const { personId } = await signIn();
+    const watch = { accountId: 'a', version: 1, hubId: hubIds[0], keyId: personId, queryId: 'q', label: 'w' };
+    const schedule = { schedule: { everyS: 3_600 }, when: 'always', to: [], createdAt: 1, updatedAt: 1 };
+    await catalog.store.watches.insert({ ...watch, ...schedule, id: 'w' } as never);
+    if (how === 'removed') await calls.deletePerson({ personId, moreVersions: [] }, operator());
+    else await calls.updatePerson({ personId, disabled: true, moreVersions: [] }, operator());
+    expect(await catalog.store.watches.get('a', 'w')).toMatchObject({ paused: 1 });
+    const events = await catalog.store.events.find({ accountId: 'a', limit: 10 });
+    expect(events.map(({ type }) => type)).toEqual(['watch.paused']);
   });
 });
 

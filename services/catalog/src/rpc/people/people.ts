@@ -13,10 +13,11 @@ import { requireNoStronger } from '../../key-delegation.ts';
 import { keyLimits } from '../../key-limits.ts';
 import { listPage } from '../../pagination.ts';
 import { grantsOf } from '../../people/acting.ts';
-import type { GrantDoc, PersonDoc } from '../../people/documents.ts';
+import type { GrantDoc, PersonDoc, SessionDoc } from '../../people/documents.ts';
 import { rolesOf } from '../../people/person.ts';
 import { endOf, endSessions, sessionsOf } from '../../people/session.ts';
 import { toPerson, toSession } from '../../people/to-proto.ts';
+import { settleKeyWatches } from '../../watches/key-watches.ts';
 import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
 import { reachOfGrant } from './grants.ts';
@@ -57,7 +58,7 @@ export function createPeopleCalls(catalog: Catalog) {
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updatePerson', resourceId: personId }),
       });
-      if (disabled) await endSessions(catalog, await sessionsOf(catalog, person));
+      if (disabled) await endWork(catalog, person, await sessionsOf(catalog, person));
       return { person: toPerson(person, await grantsOf(catalog, person.accountId), catalog.nowMs()) };
     },
 
@@ -71,7 +72,7 @@ export function createPeopleCalls(catalog: Catalog) {
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'deletePerson', resourceId: personId }),
       });
-      await endSessions(catalog, sessions);
+      await endWork(catalog, person, sessions);
       await endAgents(catalog, { accountId: person.accountId, where: { personId } });
       return {};
     },
@@ -91,6 +92,16 @@ export function createPeopleCalls(catalog: Catalog) {
       return { ended: Number(isEnded) + (await endSessions(catalog, others)), agentsEnded };
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+/** Ends the sessions of a person, and pauses the watches that were written in them: their key is the id of the person. */
+async function endWork(
+  catalog: Catalog,
+  { accountId, id }: PersonDoc,
+  sessions: SessionDoc[],
+): Promise<void> {
+  await endSessions(catalog, sessions);
+  await settleKeyWatches(catalog, { accountId, keyId: id });
 }
 
 /** Other requests run meanwhile: the roles of each are looked for among all grants. */
