@@ -15,7 +15,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
@@ -82,11 +82,8 @@ interface Run {
   interrupted: AbortSignal;
 }
 
-/** Projects of one run of vitest, with as many workers as vitest.config.ts says, or more. */
-interface Step {
-  projects: string[];
-  workers?: number;
-}
+/** The projects of one run of vitest. */
+type Step = string[];
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const renderer = fileURLToPath(new URL('render-manifests.ts', import.meta.url));
@@ -99,8 +96,6 @@ const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const slowestPrinted = 20;
-/** Faults are waited for: the ends of leases, of deadlines and of starts. */
-const faultWorkers = availableParallelism() + 4;
 /** If more files fail, the cause is not chance. */
 const repeatedFilesMax = 4;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
@@ -222,15 +217,15 @@ function quickProjects(env: Record<string, string>): string[] {
  * longest come last.
  */
 function addedSteps(env: Record<string, string>): Step[] {
-  const faults = { projects: ['chaos'], workers: faultWorkers };
-  if (!hasSqlServer(env)) return [{ projects: ['tools'] }, faults];
-  const form = (name: string): Step => ({ projects: [name] });
+  const form = (name: string): Step => [name];
+  if (!hasSqlServer(env)) return [form('tools'), form('chaos')];
   const onMongodb = (...names: string[]) => (env.MONGODB_URL ? names.map(form) : []);
   return [
-    { projects: ['tools', 'e2e-single'] },
-    faults,
+    form('tools'),
+    form('e2e-single'),
+    form('chaos'),
     // With several processes, over each store.
-    { projects: [...(env.MONGODB_URL ? ['e2e-distributed'] : []), 'e2e-workers'] },
+    [...(env.MONGODB_URL ? ['e2e-distributed'] : []), 'e2e-workers'],
     ...onMongodb('e2e-single-mongodb'),
     form('e2e-distributed-sqlite'),
     form('e2e-single-edge'),
@@ -326,11 +321,10 @@ async function runAdded(starting: Promise<Databases>, within: number, options: O
   const env = envOf(databases, 'added');
   const counts: Counts[] = [];
   const isOver = () => performance.now() - began > within * 1_000;
-  for (const { projects, workers } of addedSteps(databases.env)) {
+  for (const projects of addedSteps(databases.env)) {
     if (options.interrupted.aborted) return counts;
-    const extra = workers === undefined ? options.extra : [`--maxWorkers=${workers}`, ...options.extra];
     if (isOver()) say(`not run within ${within} s: ${projects.join(', ')}`);
-    else counts.push(await runWithSecondTry({ projects, env, ...options, extra }));
+    else counts.push(await runWithSecondTry({ projects, env, ...options }));
   }
   if (isOver()) say(`not run within ${within} s: the cost of requests`);
   else if (!options.interrupted.aborted) counts.push(await checkLedger(env, options.interrupted));
