@@ -248,7 +248,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     // The hub was updated after the first page was loaded.
     await page.route('**/console/later.js', async (route) => {
       const code = await (await route.fetch()).text();
-      const body = code.replace(/"[\w-]{12}"(?=;export\{)/, '"anotherBuild"');
+      const body = code.replace(/"[\w-]{12}"(?=,\w+='\.)/, '"anotherBuild"');
       await route.fulfill({ contentType: 'text/javascript', body });
     });
     await page.reload();
