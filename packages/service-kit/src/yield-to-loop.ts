@@ -16,6 +16,21 @@ export function createTurns(): () => Promise<void> {
 /** All long work of a process takes turns, so that much of it at once delays others no more than one piece does. */
 export const nextTurn = createTurns();
 
+/** Works on so many items at a time, and lets other requests run in between. The results are in the order of the items. */
+export async function inGroups<T, R>(
+  items: readonly T[],
+  size: number,
+  work: (item: T) => R | Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const mayYield = createLoopYield();
+  for (let i = 0; i < items.length; i += size) {
+    results.push(...(await Promise.all(items.slice(i, i + size).map(work))));
+    await mayYield();
+  }
+  return results;
+}
+
 /**
  * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves in a
  * new turn.

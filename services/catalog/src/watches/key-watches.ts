@@ -1,6 +1,6 @@
 /** Changes of a key reach its watches at once: they pause if it may do too little, and follow it if it is replaced. */
 
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { WatchDoc } from './documents.ts';
 import { loadActing } from './maker.ts';
@@ -54,14 +54,10 @@ async function eachWatch(
   { accountId, keyId }: KeyPlace,
   work: (watch: WatchDoc) => Promise<void>,
 ): Promise<void> {
-  const mayYield = createLoopYield();
   for (let afterId: string | undefined; ; ) {
     const page = { accountId, where: { keyId }, ...(afterId === undefined ? {} : { afterId }) };
     const batch = await store.watches.find({ ...page, limit: batchSize });
-    for (let i = 0; i < batch.length; i += atOnce) {
-      await Promise.all(batch.slice(i, i + atOnce).map(work));
-      await mayYield();
-    }
+    await inGroups(batch, atOnce, work);
     if (batch.length < batchSize) return;
     afterId = batch.at(-1)?.id;
   }

@@ -2,11 +2,10 @@
 
 import { isConfined } from '@datahub/contract/withheld';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import type { Person } from '@datahub/proto/catalog/v1/people';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { endAgents } from '../../agents/agent.ts';
 import { type Catalog, notFound, remove, update } from '../../catalog.ts';
 import { requireNoStronger } from '../../key-delegation.ts';
@@ -104,16 +103,9 @@ async function endWork(
   await settleKeyWatches(catalog, { accountId, keyId: id });
 }
 
-/** Other requests run meanwhile: the roles of each are looked for among all grants. */
-async function toPeople({ nowMs }: Catalog, docs: PersonDoc[], grants: GrantDoc[]): Promise<Person[]> {
-  const people: Person[] = [];
-  const mayYield = createLoopYield();
-  for (const person of docs) {
-    people.push(toPerson(person, grants, nowMs()));
-    await mayYield();
-  }
-  return people;
-}
+/** The roles of each are looked for among all grants. */
+const toPeople = ({ nowMs }: Catalog, docs: PersonDoc[], grants: GrantDoc[]) =>
+  inGroups(docs, 1, (person) => toPerson(person, grants, nowMs()));
 
 /** Each with an entry in the audit. */
 async function disconnectAgents(catalog: Catalog, ctx: CallContext, personId: string): Promise<number> {

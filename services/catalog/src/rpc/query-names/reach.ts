@@ -3,7 +3,7 @@
 import type { CompanionWrite } from '@datahub/document-store';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call/call';
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, findHubId, update } from '../../catalog.ts';
 import type { HubDoc, KeyDoc, QueryDoc } from '../../documents.ts';
 import { keyLimits } from '../../key-limits.ts';
@@ -160,16 +160,6 @@ export async function namesOfHub(catalog: Catalog, hub: HubDoc): Promise<string[
       if (parts?.hubPath === hubPath) paths.add(parts.path);
     }
   }
-  const names: string[] = [];
-  const mayYield = createLoopYield();
-  for (const some of chunksOf([...paths], namesAtOnce)) {
-    const found = await Promise.all(some.map((path) => findNamed(catalog, hub, path)));
-    names.push(...found.flatMap((one) => (one === undefined ? [] : nameIn(hub, one.query))));
-    await mayYield();
-  }
-  return names;
-}
-
-function* chunksOf<T>(items: readonly T[], size: number): Generator<T[]> {
-  for (let i = 0; i < items.length; i += size) yield items.slice(i, i + size);
+  const found = await inGroups([...paths], namesAtOnce, (path) => findNamed(catalog, hub, path));
+  return found.flatMap((one) => (one === undefined ? [] : nameIn(hub, one.query)));
 }
