@@ -20,6 +20,7 @@ import type { Catalog } from '../catalog.ts';
 import type { AuditDoc, CommitDoc, OperationDoc } from '../documents.ts';
 import { recordBytes } from '../stored-bytes.ts';
 import { entryIdOf } from './audit.ts';
+import { fromLimits } from './to-proto.ts';
 
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
 
@@ -79,7 +80,7 @@ function newRecord(catalog: Catalog, principal: Principal, request: BeginOperati
   const nowMs = catalog.nowMs();
   const { accountId } = principal;
   return {
-    id: recordId(accountId, request.operation, request.idempotencyKey),
+    id: digestOf(accountId, request.operation, request.idempotencyKey),
     accountId,
     version: 1,
     bodyMac: Buffer.from(request.bodyMac).toString('hex'),
@@ -98,20 +99,18 @@ function newRecord(catalog: Catalog, principal: Principal, request: BeginOperati
   };
 }
 
-function recordId(...parts: string[]): string {
+function digestOf(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** A digest of what the caller may do where. */
+/** A digest of what the caller may do: all limits besides those of how often and from which pages. */
 function rightsOf({ scopes, limits, person }: Principal): string {
   const grants = person?.grants ?? [{ scopes, limits }];
-  const parts = grants.map(({ scopes, limits }) => [
-    scopes.toSorted(),
-    limits?.hubIds.toSorted(),
-    limits?.queryIds.toSorted(),
-    limits?.contextJson,
-  ]);
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
+  const parts = grants.map(({ scopes, limits }) => {
+    const { ratePerMinute: _, origins: __, ...rights } = fromLimits(limits);
+    return JSON.stringify([scopes, rights]);
+  });
+  return digestOf(...parts);
 }
 
 const operationOf = ({ createdAt, id }: OperationDoc): string => `${createdAt}:${id}`;
@@ -221,7 +220,7 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
   const { operations } = catalog.store;
   const { accountId } = requirePrincipal(ctx);
   const { status, contentType, body, etag, attempt } = request;
-  const id = request.recordId || recordId(accountId, request.operation, request.idempotencyKey);
+  const id = request.recordId || digestOf(accountId, request.operation, request.idempotencyKey);
   const found = await operations.get(accountId, id);
   if (found === null || found.open === 0) return {};
   if (attempt !== '' && attempt !== found.attempt) return {};

@@ -77,7 +77,8 @@ describe('a record of an operation', () => {
     expect(await as({})).toMatchObject({ state: State.STATE_DONE, kept: true });
     const limits = { hubIds: ['h'], queryIds: [], origins: [], contextJson: '' };
     const person = { id: 'p', grants: [{ scopes: ['hubs:read'], limits }] };
-    for (const change of [{ scopes: ['hubs:read'] }, { limits }, { person }]) {
+    const named = { ...limits, hubIds: [], queries: ['shop/orders'] };
+    for (const change of [{ scopes: ['hubs:read'] }, { limits }, { limits: named }, { person }]) {
       const { state, kept, body, note } = await as(change);
       expect([state, kept, body.length, note]).toEqual([
         State.STATE_DONE,
