@@ -15,10 +15,10 @@ export function createTickCalls(catalog: Catalog) {
   return {
     takeTicks: async ({ limit }) => {
       const now = catalog.nowMs();
-      const [next] = await store.watchStates.findDue(Number.MAX_SAFE_INTEGER, 1);
-      const nextInMs = Math.min(nextMaxMs, (next?.dueAt ?? Number.POSITIVE_INFINITY) - now);
+      const next = await store.watchStates.findDue(Number.MAX_SAFE_INTEGER, Math.min(limit, takenMax));
+      const nextInMs = Math.min(nextMaxMs, (next[0]?.dueAt ?? Number.POSITIVE_INFINITY) - now);
       if (nextInMs > 0) return { ticks: [], lagMs: 0, nextInMs };
-      const due = await store.watchStates.findDue(now, Math.min(limit, takenMax));
+      const due = next.filter(({ dueAt }) => dueAt !== null && dueAt <= now);
       const taken = await Promise.allSettled(due.map((state) => takeTick(catalog, state)));
       const ticks = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
       const failed = taken.find((one) => one.status === 'rejected');
