@@ -8,6 +8,7 @@ import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
 import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { conflicted, readsOnly } from '../shared/outcomes.ts';
 import { withoutQuoted } from '../shared/quoted.ts';
 import { raisedTexts } from '../shared/violation.ts';
 import { namesOf } from './text.ts';
@@ -26,7 +27,7 @@ const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 const contention: Rule = {
   code: 'SQL_REJECTED',
   retryable: true,
-  text: 'The statement conflicted with a concurrent one. Try again.',
+  text: conflicted,
 };
 const busy: Rule = {
   code: 'SOURCE_BUSY',
@@ -41,7 +42,7 @@ const full: Rule = {
 const readOnly: Rule = {
   code: 'SQL_REJECTED',
   retryable: false,
-  text: 'The statement writes or locks rows where the database only reads, such as in a query whose command reads, or at a standby. If a SELECT or WITH is meant to write, set the command to CALL.',
+  text: readsOnly,
 };
 const timeout: Rule = { code: 'STATEMENT_TIMEOUT', retryable: true, text: 'The statement was stopped.' };
 const stopped: Rule = { code: 'CANCELLED', retryable: true, text: 'The statement was stopped.' };

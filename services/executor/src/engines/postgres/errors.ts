@@ -7,6 +7,7 @@ import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/ca
 import { tlsError } from '../../network/tls.ts';
 import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
 import { logInRefused } from '../shared/login-guard.ts';
+import { conflicted, readsOnly } from '../shared/outcomes.ts';
 import { withoutQuoted } from '../shared/quoted.ts';
 import { readFields } from './protocol.ts';
 import { isRaised, violationOf } from './violations.ts';
@@ -18,8 +19,6 @@ interface Rule {
   text?: string;
 }
 
-const tryAgain = 'The statement conflicted with a concurrent one. Try again.';
-
 /**
  * Rules by SQLSTATE, else by its class. An error during a statement says nothing about the connection, because SQL code
  * can raise any SQLSTATE. Only a closed socket shows that the connection has ended.
@@ -28,11 +27,11 @@ const statementRules: Record<string, Rule> = {
   '25006': {
     code: 'SQL_REJECTED',
     retryable: false,
-    text: 'The statement writes or locks rows where the database only reads, such as in a query whose command reads, or at a standby. If a SELECT or WITH is meant to write, set the command to CALL.',
+    text: readsOnly,
   },
-  '40001': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
-  '40P01': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
-  '55P03': { code: 'SQL_REJECTED', retryable: true, text: tryAgain },
+  '40001': { code: 'SQL_REJECTED', retryable: true, text: conflicted },
+  '40P01': { code: 'SQL_REJECTED', retryable: true, text: conflicted },
+  '55P03': { code: 'SQL_REJECTED', retryable: true, text: conflicted },
   '23': { code: 'CONSTRAINT', retryable: false },
 };
 

@@ -4,6 +4,10 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { NothingRan, type RunOptions, type Statement } from '../../ports/engine.ts';
 import { RowTooLarge } from './bounds.ts';
 
+export const conflicted = 'The statement conflicted with a concurrent one. Try again.';
+export const readsOnly =
+  'The statement writes or locks rows where the database only reads, such as in a query whose command reads, or at a standby. If a SELECT or WITH is meant to write, set the command to CALL.';
+
 export interface Failed {
   kind: Statement['kind'];
   /** True if the statement itself was sent, not only prepared. */
