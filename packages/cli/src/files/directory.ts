@@ -72,7 +72,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
     );
   });
   const hub = readHubFile(text, { file: hubFileName, faults });
-  if (await isSymbolicLink(join(dir, hubFileName))) faults.push(faultOfLink(hubFileName));
+  if (await isSymbolicLink(join(dir, hubFileName))) faults.push(faultOf(hubFileName, linkDetail));
   const queries: QueryFile[] = [];
   const listed = (await listFiles(dir, folderName)) ?? [];
   faults.push(...listed.flatMap(faultOfName));
@@ -100,13 +100,15 @@ const isSymbolicLink = (path: string): Promise<boolean> =>
 
 /** Links could lead out of the directory, whose files may come from somebody else. */
 const linkDetail = 'Links are not followed. Put the file itself here.';
-const faultOfLink = (file: string): Fault => ({ file, line: 1, column: 1, detail: linkDetail });
+
+/** Of a file as a whole. */
+const faultOf = (file: string, detail: string): Fault => ({ file, line: 1, column: 1, detail });
 
 /** The path that the name of a file stands for. */
 function pathOf(file: string, faults: Fault[]): string {
   const path = toQueryPath(file.slice(file.indexOf('/') + 1, -extname(file).length));
   const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
-  if (!queryPath.test(path) || path.length > 200) faults.push({ file, line: 1, column: 1, detail });
+  if (!queryPath.test(path) || path.length > 200) faults.push(faultOf(file, detail));
   return path;
 }
 
@@ -127,7 +129,7 @@ async function readYamlFiles<T>(
   for (const { file, isLink } of listed) {
     const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isYamlFile(file);
     const detail = isLink ? linkDetail : `The ending must be ${yamlEnding}.`;
-    if (isLink || isMisspelt) faults.push({ file, line: 1, column: 1, detail });
+    if (isLink || isMisspelt) faults.push(faultOf(file, detail));
     else if (isYamlFile(file)) {
       const text = await readFile(join(dir, file), 'utf8');
       const one = read(text, { file, path: pathOf(file, faults), faults });
@@ -181,9 +183,7 @@ function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault
     files.set(path, file);
     const known = [...sources].join(', ');
     return [
-      ...(other === undefined
-        ? []
-        : [{ file, line: 1, column: 1, detail: `${other} has the same path ${path}` }]),
+      ...(other === undefined ? [] : [faultOf(file, `${other} has the same path ${path}`)]),
       ...(sources.has(source)
         ? []
         : [
@@ -206,7 +206,7 @@ function faultOfName({ file, isLink }: Listed): Fault[] {
     ...(isLink ? [linkDetail] : []),
     ...(isMisspelt ? [`The ending must be ${ending.toLowerCase()} instead of ${ending}.`] : []),
   ];
-  return details.map((detail) => ({ file, line: 1, column: 1, detail }));
+  return details.map((detail) => faultOf(file, detail));
 }
 
 interface Listed {
