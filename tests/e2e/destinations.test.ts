@@ -250,7 +250,8 @@ describe('destinations', () => {
     expect(outcomes).toEqual(
       hostile.map((url) => [url, 'failed', null, 'The destination cannot be reached.']),
     );
-    for (const url of ['ftp://example.com/', 'https://user:word@example.com/', 'no address', 'https://a/#b'])
+    const refused = ['ftp://example.com/', 'https://user:word@example.com/', 'no address', 'https://a/#b'];
+    for (const url of [...refused, 'https://a/\r\nx: y', ' https://a/', 'https://a/b c'])
       expect((await api.post('/v1/destinations', { label: 'd', url })).body.errors?.[0]?.pointer).toBe(
         '/url',
       );

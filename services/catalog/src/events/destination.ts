@@ -57,6 +57,8 @@ function faultOfUrl(text: string): Fault | undefined {
 
 function urlDetail(text: string): string | undefined {
   const url = text.length <= urlCharactersMax ? URL.parse(text) : null;
+  // A URL parser drops line breaks and encodes blanks, so the address would not be the one that is shown.
+  if (/[\s\p{Cc}]/u.test(text)) return 'must have no blanks and no control characters';
   if (url === null || !/^https?:$/.test(url.protocol)) return 'must be an address that begins with https://';
   if (url.username !== '' || url.password !== '') return 'must have no user and no password';
   return url.hash === '' ? undefined : 'must have no fragment';

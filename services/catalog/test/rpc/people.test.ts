@@ -281,6 +281,9 @@ describe('a session', () => {
       ended: 1,
     });
     const three = await signIn();
+    // An old message, sent again, does not end what began after it.
+    const old = { ...provider, subject: 'ada', begunBefore: new Date(nowMs) };
+    expect(await calls.endSignIns({ provider: old }, ctx())).toEqual({ ended: 0 });
     const keySha256 = Buffer.from(hashApiKey(three.secret), 'hex');
     expect(await calls.endSignIns({ keySha256 }, ctx())).toEqual({ ended: 1 });
     await signIn();

@@ -28,6 +28,14 @@ export interface SignInState {
   verifier: string;
 }
 
+/** At least one of the first two is there. */
+export interface SignedOut {
+  subject: string | undefined;
+  providerSession: string | undefined;
+  /** When the provider wrote the message; the difference of the clocks is added. */
+  begunBefore: Date;
+}
+
 export interface Provider {
   begin(): Promise<{ url: URL; state: SignInState }>;
   /** Rejects with KEY_INVALID if the answer is not one to this sign-in, and UNAVAILABLE without the provider. */
@@ -35,7 +43,7 @@ export interface Provider {
   /** What it says of the person now; undefined if it no longer knows the person. Rejects with UNAVAILABLE. */
   refresh(token: string, subject: string): Promise<SignedInPerson | undefined>;
   /** Whom a message of the provider signs out. Rejects with KEY_INVALID for a message that is not the provider's. */
-  readLogout(token: string): Promise<{ subject: string | undefined; providerSession: string | undefined }>;
+  readLogout(token: string): Promise<SignedOut>;
 }
 
 const timeoutS = 15;
@@ -120,7 +128,7 @@ function createDescription(settings: OidcSettings): () => Promise<Described> {
   };
 }
 
-async function readLogout(token: string, { config, keys }: Described, audience: string) {
+async function readLogout(token: string, { config, keys }: Described, audience: string): Promise<SignedOut> {
   const { issuer } = config.serverMetadata();
   const checks = { issuer, audience, clockTolerance: clockToleranceS, maxTokenAge: logoutAgeMax };
   const { payload } = await jwtVerify(token, keys, { ...checks, requiredClaims: ['iat', 'jti'] }).catch(
@@ -128,12 +136,13 @@ async function readLogout(token: string, { config, keys }: Described, audience: 
       throw err.code === 'ERR_JWKS_TIMEOUT' || err instanceof TypeError ? away(err) : notLogout(err);
     },
   );
-  const { sub: subject, sid, events, nonce } = payload as Record<string, unknown>;
+  const { sub: subject, sid, events, nonce, iat } = payload as Record<string, unknown>;
   const providerSession = typeof sid === 'string' ? sid : undefined;
   const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
   if (!isLogout || nonce !== undefined || (subject === undefined && providerSession === undefined))
     throw notLogout();
-  return { subject: subject as string | undefined, providerSession };
+  const begunBefore = new Date(((iat as number) + clockToleranceS) * 1_000);
+  return { subject: subject as string | undefined, providerSession, begunBefore };
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {

@@ -83,7 +83,11 @@ export interface EndSignInsRequest_Provider {
   issuer: string;
   /** At least one of these two. With both, only that session of the subject ends. */
   subject?: string | undefined;
-  providerSession?: string | undefined;
+  providerSession?:
+    | string
+    | undefined;
+  /** A session that began later stays: the message may be an old one, sent again. */
+  begunBefore?: Date | undefined;
 }
 
 export interface EndSignInsResponse {
@@ -785,7 +789,7 @@ export const EndSignInsRequest: MessageFns<EndSignInsRequest> = {
 };
 
 function createBaseEndSignInsRequest_Provider(): EndSignInsRequest_Provider {
-  return { account: "", issuer: "", subject: undefined, providerSession: undefined };
+  return { account: "", issuer: "", subject: undefined, providerSession: undefined, begunBefore: undefined };
 }
 
 export const EndSignInsRequest_Provider: MessageFns<EndSignInsRequest_Provider> = {
@@ -801,6 +805,9 @@ export const EndSignInsRequest_Provider: MessageFns<EndSignInsRequest_Provider> 
     }
     if (message.providerSession !== undefined) {
       writer.uint32(34).string(message.providerSession);
+    }
+    if (message.begunBefore !== undefined) {
+      Timestamp.encode(toTimestamp(message.begunBefore), writer.uint32(42).fork()).join();
     }
     return writer;
   },
@@ -848,6 +855,14 @@ export const EndSignInsRequest_Provider: MessageFns<EndSignInsRequest_Provider> 
             }
 
             message.providerSession = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.begunBefore = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
             continue;
           }
         }

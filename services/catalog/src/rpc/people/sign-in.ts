@@ -109,18 +109,28 @@ interface NamedByProvider {
   issuer: string;
   subject?: string | undefined;
   providerSession?: string | undefined;
+  begunBefore?: Date | undefined;
 }
 
 async function findByProvider(catalog: Catalog, named: NamedByProvider | undefined): Promise<SessionDoc[]> {
-  const { store } = catalog;
   if (named === undefined) return [];
+  const { providerSession, begunBefore } = named;
+  const sessions = await findNamed(catalog, named);
+  return sessions.filter(
+    (one) =>
+      (providerSession === undefined || one.providerSession === providerSession) &&
+      (begunBefore === undefined || one.createdAt < begunBefore.getTime()),
+  );
+}
+
+async function findNamed(catalog: Catalog, named: NamedByProvider): Promise<SessionDoc[]> {
+  const { store } = catalog;
   const { issuer, subject, providerSession } = named;
   const accountId = await findAccount(catalog, named.account);
   if (subject !== undefined) {
     const where = { identity: identityOf(issuer, subject) };
     const [person] = await store.people.find({ accountId, where, limit: 1 });
-    const sessions = person === undefined ? [] : await sessionsOf(catalog, person);
-    return sessions.filter((one) => providerSession === undefined || one.providerSession === providerSession);
+    return person === undefined ? [] : await sessionsOf(catalog, person);
   }
   if (providerSession === undefined) return [];
   return store.sessions.find({ accountId, where: { providerSession }, limit: 100 });

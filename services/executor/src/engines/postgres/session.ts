@@ -15,6 +15,7 @@ export const sessionSettings = {
   bytea_output: 'hex',
   standard_conforming_strings: 'on',
   xmloption: 'content',
+  xmlbinary: 'base64',
   // Lists are sent as array literals.
   array_nulls: 'on',
   idle_in_transaction_session_timeout: '60000',

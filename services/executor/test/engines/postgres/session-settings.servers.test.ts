@@ -140,7 +140,7 @@ describe.each(forms)('settings of a transaction %s', (_, url, pooling) => {
 
 describe.each(['session', 'transaction'] as const)('settings of the role, pooling %s', (pooling) => {
   it.skipIf(POSTGRES_URL === undefined)(
-    'change neither how a list nor how a date is read (needs POSTGRES_URL)',
+    'change neither how values are read nor how they are written (needs POSTGRES_URL)',
     async () => {
       const role = `odd_${randomUUID().slice(0, 8)}`;
       const operator = await connect('postgres', POSTGRES_URL as string);
@@ -148,15 +148,17 @@ describe.each(['session', 'transaction'] as const)('settings of the role, poolin
       await operate(`CREATE ROLE ${role} LOGIN PASSWORD 'odd'`);
       await operate(`ALTER ROLE ${role} SET array_nulls = off`);
       await operate(`ALTER ROLE ${role} SET DateStyle = 'German, DMY'`);
+      await operate(`ALTER ROLE ${role} SET xmlbinary = hex`);
       try {
         const settings = settingsOf('postgres', POSTGRES_URL as string);
         const connection = await createPostgresEngine().connect(
           { ...settings, user: role, password: 'odd', pooling },
           { dial, signal: AbortSignal.timeout(60_000), facts: {} },
         );
-        const text = "SELECT $1::text[] AS list, '04/03/2026'::date AS day";
+        const text = `SELECT $1::text[] AS list, '04/03/2026'::date AS day,
+          xmlelement(name x, '\\x41ff'::bytea)::text AS xml`;
         const { data } = await ask(connection, text, { params: ['{"a",NULL}'] });
-        expect(data).toEqual([{ list: ['a', null], day: '2026-04-03' }]);
+        expect(data).toEqual([{ list: ['a', null], day: '2026-04-03', xml: '<x>Qf8=</x>' }]);
         connection.close();
       } finally {
         await operate(`DROP ROLE ${role}`);
