@@ -43,6 +43,22 @@ export const Scrolling = ({ label, children }: { label: string; children: Compon
   </section>
 );
 
+interface CardTableProps extends Omit<TableHeadProps, 'children'> {
+  label: string;
+  heads?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** A table whose rows become cards where the page is narrow. Its cells name their columns in `data-name`. */
+export const CardTable = ({ label, heads, children, ...head }: CardTableProps) => (
+  <Scrolling label={label}>
+    <table class="facts stacked">
+      <TableHead {...head}>{heads}</TableHead>
+      <tbody>{children}</tbody>
+    </table>
+  </Scrolling>
+);
+
 /** Says that a result belongs to something else than the fields beside it. */
 export const OtherResult = ({ children }: { children: ComponentChildren }) => (
   <p class="banner other-result" role="status">

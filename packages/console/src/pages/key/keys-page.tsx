@@ -18,7 +18,7 @@ import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { PageHead } from '../../ui/page.tsx';
-import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage, readUsage } from './key-usage.tsx';
 import { NewKey } from './new-key.tsx';
@@ -85,30 +85,23 @@ const isOwn = (key: ListedKey) => key.keyId === currentKey.value?.keyId;
 
 function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: PendingDialog): void }) {
   return (
-    <Scrolling label="Keys">
-      <table class="facts stacked">
-        <TableHead names={['Name', 'May', 'Within', 'Last used', 'Ends']}>
-          <ActionsHead />
-        </TableHead>
-        <tbody>
-          {keys.map((key) =>
-            isWhole(key) ? (
-              <KeyRow key={key.keyId} of={key} onAsk={onAsk} />
-            ) : (
-              <tr key={key.keyId}>
-                <td>
-                  <strong>{key.name}</strong>
-                </td>
-                <td colSpan={4} class="note">
-                  {key.state === 'expired' ? 'Expired. ' : ''}It may do more than the key of this tab.
-                </td>
-                <td />
-              </tr>
-            ),
-          )}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable label="Keys" names={['Name', 'May', 'Within', 'Last used', 'Ends']} heads={<ActionsHead />}>
+      {keys.map((key) =>
+        isWhole(key) ? (
+          <KeyRow key={key.keyId} of={key} onAsk={onAsk} />
+        ) : (
+          <tr key={key.keyId}>
+            <td>
+              <strong>{key.name}</strong>
+            </td>
+            <td colSpan={4} class="note">
+              {key.state === 'expired' ? 'Expired. ' : ''}It may do more than the key of this tab.
+            </td>
+            <td />
+          </tr>
+        ),
+      )}
+    </CardTable>
   );
 }
 

@@ -12,7 +12,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { PageHead } from '../../ui/page.tsx';
-import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { hubsOf } from './role-tags.tsx';
 
 type Agent = Answer<'GET /v1/agents'>[number];
@@ -44,41 +44,38 @@ function Agents({ all, onChange }: { all: readonly Agent[]; onChange(): void }) 
   const remove = (agentId: string) => () =>
     call(`v1/agents/${part(agentId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
-    <Scrolling label="List of agents">
-      <table class="facts stacked">
-        <TableHead names={['Agent', 'Acts for', 'May', 'Last used']}>
-          <ActionsHead />
-        </TableHead>
-        <tbody>
-          {all.map(({ agentId, client, person, keyId, scopes, hubIds, lastUsedAt }) => (
-            <tr key={agentId}>
-              <td>
-                <strong>{client.host}</strong>
-                <div class="note">{client.name}</div>
-              </td>
-              <td data-name="Acts for">{person?.name ?? person?.personId ?? keyId}</td>
-              <td data-name="May">
-                {wordsOf(scopes)}
-                <div class="note">{hubsOf(hubIds)}</div>
-              </td>
-              <td data-name="Last used" class="when">
-                {moment(lastUsedAt)}
-              </td>
-              <td class="right">
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={`Disconnect ${client.host}`}
-                  onClick={remove(agentId)}
-                >
-                  Disconnect
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable
+      label="List of agents"
+      names={['Agent', 'Acts for', 'May', 'Last used']}
+      heads={<ActionsHead />}
+    >
+      {all.map(({ agentId, client, person, keyId, scopes, hubIds, lastUsedAt }) => (
+        <tr key={agentId}>
+          <td>
+            <strong>{client.host}</strong>
+            <div class="note">{client.name}</div>
+          </td>
+          <td data-name="Acts for">{person?.name ?? person?.personId ?? keyId}</td>
+          <td data-name="May">
+            {wordsOf(scopes)}
+            <div class="note">{hubsOf(hubIds)}</div>
+          </td>
+          <td data-name="Last used" class="when">
+            {moment(lastUsedAt)}
+          </td>
+          <td class="right">
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`Disconnect ${client.host}`}
+              onClick={remove(agentId)}
+            >
+              Disconnect
+            </button>
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -121,36 +118,35 @@ function Clients({ onChange }: { onChange(): void }) {
 function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): void }) {
   const [removed, setRemoved] = useState<Client>();
   return (
-    <Scrolling label="List of clients">
-      <table class="facts stacked">
-        <TableHead names={['Client', 'Redirect addresses', 'Since']}>
-          <ActionsHead />
-        </TableHead>
-        <tbody>
-          {all.map((client) => (
-            <tr key={client.clientId}>
-              <td>
-                <strong>{client.name}</strong>
-                <div class="note">{client.dynamic ? 'registered itself' : client.clientId}</div>
-              </td>
-              <td data-name="Redirect addresses">{client.redirectUris.join(', ')}</td>
-              <td data-name="Since" class="when">
-                {moment(client.createdAt)}
-              </td>
-              <td class="right">
-                <button
-                  type="button"
-                  class="quiet"
-                  aria-label={`Delete ${client.name}`}
-                  onClick={() => setRemoved(client)}
-                >
-                  Delete …
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <CardTable
+        label="List of clients"
+        names={['Client', 'Redirect addresses', 'Since']}
+        heads={<ActionsHead />}
+      >
+        {all.map((client) => (
+          <tr key={client.clientId}>
+            <td>
+              <strong>{client.name}</strong>
+              <div class="note">{client.dynamic ? 'registered itself' : client.clientId}</div>
+            </td>
+            <td data-name="Redirect addresses">{client.redirectUris.join(', ')}</td>
+            <td data-name="Since" class="when">
+              {moment(client.createdAt)}
+            </td>
+            <td class="right">
+              <button
+                type="button"
+                class="quiet"
+                aria-label={`Delete ${client.name}`}
+                onClick={() => setRemoved(client)}
+              >
+                Delete …
+              </button>
+            </td>
+          </tr>
+        ))}
+      </CardTable>
       {removed !== undefined && (
         <FormDialog
           title={`Delete “${removed.name}”?`}
@@ -162,7 +158,7 @@ function ClientList({ all, onChange }: { all: readonly Client[]; onChange(): voi
           <p>Its agents are disconnected, and its id and secret do not work any more.</p>
         </FormDialog>
       )}
-    </Scrolling>
+    </>
   );
 }
 

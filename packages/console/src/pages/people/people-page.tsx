@@ -14,7 +14,7 @@ import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { PageHead } from '../../ui/page.tsx';
-import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { hubsOf, RoleTags } from './role-tags.tsx';
 
 type Person = Answer<'GET /v1/people'>[number];
@@ -67,33 +67,26 @@ function Grants({ all, onChange }: { all: readonly Grant[]; onChange(): void }) 
   const remove = (grantId: string) => () =>
     call(`v1/grants/${part(grantId)}`, { method: 'DELETE' }).then(onChange, (err) => notify(err.message));
   return (
-    <Scrolling label="List of grants">
-      <table class="facts stacked">
-        <TableHead names={['Who', 'Role', 'Hubs']}>
-          <ActionsHead />
-        </TableHead>
-        <tbody>
-          {all.map(({ grantId, who, role, hubIds }) => {
-            const [[kind, name] = ['', '']] = Object.entries(who);
-            return (
-              <tr key={grantId}>
-                <td>
-                  <strong>{String(name)}</strong>
-                  <div class="note">{kinds.find(([one]) => one === kind)?.[1]}</div>
-                </td>
-                <td data-name="Role">{role}</td>
-                <td data-name="Hubs">{hubsOf(hubIds)}</td>
-                <td class="right">
-                  <button type="button" class="quiet" onClick={remove(grantId)} {...needs('keys:admin')}>
-                    Take away
-                  </button>
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable label="List of grants" names={['Who', 'Role', 'Hubs']} heads={<ActionsHead />}>
+      {all.map(({ grantId, who, role, hubIds }) => {
+        const [[kind, name] = ['', '']] = Object.entries(who);
+        return (
+          <tr key={grantId}>
+            <td>
+              <strong>{String(name)}</strong>
+              <div class="note">{kinds.find(([one]) => one === kind)?.[1]}</div>
+            </td>
+            <td data-name="Role">{role}</td>
+            <td data-name="Hubs">{hubsOf(hubIds)}</td>
+            <td class="right">
+              <button type="button" class="quiet" onClick={remove(grantId)} {...needs('keys:admin')}>
+                Take away
+              </button>
+            </td>
+          </tr>
+        );
+      })}
+    </CardTable>
   );
 }
 
@@ -105,18 +98,15 @@ const states: Record<Person['state'], string> = {
 
 function People({ all, onChange }: { all: readonly Person[]; onChange(): void }) {
   return (
-    <Scrolling label="List of people">
-      <table class="facts stacked">
-        <TableHead names={['Name', 'Roles', 'Groups', 'Last sign-in']}>
-          <ActionsHead />
-        </TableHead>
-        <tbody>
-          {all.map((person) => (
-            <PersonRow key={person.personId} of={person} onChange={onChange} />
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable
+      label="List of people"
+      names={['Name', 'Roles', 'Groups', 'Last sign-in']}
+      heads={<ActionsHead />}
+    >
+      {all.map((person) => (
+        <PersonRow key={person.personId} of={person} onChange={onChange} />
+      ))}
+    </CardTable>
   );
 }
 

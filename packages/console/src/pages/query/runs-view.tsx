@@ -11,7 +11,7 @@ import { count, duration } from '../../ui/format.ts';
 import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { OffsetPager } from '../../ui/pager.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { CardTable } from '../../ui/table.tsx';
 
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const moment = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
@@ -73,40 +73,38 @@ function reused(editor: StoredQueryEditor, sent: SentValues): Values {
 
 function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): void }) {
   return (
-    <Scrolling label="Runs of this tab">
-      <table class="facts stacked">
-        <TableHead names={['At', 'Result']} numbers={['Rows', 'Took']}>
-          <ValuesHead />
-        </TableHead>
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.id}>
-              <td>{time.format(run.at)}</td>
-              <td>
-                {words[run.status]}
-                {run.isDraft && ', draft'}
-                {run.dryRun && ', dry run'}
-                {run.code !== undefined && `: ${run.code}`}
-              </td>
-              <td class="right" data-name="Rows">
-                {count(run.rows)}
-              </td>
-              <td class="right" data-name="Took">
-                {duration(run.totalMs)}
-              </td>
-              <td class="mono cut-text" data-name="Values" title={run.shown}>
-                {run.shown}
-              </td>
-              <td class="right">
-                <button type="button" onClick={() => onReuse(run.values)}>
-                  Use these values
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable
+      label="Runs of this tab"
+      names={['At', 'Result']}
+      numbers={['Rows', 'Took']}
+      heads={<ValuesHead />}
+    >
+      {runs.map((run) => (
+        <tr key={run.id}>
+          <td>{time.format(run.at)}</td>
+          <td>
+            {words[run.status]}
+            {run.isDraft && ', draft'}
+            {run.dryRun && ', dry run'}
+            {run.code !== undefined && `: ${run.code}`}
+          </td>
+          <td class="right" data-name="Rows">
+            {count(run.rows)}
+          </td>
+          <td class="right" data-name="Took">
+            {duration(run.totalMs)}
+          </td>
+          <td class="mono cut-text" data-name="Values" title={run.shown}>
+            {run.shown}
+          </td>
+          <td class="right">
+            <button type="button" onClick={() => onReuse(run.values)}>
+              Use these values
+            </button>
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
 
@@ -179,46 +177,41 @@ interface KeptTableProps extends Pick<KeptRunsProps, 'keepsValues' | 'onReuse'> 
 }
 
 const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
-  <Scrolling label="Kept runs">
-    <table class="facts stacked">
-      <TableHead
-        names={['At', 'By', 'From', 'Outcome']}
-        numbers={['Version', 'Rows', 'Queue', 'Database', 'Took']}
-      >
-        {keepsValues && <ValuesHead />}
-      </TableHead>
-      <tbody>
-        {runs.map((run) => (
-          <tr key={run.runId}>
-            <td class="when">{moment.format(new Date(run.at))}</td>
-            <td
-              class="cut-text"
-              data-name="By"
-              title={`${run.keyName ?? run.keyId}${run.user === null ? '' : `, ${run.user}`}`}
-            >
-              {run.keyName ?? <code>{run.keyId}</code>}
-              {run.user !== null && <div class="note">{run.user}</div>}
-            </td>
-            <td data-name="From">{callers[run.form]}</td>
-            <td>
-              {run.outcome === 'ok' ? 'ok' : <span class="failed-text">failed: {run.code}</span>}
-              {run.cached && <span class="note"> from the cache</span>}
-            </td>
-            <td class="right" data-name="Version">
-              {run.version}
-            </td>
-            <td class="right" data-name="Rows">
-              {count(run.rows)}
-            </td>
-            <Time name="Queue" ms={run.queueMs} />
-            <Time name="Database" ms={run.databaseMs} />
-            <Time name="Took" ms={run.totalMs} />
-            {keepsValues && <KeptValues run={run} onReuse={onReuse} />}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scrolling>
+  <CardTable
+    label="Kept runs"
+    names={['At', 'By', 'From', 'Outcome']}
+    numbers={['Version', 'Rows', 'Queue', 'Database', 'Took']}
+    heads={keepsValues && <ValuesHead />}
+  >
+    {runs.map((run) => (
+      <tr key={run.runId}>
+        <td class="when">{moment.format(new Date(run.at))}</td>
+        <td
+          class="cut-text"
+          data-name="By"
+          title={`${run.keyName ?? run.keyId}${run.user === null ? '' : `, ${run.user}`}`}
+        >
+          {run.keyName ?? <code>{run.keyId}</code>}
+          {run.user !== null && <div class="note">{run.user}</div>}
+        </td>
+        <td data-name="From">{callers[run.form]}</td>
+        <td>
+          {run.outcome === 'ok' ? 'ok' : <span class="failed-text">failed: {run.code}</span>}
+          {run.cached && <span class="note"> from the cache</span>}
+        </td>
+        <td class="right" data-name="Version">
+          {run.version}
+        </td>
+        <td class="right" data-name="Rows">
+          {count(run.rows)}
+        </td>
+        <Time name="Queue" ms={run.queueMs} />
+        <Time name="Database" ms={run.databaseMs} />
+        <Time name="Took" ms={run.totalMs} />
+        {keepsValues && <KeptValues run={run} onReuse={onReuse} />}
+      </tr>
+    ))}
+  </CardTable>
 );
 
 function KeptValues({ run: { values }, onReuse }: { run: KeptRun } & Pick<KeptRunsProps, 'onReuse'>) {

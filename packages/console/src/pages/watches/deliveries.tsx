@@ -8,7 +8,7 @@ import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { OffsetPager } from '../../ui/pager.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { CardTable } from '../../ui/table.tsx';
 import type { Delivery, Destination } from './words.ts';
 
 const pageSize = 100;
@@ -64,32 +64,27 @@ interface DeliveryTableProps {
 }
 
 const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
-  <Scrolling label="Deliveries">
-    <table class="facts stacked">
-      <TableHead names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']} />
-      <tbody>
-        {deliveries.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
-          <tr key={deliveryId}>
-            <td class="when">
-              {type}
-              <div class="note">{moment(createdAt)}</div>
-            </td>
-            <td>{state}</td>
-            <td data-name="Attempts">{count(attempts)}</td>
-            <td data-name="Answer">{status ?? error ?? ''}</td>
-            <td data-name="Next attempt" class="when">
-              {nextAt === null ? 'none' : moment(nextAt)}
-            </td>
-            <td>
-              {state === 'failed' && (
-                <button type="button" class="quiet" onClick={() => onAgain(deliveryId)}>
-                  Send again
-                </button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scrolling>
+  <CardTable label="Deliveries" names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']}>
+    {deliveries.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
+      <tr key={deliveryId}>
+        <td class="when">
+          {type}
+          <div class="note">{moment(createdAt)}</div>
+        </td>
+        <td>{state}</td>
+        <td data-name="Attempts">{count(attempts)}</td>
+        <td data-name="Answer">{status ?? error ?? ''}</td>
+        <td data-name="Next attempt" class="when">
+          {nextAt === null ? 'none' : moment(nextAt)}
+        </td>
+        <td>
+          {state === 'failed' && (
+            <button type="button" class="quiet" onClick={() => onAgain(deliveryId)}>
+              Send again
+            </button>
+          )}
+        </td>
+      </tr>
+    ))}
+  </CardTable>
 );

@@ -9,7 +9,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
-import { ActionsHead, Scrolling, TableHead } from '../../ui/table.tsx';
+import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { DestinationForm, SecretDialog, settingsOf } from './destination-form.tsx';
 import type { Destination } from './words.ts';
@@ -38,18 +38,15 @@ export function Destinations({ hubId }: { hubId: string }) {
         empty="Nobody is told yet. Events are at /v1/events all the same."
       >
         {(all) => (
-          <Scrolling label="List of destinations">
-            <table class="facts stacked">
-              <TableHead names={['Name', 'Address', 'State']}>
-                <ActionsHead />
-              </TableHead>
-              <tbody>
-                {all.map((one) => (
-                  <DestinationRow key={one.destinationId} of={one} hubId={hubId} onChange={loaded.refresh} />
-                ))}
-              </tbody>
-            </table>
-          </Scrolling>
+          <CardTable
+            label="List of destinations"
+            names={['Name', 'Address', 'State']}
+            heads={<ActionsHead />}
+          >
+            {all.map((one) => (
+              <DestinationRow key={one.destinationId} of={one} hubId={hubId} onChange={loaded.refresh} />
+            ))}
+          </CardTable>
         )}
       </Listed>
       {making && <DestinationForm hubId={hubId} onDone={loaded.refresh} onClose={() => setMaking(false)} />}

@@ -5,7 +5,7 @@ import { callJson } from '../../api/client.ts';
 import { linkTo } from '../../state/route.ts';
 import { count, counted, duration } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { CardTable } from '../../ui/table.tsx';
 import { addressOf, changesOf, exactMoment, type Run, type Watch } from './words.ts';
 
 const shownMax = 50;
@@ -60,32 +60,27 @@ function useSeen() {
 
 export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; runs: readonly Run[] }) {
   return (
-    <Scrolling label="Runs">
-      <table class="facts stacked">
-        <TableHead names={['Due', 'Outcome', 'Changes']} numbers={['Rows', 'Took']} />
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.runId}>
-              <td>
-                <a href={linkTo('hub', hubId, 'watches', watchId, run.runId)}>{exactMoment(run.dueAt)}</a>
-                {run.manual && <div class="note">asked for</div>}
-                {run.ticks > 1 && <div class="note">and {count(run.ticks - 1)} after it</div>}
-              </td>
-              <td>
-                {run.outcome}
-                {run.detail !== null && <div class="note">{run.detail}</div>}
-              </td>
-              <td data-name="Changes">{changesOf(run) || null}</td>
-              <td class="right" data-name="Rows">
-                {run.rows === null ? null : count(run.rows)}
-              </td>
-              <td class="right" data-name="Took">
-                {run.durationMs === null ? null : duration(run.durationMs)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scrolling>
+    <CardTable label="Runs" names={['Due', 'Outcome', 'Changes']} numbers={['Rows', 'Took']}>
+      {runs.map((run) => (
+        <tr key={run.runId}>
+          <td>
+            <a href={linkTo('hub', hubId, 'watches', watchId, run.runId)}>{exactMoment(run.dueAt)}</a>
+            {run.manual && <div class="note">asked for</div>}
+            {run.ticks > 1 && <div class="note">and {count(run.ticks - 1)} after it</div>}
+          </td>
+          <td>
+            {run.outcome}
+            {run.detail !== null && <div class="note">{run.detail}</div>}
+          </td>
+          <td data-name="Changes">{changesOf(run) || null}</td>
+          <td class="right" data-name="Rows">
+            {run.rows === null ? null : count(run.rows)}
+          </td>
+          <td class="right" data-name="Took">
+            {run.durationMs === null ? null : duration(run.durationMs)}
+          </td>
+        </tr>
+      ))}
+    </CardTable>
   );
 }
