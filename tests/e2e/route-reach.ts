@@ -61,6 +61,7 @@ export const table: Record<string, Row> = {
   'DELETE /v1/queries/:queryId': ofQuery,
   'POST /v1/queries/execute': ofQuery,
   'GET /v1/queries/:queryId/data': ofQuery,
+  'POST /v1/queries/data': ofQuery,
   'GET /v1/hubs/:hubId/data/*': ofQuery,
   'POST /v1/queries/check': writesQuery,
   'POST /v1/queries/try': writesQuery,
@@ -168,7 +169,7 @@ export async function ask(route: Named, ids: Ids, { limits, headers = {}, as = a
   };
   const isSent = method === 'POST' || method === 'PUT';
   const sent = isSent ? sentTo(url, bodies[name] ?? bodyFor(url, ids) ?? {}) : {};
-  return as.call(method, search.length === 0 ? path : `${path}?${search.join('&')}`, {
+  const answer = await as.call(method, search.length === 0 ? path : `${path}?${search.join('&')}`, {
     ...sent,
     ...caller,
     headers: {
@@ -177,6 +178,9 @@ export async function ask(route: Named, ids: Ids, { limits, headers = {}, as = a
       ...headers,
     },
   });
+  // Each of its answers has a status of its own.
+  const ofFirst = name === 'POST /v1/queries/data' ? answer.body?.executions?.[0]?.status : undefined;
+  return { ...answer, status: ofFirst ?? answer.status };
 }
 
 /** Absent to the key, or forbidden. */

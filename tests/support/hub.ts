@@ -166,6 +166,7 @@ export function bodyFor(url: string, ids: Record<string, string>): object | unde
   if (url === '/v1/queries/check' || url === '/v1/queries/try')
     return { sourceId: ids.sourceId, query: 'SELECT 1' };
   if (url === '/v1/queries/execute') return { queryId: ids.queryId };
+  if (url === '/v1/queries/data') return { executions: [{ queryId: ids.queryId }] };
   if (url === '/v1/queries/transaction') return { steps: [{ queryId: ids.queryId }] };
   if (url === '/v1/queries/:queryId') return { meta: { label: 'x' } };
   if (url === '/v1/boards') return boardBody(ids);

@@ -1443,6 +1443,48 @@ export interface Routes {
       } | undefined;
     };
   };
+  /** Execute several queries that read */
+  'POST /v1/queries/data': {
+    body: {
+      executions: ({
+        queryId?: string | undefined;
+        hubId?: string | undefined;
+        path?: string | undefined;
+        values?: Record<string, string | number | boolean | (string | number | boolean)[]> | undefined;
+        options?: {
+          maxRows?: number | undefined;
+          numbers?: "auto" | "string" | "number" | undefined;
+          meta?: boolean | undefined;
+          version?: number | undefined;
+        } | undefined;
+      })[];
+    };
+    answer: {
+      executions: ({
+        index: number;
+        status: number;
+        headers: Record<string, string>;
+        limit?: "key" | "request" | "hub" | undefined;
+        body: {
+          data: (Record<string, Json>)[];
+          truncated?: true | undefined;
+          /** The procedure returned further results. */
+          moreResults?: true | undefined;
+          meta?: {
+            columns: ({
+              name: string;
+              type: string;
+            })[];
+            rowCount: number;
+            durationMs: number;
+            queueMs: number;
+            /** The answer to COMMIT was lost, and the source said later that it has committed. */
+            recovered?: true | undefined;
+          } | undefined;
+        } | Problem;
+      })[];
+    };
+  };
   /** Check a query that is not stored */
   'POST /v1/queries/check': {
     body: {

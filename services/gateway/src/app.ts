@@ -12,7 +12,7 @@ import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
 import { createListener, createMalformedResponse, listenerOptions } from './http/listener.ts';
-import { readHeaders, unstoredHeaders } from './http/problem-details.ts';
+import { problemHeaders, readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
@@ -37,7 +37,7 @@ import { registerSignInRoutes } from './people/sign-in-routes.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
 import { createCompression } from './response/compression.ts';
-import { reportFailure, sendProblem } from './response/error-handler.ts';
+import { reportFailure, reportPart, sendProblem } from './response/error-handler.ts';
 import { writeJson } from './response/json-splices.ts';
 import { createListPlaces } from './response/list-places.ts';
 import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
@@ -121,10 +121,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     idempotency: createIdempotency({ ...deps.upstreams, ...config }),
     compression: createCompression({ enabled: config.compresses }),
     admit: (request, reply) => admitAgain(request, reply, deps),
-    failMidway: (err, request) => {
-      drain(request.raw);
-      return reportFailure(err, request, deps.events).problem;
-    },
+    ...createFailures(deps, drain),
   };
   const signatures = createSignatures(deps.upstreams.executor);
   const routes = listRoutes({ ...deps, settings, signatures });
@@ -135,6 +132,20 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;
 }
+
+const createFailures = (
+  { events }: AppDeps,
+  drain: RequestOptions['drain'],
+): Pick<ResponseSettings, 'failMidway' | 'failPart'> => ({
+  failMidway: (err, request) => {
+    drain(request.raw);
+    return reportFailure(err, request, events).problem;
+  },
+  failPart: (err, request, pointers) => {
+    const { hubError, problem } = reportPart(err, request, { events, pointersOf: () => pointers });
+    return { problem, headers: problemHeaders(hubError) };
+  },
+});
 
 const hostOfProvider = ({ oidc }: GatewayConfig) => oidc && URL.parse(oidc.issuer)?.host;
 
@@ -178,6 +189,7 @@ function addRequestContext(
   app.decorateRequest('target', undefined);
   app.decorateRequest('use', undefined);
   app.decorateRequest('steps', undefined);
+  app.decorateRequest('executed', undefined);
   const { requestTimeoutMs: timeoutMs, transferTimeoutMs: transferMs } = config;
   const contextOptions = { timeoutMs, transferMs, deadlines: new Deadlines() };
   const answered = (request: FastifyRequest, reply: FastifyReply) => {

@@ -18,6 +18,7 @@ import { queryCheckRoutes } from './resources/queries/checks.ts';
 import { queryRoutes } from './resources/queries/queries.ts';
 import { rowsRoutes } from './resources/queries/rows.ts';
 import { queryRunRoutes } from './resources/queries/runs.ts';
+import { severalReadsRoutes } from './resources/queries/several-reads.ts';
 import { statisticsRoutes } from './resources/queries/statistics.ts';
 import { transactionRoutes } from './resources/queries/transaction.ts';
 import { queryTryRoutes } from './resources/queries/try.ts';
@@ -37,6 +38,7 @@ const resources = [
   sourceRoutes,
   queryRoutes,
   executionRoutes,
+  severalReadsRoutes,
   queryCheckRoutes,
   queryTryRoutes,
   transactionRoutes,

@@ -189,6 +189,15 @@ export const fixtures: Record<string, Fixtures> = {
       ),
     }),
   },
+  'POST /v1/queries/data': {
+    base: ({ ids: { queryId } }) => ({ executions: [{ queryId, values: { a: 1 } }] }),
+    spots: [['executions', 0, 'values', 'a']],
+    stored: (prepared) =>
+      eachRows(prepared, (queryId) => ({
+        path: '/v1/queries/data',
+        body: JSON.stringify({ executions: Array(50).fill({ queryId, options: { maxRows: 1_000 } }) }),
+      })),
+  },
   'GET /v1/queries/:queryId/data': { stored: eachQuery('/data') },
   'GET /v1/hubs/:hubId/data/*': {
     stored: ({ stored }) =>

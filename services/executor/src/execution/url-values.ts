@@ -19,7 +19,7 @@ export function requireRead({ kind }: Pick<PreparedQuery, 'kind'>): void {
   if (kind === 'read') return;
   throw new HubError(
     'METHOD_NOT_ALLOWED',
-    'This query writes, so it does not run over GET. Send POST /v1/queries/execute.',
+    'This query writes, and only reads run here. Send POST /v1/queries/execute.',
     { stage: 'prepare', retryable: false },
   );
 }

@@ -16,7 +16,7 @@ import { userCacheControl } from '../response/cache-headers.ts';
 import { addVary } from '../response/compression.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { keyLimits } from './key-limits.ts';
-import type { RateLimiter } from './rate-limiter.ts';
+import { type RateLimiter, rateHeaderNames } from './rate-limiter.ts';
 import type { UserTokens } from './user-tokens.ts';
 
 export interface AccessDeps {
@@ -105,14 +105,17 @@ function admit(
   return admitted instanceof Promise ? admitted.then(admitUser) : admitUser();
 }
 
-/** Counts one more request of a caller that was admitted: a step of a transaction. */
-export function admitAgain(
+/** Counts one more request of a caller that was admitted: a step of a transaction, or one of several executions. */
+export async function admitAgain(
   { context }: FastifyRequest,
   reply: FastifyReply,
   { rateLimiter }: Pick<AccessDeps, 'rateLimiter'>,
-): void | Promise<void> {
-  const { principal } = context;
-  return principal && rateLimiter.admit(principal, reply);
+): Promise<void> {
+  const { principal, userRatePerMinute } = context;
+  if (principal === undefined) return;
+  for (const name of rateHeaderNames) reply.removeHeader(name);
+  await rateLimiter.admit(principal, reply);
+  if (userRatePerMinute !== undefined) rateLimiter.admitUser(principal, userRatePerMinute, reply);
 }
 
 /** Replaces the principal of a key with that of its signed-in user. */
@@ -128,6 +131,7 @@ function identify(
   const admitUser = (user: Principal) => {
     request.context.principal = user;
     const perMinute = principal.limits?.user?.ratePerMinute;
+    request.context.userRatePerMinute = perMinute;
     if (perMinute !== undefined) deps.rateLimiter.admitUser(user, perMinute, reply);
   };
   return found instanceof Promise ? found.then(admitUser) : admitUser(found);

@@ -121,6 +121,8 @@ export function networkOf(address: string): string {
   return `${network.join(':')}::/64`;
 }
 
+export const rateHeaderNames = ['ratelimit', 'ratelimit-policy'];
+
 /** Sets `RateLimit` and `RateLimit-Policy`. */
 export function rateHeaders(
   reply: FastifyReply,

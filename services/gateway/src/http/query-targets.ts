@@ -24,6 +24,12 @@ export interface QueryTargets {
   find(path: QueryPath, request: FastifyRequest, fresh: boolean): QueryTarget | Promise<QueryTarget>;
   /** Runs the query. If its path was given to another query meanwhile, runs that one. */
   run(request: FastifyRequest, work: (target: QueryTarget) => Promise<void>): Promise<void>;
+  /** The same for one of several queries of a request that reads. */
+  runOne(
+    named: string | QueryPath,
+    request: FastifyRequest,
+    work: (target: QueryTarget) => Promise<void>,
+  ): Promise<void>;
 }
 
 declare module 'fastify' {
@@ -32,6 +38,8 @@ declare module 'fastify' {
     target: QueryTarget | undefined;
     /** The ids of the queries of a transaction. */
     steps: string[] | undefined;
+    /** What the executions of a request with several have done so far. One that has not ended counts as failed. */
+    executed: Set<{ queryId: string; failed: boolean }> | undefined;
   }
 }
 
@@ -78,6 +86,21 @@ export function createQueryTargets(catalog: Pick<Upstreams['catalog'], 'findQuer
         if (fresh.queryId === queryId) throw err;
         if (request.headers['idempotency-key'] !== undefined) throw moved(err);
         request.target = fresh;
+        return work(fresh);
+      }
+    },
+
+    runOne: async (named, request, work) => {
+      if (typeof named === 'string') return work({ queryId: named });
+      const key = keyOf(named, request.context);
+      const known = ids.get(key);
+      try {
+        return await work(known === undefined ? await find(named, request) : { queryId: known, path: named });
+      } catch (err) {
+        if (known === undefined || !isUnusable(err)) throw err;
+        ids.delete(key);
+        const fresh = await find(named, request);
+        if (fresh.queryId === known) throw err;
         return work(fresh);
       }
     },

@@ -37,6 +37,8 @@ const lookMsMin = 100;
 /** The context of one HTTP request. The signal is created on first use, since most requests never need it. */
 export class RequestContext implements CallContext {
   principal: Principal | undefined;
+  /** The rate of each signed-in user of the key. */
+  userRatePerMinute: number | undefined;
   readonly requestId: string;
   /** The operation of a request with an idempotency key. */
   operation: string | undefined;

@@ -102,7 +102,7 @@ function requireNoApiToken({ headers }: FastifyRequest): void {
 /** The messages are answered in their order, and notifications not at all. */
 async function answerBatch(
   messages: readonly unknown[],
-  { answer, admit }: { answer(message: unknown): Promise<Answer>; admit(): void | Promise<void> },
+  { answer, admit }: { answer(message: unknown): Promise<Answer>; admit(): Promise<void> },
 ): Promise<Answer> {
   const texts: string[] = [];
   for (const [i, message] of messages.entries()) {

@@ -49,7 +49,7 @@ const paging = { limitDefault: 100, limitMax: 1_000 };
 
 const scalar = ['string', 'number', 'boolean'] as const;
 /** What the query string of a read can say. */
-const values = {
+export const values = {
   type: 'object',
   maxProperties: queryLimits.variables.max,
   additionalProperties: {

@@ -14,6 +14,7 @@ import { problem } from './documents/problem-schema.ts';
 import { allResults, execution } from './execute.ts';
 import { node } from './hubs.ts';
 import { queryRunOutcomes } from './queries/runs.ts';
+import { severalAnswers } from './queries/several-reads.ts';
 import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
 import { webhooks } from './webhooks.ts';
 
@@ -98,11 +99,15 @@ const progress = {
     'For a streamed body. Lines with the figures so far while the body is read, at most one a second. The last line is the result or a problem, with `code`.',
 };
 
+const lines = 'Each line is an element of `executions`, as soon as it is complete.';
+
 /** Rows and examples are also available in other formats, and an import with its progress. */
 function contentOf({ response, imports, method }: Route): Record<string, object> {
   const content = { 'application/json': { schema: response } };
   const rows = { schema: text };
   if (imports) return { ...content, 'application/x-ndjson': { schema: progress } };
+  if (response === severalAnswers)
+    return { ...content, 'application/x-ndjson': { schema: { ...text, description: lines } } };
   if (response === trainedExamples) return { ...inTextFormats(rows), ...content };
   if (response !== execution) return content;
   const isPost = method === 'POST';
@@ -218,7 +223,7 @@ function headerParameters(route: Route): object[] {
     ...(takesIdempotencyKey(route) ? [idempotencyKey] : []),
     ...(route.versioned === true ? [ifMatch] : []),
     ...(readsData(route) ? [ifNoneMatch] : []),
-    ...(route.response === execution ? [cacheControl] : []),
+    ...(route.response === execution || route.response === severalAnswers ? [cacheControl] : []),
   ];
 }
 

@@ -90,6 +90,12 @@ export function setHeadHeaders(
   else reply.header('etag', `"${info.etag}-${coding}"`);
 }
 
+/** For one of several answers of a request. */
+export const cacheFieldsOf = (info: CacheInfo): Record<string, string> => ({
+  'cache-status': toCacheStatus(info),
+  ...(info.ageMs === undefined ? {} : { age: String(toAgeS(info.ageMs)) }),
+});
+
 const toAgeS = (ageMs: number): number => Math.ceil(ageMs / 1_000);
 
 function toCacheStatus({ outcome, maxAgeS, ageMs = 0, etag }: CacheInfo): string {

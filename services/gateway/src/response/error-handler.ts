@@ -4,6 +4,7 @@ import { isOfQueries } from '@datahub/contract/key-limits';
 import { HubError, outcomeUnknown, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Problem, problemHeaders, toProblem } from '../http/problem-details.ts';
+import type { FieldPointers } from '../http/request-error.ts';
 import { isReading, pathOf } from '../http/route.ts';
 import type { GatewayEvents } from '../telemetry/events.ts';
 
@@ -14,15 +15,33 @@ interface Failure {
 
 /** Notes the failure of a request, and returns what to tell the caller. */
 export function reportFailure(thrown: unknown, request: FastifyRequest, events: GatewayEvents): Failure {
+  // A malformed path is refused without a context.
+  const pointersOf = () => request.context?.route?.pointers?.(request.body);
+  const failure = reportPart(thrown, request, { events, pointersOf });
+  request.failedWith = failure.hubError.code;
+  request.failedPartly = failure.hubError.partial === true;
+  return failure;
+}
+
+interface PartOptions {
+  events: GatewayEvents;
+  /** Called if there are faults. A request that is refused early has no body. */
+  pointersOf(): FieldPointers | undefined;
+}
+
+/** The same for a part of a request that goes on. */
+export function reportPart(
+  thrown: unknown,
+  request: FastifyRequest,
+  { events, pointersOf }: PartOptions,
+): Failure {
   const err = fromFastify(thrown);
   const hubError = mayHaveChanged(err, request) ? outcomeUnknown(err) : err;
-  request.failedWith = hubError.code;
-  request.failedPartly = hubError.partial === true;
   events.failed(request, hubError);
   const problem = toProblem(hubError, {
     path: pathOf(request),
     id: request.id,
-    pointers: hubError.errors && request.context.route?.pointers?.(request.body),
+    pointers: hubError.errors && pointersOf(),
     // A key of a page knows its queries, not the database behind them. A malformed path is refused without a context.
     hidesTables: isOfQueries(request.context?.principal?.limits ?? {}),
   });

@@ -20,6 +20,8 @@ const byMediaType = new Map<string, OutputFormat>(
 );
 const json = byMediaType.get('application/json') as OutputFormat;
 
+const lineFormats = new Map([...byMediaType].filter(([, { name }]) => name === 'json' || name === 'ndjson'));
+
 const list = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 const mediaTypes = list.format(byMediaType.keys());
 const textTypes = formatNames.filter((name) => formats[name].isText).map((name) => formats[name].mediaType);
@@ -28,6 +30,11 @@ const textMediaTypes = list.format(textTypes);
 /** As `preferredFormat`. Throws NOT_ACCEPTABLE if `Accept` has none of the formats. */
 export function chooseFormat(accept: string | undefined): OutputFormat {
   return preferredFormat(accept) ?? refuse(mediaTypes);
+}
+
+/** As `chooseFormat`, for an object in JSON that can also come in lines. */
+export function chooseLines(accept: string | undefined): OutputFormat {
+  return preferredFormat(accept, lineFormats) ?? refuse(list.format(lineFormats.keys()));
 }
 
 /** As `chooseFormat`, for texts that the gateway writes itself. */
@@ -43,13 +50,16 @@ function refuse(mediaTypes: string): never {
 /**
  * The format with the highest weight in `Accept`; the first of equals. The most specific range sets a format's weight.
  */
-export function preferredFormat(accept: string | undefined): OutputFormat | undefined {
+export function preferredFormat(
+  accept: string | undefined,
+  among: ReadonlyMap<string, OutputFormat> = byMediaType,
+): OutputFormat | undefined {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return json;
   const wishes = readWeights(accept);
   const wishOf = (type: string) =>
     wishes.get(type) ?? wishes.get(`${type.split('/', 1)[0]}/*`) ?? wishes.get('*/*');
   let best: (Weighted & { written: OutputFormat }) | undefined;
-  for (const [type, written] of byMediaType) {
+  for (const [type, written] of among) {
     const wish = wishOf(type);
     if (wish === undefined || !(wish.weight > (best?.weight ?? 0) || isSooner(wish, best))) continue;
     best = { ...wish, written };

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Idempotency, responseBytesMax } from '../http/idempotency.ts';
 import type { Problem } from '../http/problem-details.ts';
 import type { QueryTargets } from '../http/query-targets.ts';
+import type { FieldPointers } from '../http/request-error.ts';
 import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
 import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
@@ -30,11 +31,17 @@ export interface ResponseSettings {
   compression: Compression;
   responseBudget: ResponseBudget;
   /** Counts one more request of the caller against its rates. Throws or rejects with RATE_LIMITED. */
-  admit(request: FastifyRequest, reply: FastifyReply): void | Promise<void>;
+  admit(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /**
    * For an answer that has begun: notes the failure, drops the rest of the body, and returns the problem to end with.
    */
   failMidway(err: unknown, request: FastifyRequest): Problem;
+  /** For one of several answers of a request that goes on: notes the failure, and returns its problem and headers. */
+  failPart(
+    err: unknown,
+    request: FastifyRequest,
+    pointers: FieldPointers,
+  ): { problem: Problem; headers: Record<string, string> };
 }
 
 interface StreamOptions {
@@ -175,9 +182,7 @@ export class StreamedResponse implements ExecutionReply {
 
   #cutJson({ rows, moreResults }: Cut, { maxRows }: { maxRows: number | undefined }): object {
     if (moreResults) return { truncated: true, rows, moreResults };
-    const ofKey = this.#request.context.principal?.limits?.maxRows;
-    const limit = rows === ofKey ? 'key' : rows === maxRows ? 'request' : 'hub';
-    return { truncated: true, rows, limit };
+    return { truncated: true, rows, limit: limitOf(rows, this.#request, maxRows) };
   }
 
   #notModified(info: CacheInfo): FastifyReply {
@@ -254,6 +259,17 @@ export class StreamedResponse implements ExecutionReply {
     this.#stall = setTimeout(() => this.#response.destroy(), this.#options.settings.stallTimeoutMs);
     return false;
   }
+}
+
+/** Whose limit cut the rows after so many. */
+export const cutters = ['key', 'request', 'hub'] as const;
+
+export function limitOf(
+  rows: number,
+  { context }: FastifyRequest,
+  maxRows: number | undefined,
+): (typeof cutters)[number] {
+  return rows === context.principal?.limits?.maxRows ? 'key' : rows === maxRows ? 'request' : 'hub';
 }
 
 const toEnding = (ending: object): Buffer => Buffer.from(`${endingMark}${JSON.stringify(ending)}\n`);

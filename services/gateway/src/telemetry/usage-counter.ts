@@ -111,7 +111,8 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
       for (const use of usesOf(request, action)) {
         const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
-        counts.add(principal, { ...use, count: 1, failed: hasFailed(request, reply) ? 1 : 0, user });
+        const failed = use.failed ?? hasFailed(request, reply);
+        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0, user });
       }
       if (counts.size >= entriesMax) void flush();
     },
@@ -123,21 +124,39 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   };
 }
 
+interface Done {
+  action: string;
+  resourceId: string;
+  /** Absent if it failed if the request did. */
+  failed?: boolean;
+}
+
 /** What a request did, and to which resources. */
-function usesOf(request: FastifyRequest, action: AuditAction): { action: string; resourceId: string }[] {
+function usesOf(request: FastifyRequest, action: AuditAction): Done[] {
+  const uses = listUses(request, action);
+  return isFromConsole(request) ? uses.map(inConsole) : uses;
+}
+
+function listUses(request: FastifyRequest, action: AuditAction): Done[] {
+  if (request.use !== undefined) return [request.use];
+  if (request.executed !== undefined)
+    return Array.from(request.executed, ({ queryId: resourceId, failed }) => ({
+      action,
+      resourceId,
+      failed,
+    }));
   const { classifierId, queryId, jobId } = request.params as Record<string, string | undefined>;
   // A query that is not stored is counted under its source.
   const { queryId: executed, sourceId } = (request.body ?? {}) as { queryId?: string; sourceId?: string };
   const inPath = classifierId ?? queryId ?? jobId;
   const resourceId = request.createdId ?? request.target?.queryId ?? inPath ?? executed ?? sourceId ?? '';
-  const uses = request.use === undefined ? [{ action, resourceId }, ...usedBesides(request)] : [request.use];
-  return isFromConsole(request) ? uses.map(inConsole) : uses;
+  return [{ action, resourceId }, ...usedBesides(request)];
 }
 
 /** What a person runs in the console is no call of a program. */
-const inConsole = ({ action, resourceId }: { action: string; resourceId: string }) => ({
+const inConsole = ({ action, ...use }: Done): Done => ({
+  ...use,
   action: action === 'query.execute' ? 'query.console' : action,
-  resourceId,
 });
 
 /** An answer that began with 200 can end with a problem. */
