@@ -7,9 +7,12 @@ import { ByteWriter } from './values/primitives.ts';
 
 /**
  * A chunk is sent once it has its target size. The target grows from `first`, so that the first bytes are sent soon, to
- * `full`, so that each byte costs little, or to `shared` in small-first mode. A message holds at most `max`.
+ * nearly `max`, which a message holds at most, so that each byte costs little, or to `shared` in small-first mode.
  */
-const chunkBytes = { first: 16_384, shared: 32_768, full: 245_760, max: 262_144 };
+const chunkBytes = { first: 16_384, shared: 32_768, max: 262_144 };
+
+/** How far the last write may exceed the target without a larger buffer: a row, or rows that are compressed at once. */
+const slackBytes = { row: 16_384, block: 65_536 };
 
 /** A turn ends after so many values, too: a NULL has hardly any bytes, but takes as much CPU as another value. */
 const turnCells = 32_768;
@@ -36,6 +39,7 @@ export class ChunkedOutput implements Flow {
   readonly #accountId: string;
   /** After so many bytes it takes turns. */
   readonly #freeBytes: number;
+  readonly #slackBytes: number;
   #reply: ExecutionReply;
   #target = chunkBytes.first;
   #sentBytes = 0;
@@ -66,6 +70,7 @@ export class ChunkedOutput implements Flow {
     this.#heldBytes = held;
     this.#accountId = accountId;
     this.#freeBytes = compresses ? 0 : largeBytes;
+    this.#slackBytes = compresses ? slackBytes.block : slackBytes.row;
     this.#reply = reply;
     reply.onDrain(() => {
       this.#isReaderBehind = false;
@@ -141,10 +146,10 @@ export class ChunkedOutput implements Flow {
     if (this.out.position === 0) return;
     const isLarge = this.out.position >= this.#target;
     if (isLarge) {
-      const full = this.#scheduler.smallFirst ? chunkBytes.shared : chunkBytes.full;
+      const full = this.#scheduler.smallFirst ? chunkBytes.shared : chunkBytes.max - this.#slackBytes;
       this.#target = Math.min(this.#target * 2, full);
     }
-    const bytes = this.out.take(isLarge ? this.#target + 4_096 : 1_024);
+    const bytes = this.out.take(isLarge ? this.#target + this.#slackBytes : 1_024);
     if (bytes.length > largeBytes || this.#held.length > 0) this.#hold(bytes);
     else {
       for (let at = 0; at < bytes.length; at += chunkBytes.max) {

@@ -7,7 +7,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
-import { ByteWriter, writeAscii } from '../values/primitives.ts';
+import { ByteWriter, writeAscii, writeInteger } from '../values/primitives.ts';
 import { type CellWriter, cellWriter, styles, writeTextCell } from '../xlsx/cells.ts';
 import { ZipWriter } from '../xlsx/zip.ts';
 import type { FormatOptions, Open, ResponseEnd, RowEncoder } from './format.ts';
@@ -41,8 +41,8 @@ class XlsxEncoder implements RowEncoder {
   readonly #sheet = new ByteWriter(blockBytes + 16_384);
   #names: string[] = [];
   #writers: CellWriter[] = [];
-  /** The letters of each column: A, B, …, AA. */
-  #letters: string[] = [];
+  /** The beginning of each column's cells, up to the number of the row. */
+  #cells: string[] = [];
   #sheets = 0;
   #sheetBytes = 0;
   #rows = 0;
@@ -56,9 +56,8 @@ class XlsxEncoder implements RowEncoder {
     if (columns.length > columnsMax)
       throw new HubError('NOT_ACCEPTABLE', `XLSX has at most ${columnsMax} columns.`, { retryable: false });
     this.#names = uniqueNames(columns.map(({ name }) => name));
-    this.#letters = this.#names.map((_, i) => lettersOf(i));
-    const scratch = new ByteWriter();
-    this.#writers = columns.map(({ kind }) => cellWriter(kind, this.#options.numbers, scratch));
+    this.#cells = this.#names.map((_, i) => `<c r="${lettersOf(i)}`);
+    this.#writers = columns.map(({ kind }) => cellWriter(kind, this.#options.numbers));
     this.#part('_rels/.rels', relationsOf([relationship(1, 'officeDocument', 'xl/workbook.xml')]));
     this.#part('xl/styles.xml', `${xml}${styles}`);
     this.#beginSheet();
@@ -71,17 +70,21 @@ class XlsxEncoder implements RowEncoder {
     }
     const sheet = this.#sheet;
     const row = ++this.#rows + 1;
-    writeAscii(sheet, `<row r="${row}">`);
+    sheet.elements = 0;
+    writeAscii(sheet, '<row r="');
+    writeInteger(sheet, row);
+    writeAscii(sheet, '">');
     for (let i = 0; i < this.#writers.length; i++) {
       const start = offsets[2 * i] as number;
       if (start < 0) continue;
+      const from = sheet.position;
+      writeAscii(sheet, this.#cells[i] as string);
+      writeInteger(sheet, row);
+      writeAscii(sheet, '"');
+      const empty = sheet.position;
       const write = this.#writers[i] as CellWriter;
-      const isWritten = write(sheet, `<c r="${this.#letters[i]}${row}"`, {
-        source,
-        start,
-        end: offsets[2 * i + 1] as number,
-      });
-      if (!isWritten) this.#fail(this.#names[i] as string);
+      if (!write(sheet, source, start, offsets[2 * i + 1] as number)) this.#fail(this.#names[i] as string);
+      if (sheet.position === empty) sheet.position = from;
     }
     writeAscii(sheet, '</row>');
     if (sheet.position >= blockBytes) this.#compress();
@@ -126,8 +129,8 @@ class XlsxEncoder implements RowEncoder {
     writeAscii(sheet, `${sheetHead}<row r="1">`);
     for (const [i, name] of this.#names.entries()) {
       const bytes = Buffer.from(name);
-      const cell = `<c r="${this.#letters[i]}1" s="1"`;
-      if (!writeTextCell(sheet, cell, { source: bytes, start: 0, end: bytes.length })) this.#fail(name);
+      writeAscii(sheet, `${this.#cells[i]}1" s="1"`);
+      if (!writeTextCell(sheet, bytes, 0, bytes.length)) this.#fail(name);
     }
     writeAscii(sheet, '</row>');
   }

@@ -1,6 +1,5 @@
-/** How a value of each kind becomes a cell of a spreadsheet. */
+/** How a value of each kind becomes a cell of a spreadsheet: byte by byte, without JavaScript values. */
 
-import { midnightOf } from '@datahub/statement/timestamps';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import { types } from '../values/bson-reader.ts';
 import { jsonEncoder } from '../values/json-values.ts';
@@ -12,15 +11,13 @@ import {
   writeAscii,
   writeRaw,
 } from '../values/primitives.ts';
+import { SerialTime } from './serial-time.ts';
 
-interface Field {
-  source: Buffer;
-  start: number;
-  end: number;
-}
-
-/** Writes a value that is not NULL; `cell` is the beginning of its element. False if a cell cannot hold it. */
-export type CellWriter = (out: ByteWriter, cell: string, field: Field) => boolean;
+/**
+ * Writes a value that is not NULL, after the place of its cell, as in `<c r="A1"`. Writes nothing for an empty cell.
+ * Returns false if a cell cannot hold it.
+ */
+export type CellWriter = (out: ByteWriter, source: Buffer, start: number, end: number) => boolean;
 
 /** The cell formats: 1 is bold, for names; 2 a date; 3 a time to the second; 4 with milliseconds. */
 export const styles = [
@@ -39,64 +36,58 @@ export const styles = [
 ].join('');
 const style = { date: 2, seconds: 3, milliseconds: 4 };
 
-/** Returns the text of a value, which `scratch` holds until the next one is read. */
-type ReadText = (field: Field) => Field;
-
-const reading =
-  (scratch: ByteWriter, encode: FieldEncoder): ReadText =>
-  ({ source, start, end }) => {
-    scratch.position = 0;
-    scratch.elements = 0;
-    encode(scratch, source, start, end);
-    return { source: scratch.buffer, start: 0, end: scratch.position };
-  };
-
-/** Writers can share `scratch`. */
-export function cellWriter(kind: ColumnKind, numbers: Numbers, scratch: ByteWriter): CellWriter {
-  const plain = reading(scratch, plainEncoder(kind, numbers));
-  const json = () => reading(scratch, jsonEncoder(kind, numbers));
+export function cellWriter(kind: ColumnKind, numbers: Numbers): CellWriter {
+  const plain = plainEncoder(kind, numbers);
   switch (kind.is) {
     case 'boolean':
       return booleanCell(plain);
     case 'integer':
     case 'float':
     case 'decimal':
-      return numberCell(json());
+      return numberCell(jsonEncoder(kind, numbers), plain);
     case 'date':
     case 'timestamp':
       return timeCell(plain);
     case 'text':
       return writeTextCell;
     case 'bson':
-      return bsonCell(plain, json());
+      return bsonCell(plain, jsonEncoder(kind, numbers));
     default:
-      return (out, cell, field) => writeTextCell(out, cell, plain(field));
+      return textCell(plain);
   }
 }
 
 const letterT = 0x74;
 const quote = 0x22;
+const valueTail = '</v></c>';
 
 const booleanCell =
-  (plain: ReadText): CellWriter =>
-  (out, cell, field) => {
-    const { source } = plain(field);
-    writeAscii(out, `${cell} t="b"><v>${source[0] === letterT ? 1 : 0}</v></c>`);
+  (plain: FieldEncoder): CellWriter =>
+  (out, source, start, end) => {
+    const from = out.position;
+    plain(out, source, start, end);
+    const isTrue = out.buffer[from] === letterT;
+    out.position = from;
+    writeAscii(out, isTrue ? ' t="b"><v>1</v></c>' : ' t="b"><v>0</v></c>');
     return true;
   };
 
 /** What is a string in JSON is a text, and so is what spreadsheets read as 0. */
-const numberCell =
-  (json: ReadText): CellWriter =>
-  (out, cell, field) => {
-    const { source, start, end } = json(field);
-    if (isTooSmall(source, start, end)) return writeTextCell(out, cell, { source, start, end });
-    if (source[start] === quote) return writeTextCell(out, cell, { source, start: start + 1, end: end - 1 });
-    writeAscii(out, `${cell}><v>`);
-    writeRaw(out, source, start, end);
-    writeAscii(out, '</v></c>');
+function numberCell(json: FieldEncoder, plain: FieldEncoder): CellWriter {
+  const asText = textCell(plain);
+  return (out, source, start, end) => {
+    const from = out.position;
+    writeAscii(out, '><v>');
+    const digits = out.position;
+    json(out, source, start, end);
+    if (out.buffer[digits] === quote || isTooSmall(out.buffer, digits, out.position)) {
+      out.position = from;
+      return asText(out, source, start, end);
+    }
+    writeAscii(out, valueTail);
     return true;
   };
+}
 
 const smallest = 2.2250738585072014e-308;
 const letterE = 0x65;
@@ -108,71 +99,76 @@ function isTooSmall(source: Buffer, start: number, end: number): boolean {
   return Math.abs(Number(text)) < smallest && /^[^e]*[1-9]/.test(text);
 }
 
-/**
- * A date is the number of days since 1899-12-30, and a time their fraction: ECMA-376 part 1, 18.17.4.1. What spreadsheets
- * have no number for stays a text: dates before 1900-03-01, because they take 1900 for a leap year, dates after 9999, and
- * those of MySQL that do not exist. So do microseconds that a double would change: from 2079 on some, later all.
- */
-const timeCell =
-  (plain: ReadText): CellWriter =>
-  (out, cell, field) => {
-    const text = plain(field);
-    if (text.start === text.end) return true;
-    const found = isoTime.exec(text.source.toString('latin1', text.start, text.end));
-    const days = found === null ? undefined : daysOf(found);
-    if (found === null || days === undefined || days < firstDay) return writeTextCell(out, cell, text);
-    const [, , , , hour, minute, second, fraction = ''] = found;
-    if (hour === undefined) {
-      writeAscii(out, `${cell} s="${style.date}"><v>${days}</v></c>`);
-      return true;
-    }
-    const micros = Number(fraction.padEnd(6, '0'));
-    const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
-    const serial = days + (seconds + micros / 1e6) / 86_400;
-    const unit = micros % 1_000 === 0 ? 1_000 : 1;
-    const read = Math.round(((serial - days) * 86_400e6) / unit) * unit;
-    if (read !== seconds * 1e6 + micros) return writeTextCell(out, cell, text);
-    writeAscii(out, `${cell} s="${micros === 0 ? style.seconds : style.milliseconds}"><v>${serial}</v></c>`);
+/** What spreadsheets have no number for stays a text. */
+function timeCell(plain: FieldEncoder): CellWriter {
+  const time = new SerialTime();
+  const asText = textCell(plain);
+  return (out, source, start, end) => {
+    const from = out.position;
+    plain(out, source, start, end);
+    if (out.position === from) return true;
+    const hasNumber = time.read(out.buffer, from, out.position);
+    out.position = from;
+    if (!hasNumber) return asText(out, source, start, end);
+    const format = !time.hasClock ? style.date : time.hasFraction ? style.milliseconds : style.seconds;
+    writeAscii(out, timeHeads[format] as string);
+    time.write(out);
+    writeAscii(out, valueTail);
     return true;
   };
-
-const isoTime = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?Z?)?$/;
-/** The number of 1970-01-01, and of 1900-03-01. */
-const epochDay = 25_569;
-const firstDay = 61;
-
-/** Undefined if there is no such day. */
-function daysOf([, year, month, day]: RegExpExecArray): number | undefined {
-  const midnight = midnightOf({ year: Number(year), month: Number(month), day: Number(day) });
-  return midnight === undefined ? undefined : midnight / 86_400_000 + epochDay;
 }
+
+const timeHeads = Array.from({ length: 5 }, (_, format) => ` s="${format}"><v>`);
 
 const bsonNumbers = new Set<number>([types.int32, types.int64, types.double, types.decimal]);
 
 /** The type of a BSON element is its first byte. */
-function bsonCell(plain: ReadText, json: ReadText): CellWriter {
-  const [asBoolean, asNumber, asTime] = [booleanCell(plain), numberCell(json), timeCell(plain)];
-  return (out, cell, field) => {
-    const type = field.source[field.start] as number;
+function bsonCell(plain: FieldEncoder, json: FieldEncoder): CellWriter {
+  const [asBoolean, asNumber] = [booleanCell(plain), numberCell(json, plain)];
+  const [asTime, asText] = [timeCell(plain), textCell(plain)];
+  return (out, source, start, end) => {
+    const type = source[start] as number;
     if (type === types.null || type === types.undefined) return true;
-    if (type === types.boolean) return asBoolean(out, cell, field);
-    if (bsonNumbers.has(type)) return asNumber(out, cell, field);
-    if (type === types.date) return asTime(out, cell, field);
-    return writeTextCell(out, cell, plain(field));
+    if (type === types.boolean) return asBoolean(out, source, start, end);
+    if (bsonNumbers.has(type)) return asNumber(out, source, start, end);
+    if (type === types.date) return asTime(out, source, start, end);
+    return asText(out, source, start, end);
   };
 }
 
 /** In UTF-16, as programs count. */
 const charactersMax = 32_767;
+const textHead = ' t="inlineStr"><is><t xml:space="preserve">';
+const textTail = '</t></is></c>';
+
+const fits = (source: Buffer, start: number, end: number): boolean =>
+  end - start <= charactersMax || source.toString('utf8', start, end).length <= charactersMax;
 
 /** Writes a text in UTF-8. */
-export function writeTextCell(out: ByteWriter, cell: string, { source, start, end }: Field): boolean {
-  if (end - start > charactersMax && source.toString('utf8', start, end).length > charactersMax) return false;
-  writeAscii(out, `${cell} t="inlineStr"><is><t xml:space="preserve">`);
+export const writeTextCell: CellWriter = (out, source, start, end) => {
+  if (!fits(source, start, end)) return false;
+  writeAscii(out, textHead);
   writeXml(out, source, start, end);
-  writeAscii(out, '</t></is></c>');
+  writeAscii(out, textTail);
   return true;
-}
+};
+
+/** The writer of a cell with the text that `encode` writes. */
+const textCell =
+  (encode: FieldEncoder): CellWriter =>
+  (out, source, start, end) => {
+    writeAscii(out, textHead);
+    const from = out.position;
+    encode(out, source, start, end);
+    if (!fits(out.buffer, from, out.position)) return false;
+    if (!isPlain(out.buffer, from, out.position)) {
+      const text = Buffer.from(out.buffer.subarray(from, out.position));
+      out.position = from;
+      writeXml(out, text, 0, text.length);
+    }
+    writeAscii(out, textTail);
+    return true;
+  };
 
 const escapes: (string | undefined)[] = Array.from({ length: 0x80 }, (_, byte) => {
   const character = String.fromCharCode(byte);
@@ -185,15 +181,27 @@ const escapeBytes = 7;
 /** The first byte of U+FFFE and U+FFFF, which XML does not have, in UTF-8: EF BF BE and EF BF BF. */
 const last = 0xef;
 
+/** 1 for each byte that can begin what is escaped. */
+const mayEscape = Uint8Array.from({ length: 256 }, (_, byte) =>
+  escapes[byte] !== undefined || byte === underscore || byte === last ? 1 : 0,
+);
+
 /** ST_Xstring, ECMA-376 part 1, 22.9.2.19: a character that XML cannot hold, and an underscore that would begin one. */
 function escapeOf(unit: number): string {
   return `_x${unit.toString(16).toUpperCase().padStart(4, '0')}_`;
+}
+
+/** True if no byte begins an escape. */
+function isPlain(source: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (mayEscape[source[at] as number] === 1) return false;
+  return true;
 }
 
 function writeXml(out: ByteWriter, source: Buffer, start: number, end: number): void {
   let plain = start;
   for (let at = start; at < end; at++) {
     const byte = source[at] as number;
+    if (mayEscape[byte] === 0) continue;
     let written: string | undefined;
     let length = 1;
     if (byte < 0x80 && byte !== underscore) written = escapes[byte];
