@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { api, createSource } from '../support/hub.ts';
+import { api, createSource, engines } from '../support/hub.ts';
+
+const isPostgres = engines.includes('postgres');
 
 let hubId: string;
 let counting: string;
@@ -10,8 +12,9 @@ const keys: string[] = [];
 const ofQuery = (saved: any): string => saved.config.query.queryId;
 
 beforeAll(async () => {
+  if (!isPostgres) return;
   hubId = (await api.ok(api.post('/v1/hubs', { label: 'several' }))).hubId;
-  const sourceId = await createSource(hubId);
+  const sourceId = await createSource(hubId, 'postgres');
   const create = async (query: string, more: object = {}) =>
     ofQuery(await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'q', query, ...more })));
   const context = [{ key: 'n', type: 'decimal', value: 1 }];
@@ -47,7 +50,7 @@ const alone = async (queryId: string, search = '', key?: string) => {
 };
 const withoutRequest = ({ status, body: { instance: _, requestId: __, ...body } }: any) => ({ status, body });
 
-describe('several executions in one call', () => {
+describe.runIf(isPostgres)('several executions in one call (needs PostgreSQL)', () => {
   it('answer in their order as each would alone, with all digits, and one that fails fails alone', async () => {
     const digits = '123456789012345678901.50';
     const raw = `{"executions":[{"queryId":"${counting}","values":{"n":${digits}}},{"queryId":"none"},
@@ -148,6 +151,32 @@ describe('several executions in one call', () => {
       return kept.map(({ outcome }: any) => outcome);
     };
     await expect.poll(runs, { timeout: 20_000 }).toEqual(['failed']);
+  });
+
+  it('run six at once, and none after the client has left', async () => {
+    const sourceId = await createSource(hubId, 'postgres');
+    const save = async (query: string, source: string) =>
+      ofQuery(await api.ok(api.post('/v1/queries', { hubId, sourceId: source, label: 'q', query })));
+    const sleeping = await save("SELECT pg_sleep(30), 'several-sleep' AS mark", sourceId);
+    const watching = await save(
+      "SELECT count(*)::int AS n FROM pg_stat_activity WHERE query LIKE '%several-sleep%' AND state = 'active' AND pid <> pg_backend_pid()",
+      await createSource(hubId, 'postgres'),
+    );
+    const running = async () => (await api.ok(api.get(`/v1/queries/${watching}/data`))).data[0].n;
+    const client = new AbortController();
+    const left = fetch(`${inject('hub').url}/v1/queries/data`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-service-api-key': inject('hub').key },
+      body: JSON.stringify({ executions: Array(20).fill({ queryId: sleeping }) }),
+      signal: client.signal,
+    }).catch(() => undefined);
+    await expect.poll(running, { timeout: 20_000 }).toBeGreaterThan(0);
+    expect(await running()).toBeLessThanOrEqual(6);
+    client.abort();
+    await left;
+    await expect.poll(running, { timeout: 20_000 }).toBe(0);
+    const runs = await api.ok(api.get(`/v1/queries/${sleeping}/runs`));
+    expect(runs.length).toBeLessThanOrEqual(6);
   });
 
   it.each([

@@ -192,6 +192,14 @@ describe('a key with limits.user', () => {
     expect([statuses.includes(429) || inject('hub').replicas > 1, statuses.at(-1)]).toEqual([true, 200]);
   });
 
+  it('counts each of several executions against the rate of the user', async () => {
+    const key = await keyFor([queryId], { ratePerMinute: 2 });
+    const headers = bearer(await issuer.sign({ sub: 'c1' }));
+    const body = { executions: Array(3).fill({ queryId }) };
+    const { executions } = await api.ok(api.post('/v1/queries/data', body, { key, headers }));
+    expect(executions.map(({ status }: { status: number }) => status)).toEqual([200, 200, 429]);
+  });
+
   it('counts the users of each key in the usage of the query and of the key', async () => {
     const [used, other] = [await store({ query: ofCustomer }), await store({ query: ofCustomer })];
     const limits = { queryIds: [used, other], user };

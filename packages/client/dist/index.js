@@ -234,7 +234,7 @@ function toForm(values) {
 }
 
 // src/client.ts
-var reading = /* @__PURE__ */ new Set(["POST /v1/queries/check"]);
+var reading = /* @__PURE__ */ new Set(["POST /v1/queries/check", "POST /v1/queries/data"]);
 function createClient(options) {
   const base = new URL(options.url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";

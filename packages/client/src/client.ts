@@ -133,7 +133,7 @@ export interface Client {
 }
 
 /** Requests that change nothing, beside those with GET. */
-const reading: ReadonlySet<string> = new Set(['POST /v1/queries/check']);
+const reading: ReadonlySet<string> = new Set(['POST /v1/queries/check', 'POST /v1/queries/data']);
 
 export function createClient(options: ClientOptions): Client {
   const base = new URL(options.url);

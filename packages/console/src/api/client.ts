@@ -33,36 +33,58 @@ export interface CallOptions {
 
 /** Resolves to a successful response. Rejects with a Failure, or with an AbortError if `signal` was aborted. */
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
+  const { signal, withKey } = options;
+  const once = () => send(path, options);
+  // What another key may do is shown as it is.
+  const response = await (withKey === undefined ? sendInTurn(once, signal) : once());
+  if (response.ok) return response;
+  const { status, headers } = response;
+  const failure = toFailure({ status, headers, body: await response.text().catch(() => '') });
+  if (status === 401 && withKey === undefined) keyRefused(failure.problem);
+  throw failure;
+}
+
+/** Sends a call once, whatever its answer is. */
+export async function send(path: string, options: CallOptions): Promise<Response> {
   const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const own = credentialsOf(withKey ?? key.value);
-  const send = () =>
-    fetch(addressOf(path), {
-      method: options.method ?? (text === undefined ? 'GET' : 'POST'),
-      headers: {
-        accept,
-        [formHeader]: consoleForm,
-        ...own.headers,
-        ...(text === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      body: text ?? null,
-      signal: signal ?? null,
-      cache,
-      credentials: own.credentials,
-      // Following a redirect would send the key to another address.
-      redirect: 'error',
-    }).catch(failUnanswered);
-  // What another key may do is shown as it is.
-  const response = await (withKey === undefined ? sendInTurn(send, signal) : send());
+  const response = await fetch(addressOf(path), {
+    method: options.method ?? (text === undefined ? 'GET' : 'POST'),
+    headers: {
+      accept,
+      [formHeader]: consoleForm,
+      ...own.headers,
+      ...(text === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    body: text ?? null,
+    signal: signal ?? null,
+    cache,
+    credentials: own.credentials,
+    // Following a redirect would send the key to another address.
+    redirect: 'error',
+  }).catch(failUnanswered);
   connectionWorks();
-  if (response.ok) return response;
-  const { status } = response;
-  const problem = await response
-    .json()
-    .catch(() => ({ detail: `The answer was HTTP ${status} without a reason.` }));
-  if (status === 401 && withKey === undefined) keyRefused(problem);
-  throw new Failure({ ...problem, status, retryAfterS: retryAfterOf(response) });
+  return response;
+}
+
+/** An answer whose body has been read. */
+export interface ReadAnswer {
+  status: number;
+  headers: Headers;
+  body: string;
+}
+
+/** The failure that an answer tells. */
+export function toFailure({ status, headers, body }: ReadAnswer): Failure {
+  let problem: object;
+  try {
+    problem = JSON.parse(body);
+  } catch {
+    problem = { detail: `The answer was HTTP ${status} without a reason.` };
+  }
+  return new Failure({ ...problem, status, retryAfterS: retryAfterOf({ headers }) });
 }
 
 function failUnanswered(err: Error): never {

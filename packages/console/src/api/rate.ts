@@ -21,16 +21,16 @@ let turn: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
 /** Seconds until a call is taken again. */
-export const retryAfterOf = ({ headers }: Response): number | undefined => {
+export const retryAfterOf = ({ headers }: Pick<Response, 'headers'>): number | undefined => {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
   return Number.isFinite(seconds) ? seconds : undefined;
 };
 
 /** Sends again what the hub refused because of a rate. Rejects as soon as `signal` is aborted. */
-export async function sendInTurn(
-  send: () => Promise<Response>,
+export async function sendInTurn<T extends Pick<Response, 'status' | 'headers'>>(
+  send: () => Promise<T>,
   signal: AbortSignal | undefined,
-): Promise<Response> {
+): Promise<T> {
   const first = waiting === 0 ? await send() : undefined;
   if (first !== undefined && first.status !== tooManyRequests) return first;
   const until = performance.now() + waitMaxMs;
@@ -58,7 +58,7 @@ export async function sendInTurn(
 }
 
 /** The rate in `RateLimit-Policy: "default";q=60;w=60`. */
-function rateOf({ headers }: Response): number | undefined {
+function rateOf({ headers }: Pick<Response, 'headers'>): number | undefined {
   const rate = /^"default";q=(\d+)/.exec(headers.get('ratelimit-policy') ?? '')?.[1];
   return rate === undefined ? undefined : Number(rate);
 }

@@ -29,7 +29,7 @@ type SentValues = NonNullable<KeptRun['values']>;
 /** What called, in words. */
 const callers: Record<KeptRun['form'], string> = {
   execute: 'program',
-  data: 'program, by GET',
+  data: 'program, reading',
   rows: 'program, records in bulk',
   transaction: 'program, in a transaction',
   tool: 'agent',

@@ -8,6 +8,7 @@ export interface Members {
 
 const quote = 0x22;
 const backslash = 0x5c;
+const openingBrace = 0x7b;
 
 /** Returns the index after the string that begins with the quote at `start`. */
 function endOfText(line: string, start: number): number {
@@ -55,6 +56,18 @@ export function membersOf(line: string): Members {
     at = end + 1;
   }
   return { names, values };
+}
+
+/** The objects of the array that begins at `start` of such a text. */
+export function objectsOf(text: string, start: number): string[] {
+  const objects: string[] = [];
+  let at = start + 1;
+  while (text.charCodeAt(at) === openingBrace) {
+    const end = endOfNested(text, at);
+    objects.push(text.slice(at, end));
+    at = end + 1;
+  }
+  return objects;
 }
 
 export type Values = (string | undefined)[];
