@@ -27,7 +27,7 @@ import { ReplayBuffer, type ReplayBufferState } from './replay-buffer.ts';
 import { SmallSampleModel, type SmallSampleState } from './small-sample.ts';
 
 /** Of a classifier with few classes, and of one with many. */
-const formats = { few: 16, many: 17 };
+const formats = { few: 18, many: 19 };
 /**
  * The cost of a prediction grows with the number of classes, and so would that of an example. With more classes than this,
  * only a share of the examples is predicted before it is learnt, and fewer examples are replayed.
@@ -47,10 +47,11 @@ const replayFeaturesMax = 4_000;
 /** The number of held-out examples that one call calibrates with. */
 const calibrations = 4;
 /**
- * With fewer held-out examples than this, for instance because there are many classes, a new example calibrates the
- * ensemble before it is learnt. An example of the same class as the one before is skipped: in sorted examples it is
- * always predicted correctly, which would make the ensemble overconfident.
+ * A new example calibrates the ensemble before it is learnt: with `alone` steps as long as there are fewer held-out
+ * examples than `heldOutEnough`, for instance because there are many classes. An example of the same class as the one
+ * before is skipped: in sorted examples it is always predicted correctly, which would make the ensemble overconfident.
  */
+const newSteps = { alone: calibrations, beside: 2 };
 const heldOutEnough = 50;
 const calibratedFrom = 200;
 
@@ -206,20 +207,22 @@ class OnlineLearner implements Learner {
     return (Math.imul(examples, 0x9e3779b1) >>> 0) / 2 ** 32 < manyClasses / classes.length;
   }
 
-  /** Predicts the best class before the example is learnt. May calibrate the ensemble with the example. */
+  /** Predicts the best class before the example is learnt, and calibrates the ensemble with the example. */
   #predictBefore(point: VectorExample, classId: string): Score | undefined {
     if (this.#model.examples === 0) return undefined;
     if (point.example.rows.length === 0) return bestScore(this.#model, this.#priors());
     if (this.#smallSample !== undefined && this.#model.examples < calibratedFrom) {
       return bestScore(this.#model, this.#smallSample.predict(this.#model, point));
     }
-    const prediction = this.#ensemble.predict(this.#model, point, false);
-    const ofFew = this.#smallSample?.predict(this.#model, point);
-    const best = bestScore(this.#model, ofFew ?? prediction.probabilities);
+    const scores = this.#ensemble.score(this.#model, point, false);
+    const probabilities =
+      this.#smallSample?.predict(this.#model, point) ?? this.#ensemble.predict(this.#model, scores);
+    const best = bestScore(this.#model, probabilities);
     const classIndex = this.#indexes.get(classId);
     const isRepeated = classIndex === this.#lastIndex;
-    if (classIndex !== undefined && !isRepeated && this.#replayBuffer.heldOutCount < heldOutEnough) {
-      this.#ensemble.fit(this.#model, prediction, { classIndex, steps: calibrations });
+    if (classIndex !== undefined && !isRepeated) {
+      const steps = newSteps[this.#replayBuffer.heldOutCount < heldOutEnough ? 'alone' : 'beside'];
+      this.#ensemble.fit(this.#model, scores, { classIndex, steps });
     }
     return best;
   }
@@ -295,8 +298,8 @@ class OnlineLearner implements Learner {
       own.examples--;
       this.#model.examples--;
       if (own.examples > 0) {
-        const prediction = this.#ensemble.predict(this.#model, point, true);
-        this.#ensemble.fit(this.#model, prediction, { classIndex, steps: 1 });
+        const scores = this.#ensemble.score(this.#model, point, true);
+        this.#ensemble.fit(this.#model, scores, { classIndex, steps: 1 });
       }
       own.examples++;
       this.#model.examples++;
@@ -306,7 +309,7 @@ class OnlineLearner implements Learner {
   #probabilities(point: VectorExample): Float64Array {
     if (point.example.rows.length === 0) return this.#priors();
     if (this.#smallSample !== undefined) return this.#smallSample.predict(this.#model, point);
-    return this.#ensemble.predict(this.#model, point, false).probabilities;
+    return this.#ensemble.predict(this.#model, this.#ensemble.score(this.#model, point, false));
   }
 
   #priors(): Float64Array {
