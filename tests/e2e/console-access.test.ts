@@ -3,9 +3,9 @@ import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { closeDialog, drawn, ended, useConsole } from '../support/browser/console.ts';
+import { closeDialog, drawn, ended, holdAnswers, useConsole } from '../support/browser/console.ts';
 import { prepareViews, viewsOf } from '../support/browser/views.ts';
-import { api } from '../support/hub.ts';
+import { api, createSource } from '../support/hub.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
@@ -96,6 +96,42 @@ describe.skipIf(executablePath === undefined)('the accessibility of the console 
     await look('sign-in');
     expect(Object.entries(found).filter(([, list]) => list.length > 0)).toEqual([]);
   }, 180_000);
+
+  it('finds nothing serious on a board while its cards load, load again, fail and are empty', async () => {
+    const { page, hubId } = shared;
+    const sourceId = await createSource(hubId);
+    const store = async (label: string, query: string) =>
+      (await api.ok(api.post('/v1/queries', { hubId, sourceId, label, query }))).config.query.queryId;
+    const cards = [
+      { queryId: await store('rows', 'SELECT id, note FROM sales') },
+      { queryId: await store('none', 'SELECT id FROM sales WHERE id < 0') },
+      { queryId: await store('one', 'SELECT 1 AS one'), size: 'wide' },
+      { queryId: await store('broken', 'SELECT nothing FROM sales'), size: 'large' },
+      { path: 'none' },
+    ];
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'cards', cards }));
+    const busy = page.locator('.pinned-card[aria-busy=true]');
+    let release = await holdAnswers(page, '**/v1/queries/data');
+    await goTo('boards', boardId);
+    await page.getByText('Running …').first().waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    release();
+    await page.getByText('No rows.').waitFor();
+    await page.locator('.card-problem[role=alert]').waitFor();
+    await busy.first().waitFor({ state: 'detached' });
+    expect(await violationsOf(page)).toEqual([]);
+    release = await holdAnswers(page, '**/v1/queries/data');
+    await button('Refresh').click();
+    await busy.first().waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    release();
+    await busy.first().waitFor({ state: 'detached' });
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.route('**/v1/queries/data', (route) => route.abort());
+    await button('Refresh').click();
+    await expect.poll(() => page.locator('.card-problem[role=alert]').count()).toBe(4);
+    expect(await violationsOf(page)).toEqual([]);
+  });
 
   it('finds nothing serious where a classifier learns from rows', async () => {
     const { page, hubId } = shared;

@@ -190,5 +190,8 @@ describe.skipIf(executablePath === undefined)('the home of a hub in the console 
     await page.getByLabel('Source', { exact: true }).waitFor();
     expect(await page.getByRole('tree', { name: 'Sources' }).getByRole('treeitem').count()).toBe(1);
     expect(await page.getByRole('treeitem', { name: folder }).count()).toBe(0);
+    // An address without a page leads to a hub, also later.
+    await page.evaluate("location.hash = '#/'");
+    await page.waitForURL(/#\/hub\/[^/]+$/);
   });
 });

@@ -18,6 +18,16 @@ const outOfReach = `(() => {
   });
 })()`;
 
+/** Runs in the page: the tables that scroll sideways, and a chosen tab that is not in sight. */
+const cutOff = `(() => [
+  ...[...document.querySelectorAll('.table-scroll')]
+    .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
+    .map((one) => one.getAttribute('aria-label')),
+  ...[...document.querySelectorAll('[role=tab][aria-selected=true]')]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth || one.getBoundingClientRect().left < 0)
+    .map((one) => 'the tab ' + one.textContent),
+])()`;
+
 describe.skipIf(executablePath === undefined)('the console on a phone (needs Chromium)', () => {
   let page: Page;
   let hubId = '';
@@ -37,9 +47,11 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
       // A page that is wider than the screen makes the window of a phone wider, too.
       const width = await page.evaluate('Math.max(innerWidth, document.documentElement.scrollWidth)');
       const missing = (await page.evaluate(outOfReach)) as string[];
+      const cut = (await page.evaluate(cutOff)) as string[];
       // The page scrolls in its frame, and the window does not.
       const below = await page.evaluate('document.documentElement.scrollHeight - innerHeight');
-      if (width !== 390 || below !== 0 || missing.length > 0) found[name] = { width, below, missing };
+      if (width !== 390 || below !== 0 || missing.length > 0 || cut.length > 0)
+        found[name] = { width, below, missing, cut };
     };
     for (const [name, path] of Object.entries(viewsOf(ids))) {
       await page.evaluate(`location.hash = '#/hub/${[hubId, ...path].join('/')}'`);
@@ -52,6 +64,9 @@ describe.skipIf(executablePath === undefined)('the console on a phone (needs Chr
     await page.getByRole('button', { name: /^Run/ }).tap();
     await ended(page, 'done');
     await look('rows');
+    await page.getByRole('button', { name: 'Explain', exact: true }).tap();
+    await page.locator('.plan').waitFor();
+    await look('explain');
     await page.getByRole('tab', { name: 'Use it' }).tap();
     await page.getByRole('button', { name: 'Try' }).tap();
     await page.locator('.answer-line').waitFor();

@@ -79,21 +79,29 @@ function useLaterAtFirstAct(): void {
   }, []);
 }
 
+/** Opens the first hub, if the address names no page. */
+function leaveStart(): void {
+  if (!isAtStart()) return;
+  const first = hubs.value?.find(({ archived }) => !archived);
+  if (first !== undefined) goInstead('hub', first.hubId);
+  else goInstead(hubs.value === undefined ? 'run' : 'hubs');
+}
+
 function Frame() {
   const sideOpen = useSignal(false);
   useEffect(() => {
-    void loadHubs().then(() => {
-      if (!isAtStart()) return;
-      const first = hubs.value?.find(({ archived }) => !archived);
-      if (first !== undefined) goInstead('hub', first.hubId);
-      else goInstead(hubs.value === undefined ? 'run' : 'hubs');
-    });
+    void loadHubs().then(leaveStart);
     void loadPermissions();
     void loadClassifiers();
   }, []);
   useLaterAtFirstAct();
   useSignalEffect(() => {
     if (hubId.value !== undefined) void loadTree(hubId.value);
+  });
+  // A person can come back to the start.
+  useSignalEffect(() => {
+    void route.value;
+    if (hubs.value !== undefined) leaveStart();
   });
   useSignalEffect(() => {
     void route.value;

@@ -1,6 +1,7 @@
 /** The head of every view: its title, its kind and its actions. */
 
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 
 interface PageHeadProps {
   title: ComponentChildren;
@@ -39,6 +40,12 @@ interface TabsProps {
 }
 
 export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  // On a phone, the last tabs are out of sight.
+  useEffect(() => {
+    const selected = list.current?.querySelector('[aria-selected=true]');
+    selected?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [value]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
@@ -50,7 +57,7 @@ export function Tabs({ label, tabs, value, onChange }: TabsProps) {
     event.preventDefault();
   };
   return (
-    <div class="tabs" role="tablist" aria-label={label} tabIndex={-1} onKeyDown={move}>
+    <div class="tabs" ref={list} role="tablist" aria-label={label} tabIndex={-1} onKeyDown={move}>
       {tabs.map(([name, text]) => (
         <button
           key={name}

@@ -86,7 +86,7 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined
     <>
       <h2>By class</h2>
       <Scrolling label="Figures by class">
-        <table class="facts numbers">
+        <table class="facts numbers folded class-figures">
           <TableHead names={heads} />
           <tbody>
             {all.classes.slice(0, classesShownMax).map((one) => (
@@ -245,7 +245,7 @@ function CurveTable({ points }: { points: CurvePoint[] }) {
     <details class="more">
       <summary>Learning curve as a table</summary>
       <Scrolling label="Learning curve">
-        <table class="facts numbers">
+        <table class="facts numbers folded class-figures">
           <TableHead names={['Examples', 'Accuracy', 'Mean confidence']} />
           <tbody>
             {points.map(({ examples, window, accuracy, meanConfidence }) => (

@@ -44,7 +44,7 @@ export function CallersView({ usage }: { usage: Usage }) {
         <Chart label={`Executions by day: ${label}. The table below has all days.`} data={data} />
       </div>
       <Scrolling label="Callers">
-        <table class="facts numbers">
+        <table class="facts numbers folded">
           <TableHead names={['Key', 'Executions', 'Failed', ...(users === 0 ? [] : ['Users']), 'Last on']} />
           <tbody>
             {keys.slice(0, keysShownMax).map((one) => (

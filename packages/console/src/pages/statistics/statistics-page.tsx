@@ -79,17 +79,15 @@ function QueryTable({ list, window }: { list: StatisticsList; window: Window }) 
   const hubOf = (id: string) => hubs.value?.find(({ hubId }) => hubId === id)?.label ?? '';
   return (
     <Scrolling label="Queries">
-      <table class="facts statistics-list">
+      <table class="facts statistics-list folded">
         <TableHead names={['Query']} numbers={['Calls', 'Failed', 'p99', 'Rows', 'p50']}>
           <th scope="col">Hub</th>
         </TableHead>
         <tbody>
           {list.queries.map(({ queryId, hubId, label, [window]: figures }) => (
             <tr key={queryId}>
-              <th scope="row" class="cut-text">
-                <a href={linkTo('hub', hubId, 'query', queryId, 'statistics')} title={label}>
-                  {label}
-                </a>
+              <th scope="row">
+                <a href={linkTo('hub', hubId, 'query', queryId, 'statistics')}>{label}</a>
               </th>
               <td class="right">{count(figures.count)}</td>
               <td class="right">{partOf(figures.failed, figures.count)}</td>

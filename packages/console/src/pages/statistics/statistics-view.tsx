@@ -52,7 +52,8 @@ function Calls({ statistics }: { statistics: QueryStatistics }) {
       ) : (
         <div class="statistics-tables">
           <CountTable lastHour={lastHour} sinceStart={sinceStart} />
-          <TimeTable lastHour={lastHour} sinceStart={sinceStart} />
+          <TimeTable period="Last hour" figures={lastHour} />
+          <TimeTable period="Since the start" figures={sinceStart} />
         </div>
       )}
       {sinceStart.count > 0 && (
@@ -111,37 +112,18 @@ const measures = [
 ] as const;
 const shares = ['p50', 'p95', 'p99'] as const;
 
-function TimeTable({ lastHour, sinceStart }: Both) {
+function TimeTable({ period, figures }: { period: string; figures: Figures }) {
   return (
-    <Scrolling label="Times of calls">
+    <Scrolling label={`Times of calls: ${period}`}>
       <table class="facts numbers">
-        <thead>
-          <tr>
-            <td rowSpan={2} />
-            <th scope="colgroup" colSpan={3} class="statistics-group">
-              Last hour
-            </th>
-            <th scope="colgroup" colSpan={3} class="statistics-group">
-              Since the start
-            </th>
-          </tr>
-          <tr>
-            {[lastHour, sinceStart].map((_, i) =>
-              shares.map((name) => (
-                <th key={`${i} ${name}`} scope="col" class="right">
-                  {name}
-                </th>
-              )),
-            )}
-          </tr>
-        </thead>
+        <TableHead names={[period, ...shares]} />
         <tbody>
           {measures.map(([measure, label]) => (
             <tr key={measure}>
               <th scope="row">{label}</th>
-              {[lastHour, sinceStart].map((figures, i) =>
-                shares.map((name) => <td key={`${i} ${name}`}>{time(figures[measure]?.[name])}</td>),
-              )}
+              {shares.map((name) => (
+                <td key={name}>{time(figures[measure]?.[name])}</td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -209,7 +191,7 @@ function WindowTable({ windows }: { windows: Window[] }) {
     <details class="more">
       <summary>The last hour as a table</summary>
       <Scrolling label="Calls in five minutes">
-        <table class="facts numbers">
+        <table class="facts numbers folded">
           <TableHead names={['From', 'Calls', 'Failed', 'p50', 'p95', 'p99']} />
           <tbody>
             {windows.toReversed().map(({ start, count: calls, failed, totalMs }) => (

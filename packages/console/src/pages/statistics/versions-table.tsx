@@ -9,12 +9,12 @@ import { partOf, time, type VersionFigures } from './figures.ts';
 export function VersionsTable({ queryId, versions }: { queryId: string; versions: VersionFigures[] }) {
   return (
     <Scrolling label="Calls by version">
-      <table class="facts numbers">
+      <table class="facts numbers folded">
         <TableHead names={['Version', 'Calls', 'Failed', 'p50', 'p95', 'p95 at the database']} />
         <tbody>
           {versions.toReversed().map(({ version, count: calls, failed, totalMs, databaseMs }) => (
             <tr key={version}>
-              <th scope="row">
+              <th scope="row" data-name="Version">
                 <a href={linkTo('hub', hubId.value ?? '', 'query', queryId, 'versions', String(version))}>
                   {version}
                 </a>

@@ -1,5 +1,6 @@
 /** The plan of the database for the statement in the editor, as a tree with times. */
 
+import { useState } from 'preact/hooks';
 import { callJson, part } from '../../../api/client.ts';
 import { may } from '../../../state/permissions.ts';
 import type { QueryEditor } from '../../../state/query-editor.ts';
@@ -14,6 +15,11 @@ import { OtherResult, Scrolling } from '../../../ui/table.tsx';
 import type { QueryStatistics } from '../../statistics/figures.ts';
 import { VersionsTable } from '../../statistics/versions-table.tsx';
 import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
+
+/** Of a phone, in the script of details. */
+const lineCharacters = 44;
+/** Steps further down are indented as this one. */
+const depthMax = 14;
 
 /** MySQL measures only in a form that is no JSON. */
 const measures = (engine: string): boolean => engine === 'postgres' || engine === 'mariadb';
@@ -101,10 +107,14 @@ function PlanTable({ tree, engine }: { tree: PlanStep; engine: string }) {
           </thead>
           <tbody>
             {steps.map(({ step, depth }, i) => (
-              <tr key={i} data-slowest={measured && step === slowest}>
-                <th scope="row" ref={(row) => row?.style.setProperty('--depth', String(depth))}>
+              <tr
+                key={i}
+                data-slowest={measured && step === slowest}
+                ref={(row) => row?.style.setProperty('--depth', String(Math.min(depth, depthMax)))}
+              >
+                <th scope="row">
                   {step.name}
-                  {step.detail !== '' && <span class="plan-detail">{step.detail}</span>}
+                  <Detail text={step.detail} />
                 </th>
                 {measured && <OwnTime step={step} total={total} isSlowest={step === slowest} />}
                 <td class="right">
@@ -118,6 +128,30 @@ function PlanTable({ tree, engine }: { tree: PlanStep; engine: string }) {
         </table>
       </Scrolling>
       <Advice steps={steps.map(({ step }) => step)} slowest={slowest} engine={engine} />
+    </>
+  );
+}
+
+/** On a phone, a long text is cut to one line until it is opened. */
+function Detail({ text }: { text: string }) {
+  const [isOpen, setOpen] = useState(false);
+  if (text === '') return null;
+  return (
+    <>
+      {text.length > lineCharacters && (
+        <button
+          type="button"
+          class="quiet plan-more"
+          aria-expanded={isOpen}
+          aria-label="Details"
+          onClick={() => setOpen(!isOpen)}
+        >
+          <Icon name="down" />
+        </button>
+      )}
+      <span class="plan-detail" data-open={isOpen}>
+        {text}
+      </span>
     </>
   );
 }
