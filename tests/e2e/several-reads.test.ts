@@ -99,6 +99,8 @@ describe.runIf(isPostgres)('several executions in one call (needs PostgreSQL)', 
     expect([first?.index, second?.index].sort()).toEqual([1, 2]);
     expect(last?.index).toBe(0);
     expect((last?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(500);
+    const whole = await api.ok(ask(executions));
+    expect(whole.executions.map(({ index }: any) => index)).toEqual([0, 1, 2]);
   });
 
   it('are executed with the limits of the key, and each counts against its rate', async () => {

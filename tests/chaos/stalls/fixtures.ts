@@ -192,11 +192,23 @@ export const fixtures: Record<string, Fixtures> = {
   'POST /v1/queries/data': {
     base: ({ ids: { queryId } }) => ({ executions: [{ queryId, values: { a: 1 } }] }),
     spots: [['executions', 0, 'values', 'a']],
-    stored: (prepared) =>
-      eachRows(prepared, (queryId) => ({
+    stored: (prepared) => {
+      const send = (execution: object, count = 50) => ({
         path: '/v1/queries/data',
-        body: JSON.stringify({ executions: Array(50).fill({ queryId, options: { maxRows: 1_000 } }) }),
-      })),
+        body: JSON.stringify({ executions: Array(count).fill(execution) }),
+      });
+      const { queryId } = prepared.ids;
+      const names = (value: number) =>
+        Object.fromEntries(
+          Array.from({ length: 20 }, (_, n) => [`v${n}`, Array(value === 1 ? 480 : 48).fill(value)]),
+        );
+      return {
+        // Twice as many as run at once.
+        ...eachRows(prepared, (one) => send({ queryId: one, options: { maxRows: 1_000 } }, 12)),
+        'many values': send({ queryId, values: names(1) }),
+        'many digits': send({ queryId, values: names(0.1234567890123456) }),
+      };
+    },
   },
   'GET /v1/queries/:queryId/data': { stored: eachQuery('/data') },
   'GET /v1/hubs/:hubId/data/*': {

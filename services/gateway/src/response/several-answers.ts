@@ -1,6 +1,6 @@
 /**
- * Sends the answers of several executions: each as a line as soon as it is complete, or all in one object in their
- * order. An answer is in memory until it is sent, and counts for the budget of responses.
+ * Sends the answers of several executions: each as a line as soon as it is complete, or in one object in their order. An
+ * answer is in memory until it is sent, and counts for the budget of responses.
  */
 
 import type { Writable } from 'node:stream';
@@ -25,18 +25,27 @@ interface Head {
   limit?: string | undefined;
 }
 
+/** An answer that can be written. */
+interface Ready {
+  head: string;
+  parts: readonly Buffer[];
+  /** What it takes of the budget. */
+  bytes: number;
+}
+
 export class SeveralAnswers {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #settings: ResponseSettings;
   readonly #format: OutputFormat;
-  /** Where lines are written. Undefined before the first one, and for one object. */
+  /** Undefined before the first answer is written. */
   #sink: Writable | undefined;
-  /** The answers of one object. */
-  readonly #kept: Buffer[] = [];
+  /** By their indexes. */
+  readonly #ready = new Map<number, Ready>();
+  #written = 0;
   #heldBytes = 0;
-  /** Settles when the client has read what was written. */
-  #drained: Promise<void> | undefined;
+  /** Answers are written one after the other. */
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(request: FastifyRequest, reply: FastifyReply, { settings, format }: Options) {
     this.#request = request;
@@ -57,11 +66,9 @@ export class SeveralAnswers {
     });
   }
 
-  async send(index: number, { head, bytes, body }: HeldAnswer): Promise<void> {
-    const isWritten = this.#add(index, { status: 200, ...head }, body);
-    if (isWritten === undefined) return;
-    await isWritten;
-    this.#heldBytes -= bytes;
+  /** Resolves when the next answer is wanted. */
+  async send(index: number, { head, bytes, parts }: HeldAnswer): Promise<void> {
+    await this.#add(index, { status: 200, ...head }, { parts, bytes });
   }
 
   /** Sends a problem in place of the answer. `held` is what had come. */
@@ -72,37 +79,54 @@ export class SeveralAnswers {
     const again = headers['retry-after'];
     const head: Head = { status: problem.status, headers: {} };
     if (again !== undefined) head.headers['retry-after'] = again;
-    await this.#add(index, head, Buffer.from(JSON.stringify(problem)));
+    await this.#add(index, head, { parts: [Buffer.from(JSON.stringify(problem))], bytes: 0 });
   }
 
-  /** All answers were sent, or are returned for Fastify to send. */
-  finish(): Buffer | FastifyReply {
-    if (this.#sink !== undefined) {
-      this.#sink.end();
-      return this.#reply;
-    }
-    this.#reply.header('content-type', this.#format.contentType);
-    const parts = this.#kept.flatMap((one, i) => (i === 0 ? [one] : [comma, one]));
-    return Buffer.concat([start, ...parts, end]);
+  /** Call this when all answers were sent. Throws CANCELLED if the client left before the first one. */
+  async finish(): Promise<FastifyReply> {
+    if (this.#sink === undefined) this.#request.context.requireOpen();
+    if (!this.#isLines) await this.#write(Buffer.from(']}'));
+    this.#sink?.end();
+    return this.#reply;
   }
 
-  /** Keeps the answer for the one object, or writes its line and returns when it goes on. */
-  #add(index: number, { status, headers, limit }: Head, body: Buffer): Promise<void> | undefined {
+  get #isLines(): boolean {
+    return this.#format.name === 'ndjson';
+  }
+
+  #add(index: number, { status, headers, limit }: Head, body: Omit<Ready, 'head'>): Promise<void> {
     const head = JSON.stringify({ index, status, headers, limit });
-    const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), body, closing]);
-    if (this.#format.name === 'ndjson') return this.#write(Buffer.concat([bytes, newline]));
-    this.#kept[index] = bytes;
-    return undefined;
+    this.#ready.set(index, { ...body, head: `${head.slice(0, -1)},"body":` });
+    this.#turn = this.#turn.then(() => this.#writeReady());
+    return this.#turn;
   }
 
-  async #write(line: Buffer): Promise<void> {
+  async #writeReady(): Promise<void> {
+    for (let next = this.#takeNext(); next !== undefined; next = this.#takeNext()) {
+      const before = this.#isLines ? '' : this.#written === 1 ? '{"executions":[' : ',';
+      const after = this.#isLines ? '}\n' : '}';
+      const parts = [Buffer.from(before + next.head), ...next.parts, Buffer.from(after)];
+      const pieces = next.bytes <= pieceBytesMax ? [Buffer.concat(parts)] : parts;
+      for (const piece of pieces) await this.#write(piece);
+      this.#heldBytes -= next.bytes;
+    }
+  }
+
+  /** The answer that is written next, if it is there: any line, or the first of the object that was not written. */
+  #takeNext(): Ready | undefined {
+    const index = this.#isLines ? this.#ready.keys().next().value : this.#written;
+    const next = index === undefined ? undefined : this.#ready.get(index);
+    if (index === undefined || next === undefined) return undefined;
+    this.#ready.delete(index);
+    this.#written++;
+    return next;
+  }
+
+  /** Resolves when the client takes more. */
+  async #write(piece: Buffer): Promise<void> {
+    if (this.#reply.raw.destroyed) return;
     this.#sink ??= this.#open();
-    const response = this.#reply.raw;
-    if (response.destroyed || this.#sink.write(line)) return;
-    this.#drained ??= this.#drain(this.#sink).finally(() => {
-      this.#drained = undefined;
-    });
-    await this.#drained;
+    if (!this.#sink.write(piece)) await this.#drain(this.#sink);
   }
 
   #open(): Writable {
@@ -127,11 +151,8 @@ export class SeveralAnswers {
   }
 }
 
-const start = Buffer.from('{"executions":[');
-const end = Buffer.from(']}');
-const comma = Buffer.from(',');
-const closing = Buffer.from('}');
-const newline = Buffer.from('\n');
+/** A small answer is written in one piece. */
+const pieceBytesMax = 65_536;
 
 interface HeldOptions {
   request: FastifyRequest;
@@ -145,15 +166,11 @@ interface HeldOptions {
 export class HeldAnswer implements WorkingReply {
   readonly head: Omit<Head, 'status'> = { headers: {} };
   bytes = 0;
+  readonly parts: Buffer[] = [];
   readonly #options: HeldOptions;
-  readonly #chunks: Buffer[] = [];
 
   constructor(options: HeldOptions) {
     this.#options = options;
-  }
-
-  get body(): Buffer {
-    return Buffer.concat(this.#chunks);
   }
 
   chunk(bytes: Buffer): boolean {
@@ -162,7 +179,7 @@ export class HeldAnswer implements WorkingReply {
     try {
       take(bytes.length);
       this.bytes += bytes.length;
-      this.#chunks.push(bytes);
+      this.parts.push(bytes);
     } catch (err) {
       stop.abort(err);
     }

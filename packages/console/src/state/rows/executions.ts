@@ -59,8 +59,11 @@ function sendAsked(): void {
 /** Ends the call once nobody waits for it. */
 async function sendTogether(together: readonly Asked[]): Promise<void> {
   const stop = new AbortController();
-  const stopIfUnwanted = () => together.every(({ signal }) => signal.aborted) && stop.abort();
-  for (const { signal } of together) signal.addEventListener('abort', stopIfUnwanted);
+  const waiting = new Set(together);
+  for (const one of together)
+    one.signal.addEventListener('abort', () => {
+      if (waiting.delete(one) && waiting.size === 0) stop.abort();
+    });
   const response = await send('v1/queries/data', {
     body: { executions: together.map(({ execution }) => execution) },
     accept: 'application/x-ndjson',
@@ -77,7 +80,8 @@ async function sendTogether(together: readonly Asked[]): Promise<void> {
   await readLines(response, (lines) => {
     for (const line of lines) {
       const { index, ...answer } = readAnswer(line, headers);
-      together[index]?.resolve(answer);
+      const one = together[index];
+      if (one !== undefined && waiting.delete(one)) one.resolve(answer);
     }
     return true;
   });

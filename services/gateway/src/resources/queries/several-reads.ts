@@ -9,6 +9,7 @@ import {
   type QueryPath,
 } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { exactMember } from '../../http/json-body.ts';
 import { count, type FromSchema, id, list, object, queryPath, record, text } from '../../http/json-schema.ts';
@@ -77,9 +78,13 @@ function createHandler(deps: ResourceDeps): Handler {
     const format = chooseLines(request.headers.accept);
     const refusals = await takeRates(executions.length, { request, reply, settings });
     const answers = new SeveralAnswers(request, reply, { settings, format });
+    // Large bodies take a turn to be checked.
+    await nextTurn();
     const waiting = executions.entries();
+    const endOfTurn = createLoopYield();
     const work = async () => {
       for (const [i, asked] of waiting) {
+        await endOfTurn();
         if (reply.raw.destroyed) return;
         const refusal = refusals.get(i);
         if (refusal === undefined)
