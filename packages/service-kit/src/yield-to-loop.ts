@@ -16,6 +16,18 @@ export function createTurns(): () => Promise<void> {
 /** All long work of a process takes turns, so that much of it at once delays others no more than one piece does. */
 export const nextTurn = createTurns();
 
+const piecesOfTurn = 500;
+
+/** Waits for an own turn before work on many pieces, so that the work of calls that arrive together is not one turn. */
+export const turnFor = (pieces: number): Promise<void> | undefined =>
+  pieces > piecesOfTurn ? nextTurn() : undefined;
+
+const charactersOfTurn = 65_536;
+
+/** The same for a text that is read or written as a whole. */
+export const turnForText = (characters: number): Promise<void> | undefined =>
+  characters > charactersOfTurn ? nextTurn() : undefined;
+
 /** Works on so many items at a time, and lets other requests run in between. The results are in the order of the items. */
 export async function inGroups<T, R>(
   items: readonly T[],

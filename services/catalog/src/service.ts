@@ -2,9 +2,10 @@
 
 import { answerBackup, isBackupRequest } from '@datahub/document-store/backup-request';
 import { createQuota } from '@datahub/document-store/quota';
-import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
+import { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Seal } from '@datahub/sealing/sealer';
 import type { Calls } from '@datahub/service-kit/call/call';
+import { inTurns } from '@datahub/service-kit/call/turns';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { openOperatorSocket } from '@datahub/service-kit/process/operator-socket';
 import { createProcessId, stateOfProcess } from '@datahub/service-kit/process/process-id';
@@ -132,7 +133,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     return slots.close();
   };
   return {
-    calls: createCalls(catalog, config),
+    calls: inTurns(CatalogServiceService, createCalls(catalog, config)),
     internal: createInternalCalls(catalog, config),
     bootstrapped,
     settling: { name: 'slots', settled: slots.settled },

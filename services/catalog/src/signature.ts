@@ -1,11 +1,14 @@
 /** The signatures of queries, and what their sources say of them since: that they are broken, or have other columns. */
 
+import { largestResponse, listTooLarge } from '@datahub/contract/limits';
 import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import type { Catalog } from './catalog.ts';
 import type { AuditDoc, QueryDoc, SignatureDoc } from './documents.ts';
 import type { Teller } from './events/event.ts';
 import { queryEvent } from './events/hub-event.ts';
+import { findBatches } from './pagination.ts';
 import { stampOf } from './query-version.ts';
 
 export interface Described {
@@ -144,8 +147,11 @@ function eventOf({ state, problemJson = '{}', driftJson = '[]' }: SignatureDoc) 
   return { type: 'query.broken', more: { code, detail } } as const;
 }
 
+/** What a list of queries reads of a signature. */
+export type StateOfQuery = Pick<SignatureDoc, 'number' | 'state' | 'problemJson' | 'driftJson'>;
+
 /** The state of a query, if it is that of the present version. */
-export function stateOf(query: QueryDoc, described: SignatureDoc | null | undefined) {
+export function stateOf(query: QueryDoc, described: StateOfQuery | null | undefined) {
   if (!described || described.number !== stampOf(query).number) return {};
   const { state, problemJson, driftJson } = described;
   return state === 'broken' ? { state, problemJson } : { driftJson };
@@ -154,14 +160,39 @@ export function stateOf(query: QueryDoc, described: SignatureDoc | null | undefi
 /** Of a hub with more queries, the catalog reads the states of this many. */
 const statesMax = 10_000;
 
-/** Reads the signatures of the queries of a hub that have a state, by the id of the query. */
+/** Reads the states of the broken queries of a hub, by the id of the query. */
+export async function readBroken(
+  { store }: Pick<Catalog, 'store'>,
+  { accountId, hubId }: { accountId: string; hubId: string },
+): Promise<Map<string, StateOfQuery>> {
+  const filter = { accountId, where: { state: 'broken', hubId } };
+  const broken = new Map<string, StateOfQuery>();
+  for await (const batch of findBatches(store.signatures, filter, { offset: 0, limit: statesMax }))
+    for (const { id, number, state, problemJson } of batch)
+      broken.set(id, { number, state, problemJson } as StateOfQuery);
+  return broken;
+}
+
+/**
+ * Reads the states of these queries of a hub, in their order. Throws TOO_LARGE if they have more characters than a
+ * response may have: a query of thousands of columns can have drifted by a megabyte.
+ */
 export async function readStates(
   { store }: Pick<Catalog, 'store'>,
   { accountId, hubId }: { accountId: string; hubId: string },
-  states: readonly NonNullable<SignatureDoc['state']>[],
-): Promise<Map<string, SignatureDoc>> {
-  const read = (state: string) =>
-    store.signatures.find({ accountId, where: { state, hubId }, limit: statesMax });
-  const found = await Promise.all(states.map(read));
-  return new Map(found.flat().map((one) => [one.id, one]));
+  queries: readonly QueryDoc[],
+): Promise<(StateOfQuery | undefined)[]> {
+  const find = (state: string) =>
+    store.signatures.findSummaries({ accountId, where: { state, hubId }, limit: statesMax });
+  const found = await Promise.all([find('broken'), find('drifted')]);
+  const ids = new Set(found.flat().map(({ id }) => id));
+  let characters = 0;
+  return inGroups(queries, 1, async ({ id }) => {
+    const described = ids.has(id) ? await store.signatures.get(accountId, id) : null;
+    if (described === null) return undefined;
+    const { number, state, problemJson, driftJson } = described;
+    characters += (problemJson?.length ?? 0) + (driftJson?.length ?? 0);
+    if (characters > largestResponse) throw new HubError('TOO_LARGE', listTooLarge);
+    return { number, state, problemJson, driftJson } as StateOfQuery;
+  });
 }

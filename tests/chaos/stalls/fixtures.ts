@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { boardFixtures } from './board-fixtures.ts';
 import type { Call, Fixtures, ToCall } from './calls.ts';
+import { withManyClasses } from './many-classes.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
 import { watchFixtures } from './watch-fixtures.ts';
 
@@ -281,7 +282,7 @@ export const fixtures: Record<string, Fixtures> = {
   'POST /v1/classifiers': { base: () => ({}) },
   'GET /v1/classifiers': { stored: plain('/v1/classifiers') },
   'GET /v1/classifiers/:classifierId': {
-    stored: ({ ids: { classifierId } }) => ({ plain: { path: `/v1/classifiers/${classifierId}` } }),
+    stored: (prepared) => withManyClasses(prepared, (id) => `/v1/classifiers/${id}`),
   },
   'PUT /v1/classifiers/:classifierId': { base: () => ({ name: 'c' }) },
   'DELETE /v1/classifiers/:classifierId': {
@@ -303,9 +304,7 @@ export const fixtures: Record<string, Fixtures> = {
     }),
   },
   'GET /v1/classifiers/:classifierId/evaluation': {
-    stored: ({ ids: { classifierId } }) => ({
-      plain: { path: `/v1/classifiers/${classifierId}/evaluation` },
-    }),
+    stored: (prepared) => withManyClasses(prepared, (id) => `/v1/classifiers/${id}/evaluation`),
   },
   'GET /v1/classifiers/:classifierId/examples': {
     stored: (prepared) => {

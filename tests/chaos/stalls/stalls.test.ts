@@ -46,14 +46,14 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)(
       const path =
         fixtures[name]?.path?.(prepared) ?? pattern.replace(/:(\w+)/g, (_, id) => prepared.ids[id] ?? 'none');
       const valid = base(prepared);
-      const accepted = await measure('sent', { path, body: JSON.stringify(valid), headers });
+      const accepted = await measure.alone('sent', { path, body: JSON.stringify(valid), headers });
       expect(accepted).toMatchObject({ name: `${name}: sent`, status });
       const all = [...spotsOf(schema), ...spots];
       for (const spot of scaled(quick[name]?.spots ?? [], all))
         for (const shape of scaled(quick[name]?.shapes ?? [], isMain(spot, spots) ? shapes : mismatched)) {
           const payload = payloads[shape](largeBody ? largeBytes : undefined);
           const body = bodyWith(valid, spot, payload);
-          await measure(`${shape} at /${spot.join('/')}`, { path, body, headers });
+          await measure.alone(`${shape} at /${spot.join('/')}`, { path, body, headers });
         }
     }
 
@@ -62,7 +62,7 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)(
       const cases: [string, ToCall][] = Object.entries(fixtures[name]?.stored?.(prepared) ?? {});
       for (const [which, toCall] of cases) {
         if (wanted?.includes(which) === false) continue;
-        const found = await measure(which, toCall);
+        const found = await measure.together(which, toCall);
         const status = which.startsWith('absent') ? 404 : which.startsWith('refused') ? 422 : 200;
         expect(found).toMatchObject({ name: `${name}: ${which}`, status });
       }

@@ -9,6 +9,7 @@ import type {
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import {
   type Catalog,
   findHubId,
@@ -26,7 +27,7 @@ import { requireMayWriteQueries } from '../key-limits.ts';
 import { listNamed, listPage } from '../pagination.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
-import { readStates, stateOf } from '../signature.ts';
+import { readBroken, readStates, stateOf } from '../signature.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
@@ -137,21 +138,19 @@ async function listQueries(
 ): Promise<ListQueriesResponse> {
   const { store } = catalog;
   await loadHub(catalog, { accountId, limits } as Principal, hubId);
-  const isBroken = state === 'broken';
-  const states = await readStates(
-    catalog,
-    { accountId, hubId },
-    isBroken ? ['broken'] : ['broken', 'drifted'],
-  );
-  const isListed = (query: QueryDoc) =>
-    query.hubId === hubId && (!isBroken || stateOf(query, states.get(query.id)).state === 'broken');
   const limited = await reachedQueries(catalog, { accountId, limits });
-  const ids = isBroken ? [...states.keys()].filter((id) => limited?.includes(id) !== false).sort() : limited;
+  const broken = state === 'broken' ? await readBroken(catalog, { accountId, hubId }) : undefined;
+  const isListed = (query: QueryDoc) =>
+    query.hubId === hubId && (!broken || stateOf(query, broken.get(query.id)).state === 'broken');
+  const ids = broken ? [...broken.keys()].filter((id) => limited?.includes(id) !== false).sort() : limited;
   const { docs, total } = ids
     ? await listNamed(store.queries, { accountId, ids, isListed }, page)
     : await listPage(store.queries, { accountId, where: { hubId } }, page);
+  const states = broken
+    ? docs.map(({ id }) => broken.get(id))
+    : await readStates(catalog, { accountId, hubId }, docs);
   const described = signatures ? await currentSignatures(catalog, docs) : [];
-  const queries = docs.map((query, i) => toQuery(query, described[i], stateOf(query, states.get(query.id))));
+  const queries = docs.map((query, i) => toQuery(query, described[i], stateOf(query, states[i])));
   return { queries, total };
 }
 
@@ -179,7 +178,8 @@ function toUnreadable(err: unknown): undefined {
 
 /** The most characters of all signatures in one list. Beyond it, the signatures of the last queries are left out. */
 const signaturesCharactersMax = 8 * 1_048_576;
-const signaturesAtOnce = 50;
+/** One can have half a megabyte. */
+const signaturesAtOnce = 4;
 
 /** Returns the signatures in the order of the queries. */
 async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[]): Promise<string[]> {
@@ -190,12 +190,14 @@ async function currentSignatures(catalog: Catalog, queries: readonly QueryDoc[])
     return source;
   };
   const found: string[] = [];
+  const mayYield = createLoopYield();
   let characters = 0;
   while (found.length < queries.length && characters <= signaturesCharactersMax) {
     const some = queries.slice(found.length, found.length + signaturesAtOnce);
     const read = await Promise.all(some.map((query) => currentSignature(catalog, query, sourceOf(query))));
     for (const signature of read) characters += signature.length;
     found.push(...read);
+    await mayYield();
   }
   return found;
 }

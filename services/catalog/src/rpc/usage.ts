@@ -1,6 +1,5 @@
 /** The executions of a query by key and day, and those with a key by day, from the audit log. */
 
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import { withScope } from '@datahub/contract/roles';
 import type {
   CatalogServiceService,
@@ -13,6 +12,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { findKey } from '../people/acting.ts';
@@ -125,7 +125,7 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
     beforeId = last.id;
     read += limit;
     // SQLite does not wait, and other calls must run between batches.
-    await nextIteration();
+    await nextTurn();
     const isToday = dayOf(last.at) === today;
     if (read < (isToday ? todayEntriesMax : entriesMax)) continue;
     if (isToday) return { usage, fromMs: today, truncated: true };

@@ -6,7 +6,13 @@ import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
+import {
+  type Catalog,
+  defaultCharactersOf,
+  type QueryDefinition,
+  type SourceDefinition,
+} from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import { CachedExecution, type CacheEvents, isCacheable } from './cached/cached-execution.ts';
@@ -94,13 +100,13 @@ function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): E
       if (form !== undefined)
         execution.formContextJson = contextOfForm(form, { query, prepared, pinnedJson });
       const contextJson = execution.formContextJson ?? request.contextJson;
+      await turnForText(contextJson.length + defaultCharactersOf(query));
       const scalarsAsLists = claimedNames(principal);
-      const claimsJson = principal.user?.claimsJson;
       const statement = prepared.bind({
         pinnedJson,
         contextJson,
         scalarsAsLists,
-        claimsJson,
+        claimsJson: principal.user?.claimsJson,
         strict: request.options?.strict || keyLimits.strict(principal.limits),
         onUnknown: (names) => reply.unknownContext?.(toHeaderText(names)),
       });
@@ -117,6 +123,7 @@ function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): E
         ...commitOf(execution, { query, prepared }, deps),
       };
       if (isCached) {
+        const { claimsJson } = principal.user ?? {};
         const values = { pinnedJson, contextJson, scalarsAsLists, claimsJson };
         return await cached.execute(execution, { ...run, values });
       }

@@ -89,9 +89,19 @@ export class FrameWriter {
     for (const text of this.#texts) {
       const at = this.#openText();
       const start = text === undefined ? -1 : (offsets[2 * text.index] as number);
-      if (start >= 0) text?.encode(this.#out, source, start, offsets[2 * text.index + 1] as number);
+      if (text !== undefined && start >= 0)
+        this.#writeText(text, source, [start, offsets[2 * text.index + 1] as number]);
       this.#closeText(at);
     }
+  }
+
+  /** The elements of its arrays are counted by themselves: those of the row may already be nearly as many as may be. */
+  #writeText({ encode }: TextColumn, source: Buffer, [start, end]: [number, number]): void {
+    const out = this.#out;
+    const ofRow = out.elements;
+    out.elements = 0;
+    encode(out, source, start, end);
+    out.elements += ofRow;
   }
 
   closeDocument(from: number): void {

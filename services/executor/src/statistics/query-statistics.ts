@@ -4,7 +4,6 @@
  * query takes about 35 kB, and about 5 kB more for each version if several were called.
  */
 
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import { bucketCount, bucketOf, toCounts } from '@datahub/executor-session/duration-buckets';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import {
@@ -15,6 +14,7 @@ import {
   type QueryStatistics as StatisticsMessage,
   type StatisticsRanking,
 } from '@datahub/proto/executor/v1/executor';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { mayUse } from '../execution/key-limits.ts';
 
@@ -120,7 +120,7 @@ export class QueryStatistics {
       const { windows, versions } =
         queryIds.length === 1 ? this.#parts(counted) : { windows: [], versions: [] };
       queries.push({ ...this.#toProto(counted, ranking), windows, versions });
-      if (queries.length % readAtOnce === 0) await nextIteration();
+      if (queries.length % readAtOnce === 0) await nextTurn();
     }
     return { queries, since: new Date(sinceMs).toISOString(), dropped: this.#dropped };
   }

@@ -62,6 +62,15 @@ describe('the text of an annotated row', () => {
     expect(read(texts[0] ?? '')).toBe(read(json));
   });
 
+  it('may be an array of as many elements as a row may have', () => {
+    const array = `{${'1,'.repeat(299_999)}1}`;
+    const kind: ColumnKind = {
+      is: 'array',
+      element: { is: 'integer', bits: 32, isUnsigned: false, bytes: 'digits' },
+    };
+    expect(annotated(array, { kind }).texts[0]?.startsWith('[1,1,')).toBe(true);
+  });
+
   it('is sent once for all annotations of its column, and only as far as classifiers read', () => {
     const text = 'x'.repeat(1_000_000);
     expect(annotated(text, { annotations: 8 }).bytes).toBeLessThan(1.2 * text.length);

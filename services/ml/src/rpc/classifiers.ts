@@ -7,6 +7,7 @@ import { requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { operationIdOf } from '@datahub/service-kit/id';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { Prediction } from '../classifiers/classifier-state.ts';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
@@ -70,6 +71,7 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
 
     getClassifier: async ({ classifierId }, ctx) => {
       const { doc, log } = await open(deps, ctx, classifierId);
+      await turnFor(await log.read(({ classes }) => classes.size));
       const read = log.read((state) => ({
         updatedAt: state.updatedAt,
         version: versionOf(doc, state),
@@ -161,6 +163,7 @@ function createModelCalls(deps: ClassifierCallDeps) {
 
     getEvaluation: async ({ classifierId }, ctx) => {
       const { log } = await open(deps, ctx, classifierId);
+      await turnFor(await log.read(({ classes }) => classes.size));
       return orAborted(log.read(toEvaluation), ctx.signal, toLeft);
     },
   } satisfies Partial<MlCalls>;

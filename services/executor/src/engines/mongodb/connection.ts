@@ -1,7 +1,7 @@
 /** One session at MongoDB. It runs commands and writes the documents of their cursors directly into the sink. */
 
-import { setImmediate as nextIteration } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import {
   BSON,
   type ClientSession,
@@ -104,7 +104,7 @@ export class MongodbConnection implements Connection {
       else
         for (const _ of rows.distinct(reply)) {
           await this.#untilTaken(sink);
-          await nextIteration();
+          await nextTurn();
         }
       return rows.end();
     }

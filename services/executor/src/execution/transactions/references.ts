@@ -3,23 +3,29 @@
 import { elementsOf, membersOf, objectOf } from '@datahub/contract/json-text';
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { Reference } from '@datahub/proto/executor/v1/executor';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import { contextInvalid } from '@datahub/statement/values';
+import { defaultCharactersOf, type QueryDefinition } from '../../definitions/definition.ts';
 
 /** The answers of the steps that have run, by their names. */
 export type Answers = ReadonlyMap<string, StepAnswer>;
 
-/** The context with the referenced values. Throws CONTEXT_INVALID for a value that is not there, or too large. */
-export function withReferences(
+/**
+ * The context with the referenced values. Throws CONTEXT_INVALID for a value that is not there, or too large. If there is
+ * much for the query to bind, it resolves in an own turn.
+ */
+export async function withReferences(
   contextJson: string,
   references: readonly Reference[],
-  { answers, pinned }: { answers: Answers; pinned: ReadonlySet<string> },
-): string {
+  { answers, pinned, query }: { answers: Answers; pinned: ReadonlySet<string>; query: QueryDefinition },
+): Promise<string> {
   const wanted = references.filter(({ variable }) => !pinned.has(variable));
-  if (wanted.length === 0) return contextJson;
+  const turn = (context: string) => turnForText(context.length + defaultCharactersOf(query));
+  if (wanted.length === 0) return turn(contextJson)?.then(() => contextJson) ?? contextJson;
   const members = contextJson === '' ? new Map<string, string>() : new Map(membersOf(contextJson));
   let characters = 0;
   for (const { variable, from, pointer } of wanted) {
-    const value = answers.get(from)?.at(pointer);
+    const value = await answers.get(from)?.at(pointer);
     characters += value?.length ?? 0;
     if (value === undefined) throw invalid(variable, `finds no value at ${pointer} of the step ${from}`);
     if (characters > transactionBounds.answerBytes)
@@ -29,7 +35,9 @@ export function withReferences(
       );
     members.set(variable, value);
   }
-  return objectOf(members);
+  const context = objectOf(members);
+  await turn(context);
+  return context;
 }
 
 const invalid = (variable: string, detail: string) =>
@@ -52,23 +60,24 @@ export class StepAnswer {
   }
 
   /** JSON text of the value at a pointer (RFC 6901), such as /data/0/id. Only the first rows can be referenced. */
-  at(pointer: string): string | undefined {
+  async at(pointer: string): Promise<string | undefined> {
     const [empty, root, ...path] = pointer.split('/');
     if (empty !== '' || root !== 'data' || path.length === 0 || path.length > levelsMax) return undefined;
-    let at = this.#partsOf('', this.#json).get('data');
+    let at = (await this.#partsOf('', this.#json)).get('data');
     let place = '/data';
     for (const part of path) {
       if (at === undefined) return undefined;
       const max = place === '/data' ? transactionBounds.referencedRows : partsMax;
-      at = this.#partsOf(place, at, max).get(part.replaceAll('~1', '/').replaceAll('~0', '~'));
+      at = (await this.#partsOf(place, at, max)).get(part.replaceAll('~1', '/').replaceAll('~0', '~'));
       place += `/${part}`;
     }
     return at;
   }
 
-  #partsOf(place: string, value: string, max = partsMax): Parts {
+  async #partsOf(place: string, value: string, max = partsMax): Promise<Parts> {
     const known = this.#parts.get(place);
     if (known !== undefined) return known;
+    await turnForText(value.length);
     const parts = readParts(value.trimStart(), max);
     this.#parts.set(place, parts);
     return parts;

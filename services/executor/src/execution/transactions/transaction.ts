@@ -299,7 +299,7 @@ class TransactionRun {
       transaction.requireTime(this.#deadlineAt);
       execution.stage = 'prepare';
       execution.onPrepared(query, prepared, planned.timeoutMs);
-      execution.statement = this.#bind(planned, request);
+      execution.statement = await this.#bind(planned, request);
       execution.onConnection(lease);
       const writer = createWriter(execution.responseOptions(options.maxRows));
       try {
@@ -326,13 +326,14 @@ class TransactionRun {
     }
   }
 
-  #bind({ step, prepared }: PlannedStep, { options }: ExecuteRequest) {
+  async #bind({ step, query, prepared }: PlannedStep, { options }: ExecuteRequest) {
     const principal = requirePrincipal(this.#call.ctx);
     const pinnedJson = keyLimits.context(principal.limits);
     const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson) as object));
-    const contextJson = withReferences(step.contextJson, step.references, {
+    const contextJson = await withReferences(step.contextJson, step.references, {
       answers: this.#answers,
       pinned,
+      query,
     });
     const statement = prepared.bind({
       pinnedJson,

@@ -5,6 +5,7 @@ import type { Complete } from '@datahub/contract/complete';
 import { classifierLimits, pageItemsMax, untrimmedLabelCharacters } from '@datahub/contract/limits';
 import type { Classifier, Prediction } from '@datahub/proto/ml/v1/ml';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
@@ -157,6 +158,7 @@ export function createClassifierHandlers({ upstreams: { ml, executor }, settings
         request.context,
       );
       setVersion(reply, classifier?.version);
+      await turnFor(required(classifier).classes.length);
       return toClassifierJson(required(classifier));
     },
 
@@ -192,8 +194,11 @@ export function createClassifierHandlers({ upstreams: { ml, executor }, settings
       return {};
     },
 
-    evaluation: async (request) =>
-      toEvaluationJson(await ml.getEvaluation({ classifierId: classifierIdOf(request) }, request.context)),
+    evaluation: async (request) => {
+      const found = await ml.getEvaluation({ classifierId: classifierIdOf(request) }, request.context);
+      await turnFor(found.classes.length);
+      return toEvaluationJson(found);
+    },
   } satisfies Record<string, Handler>;
 }
 

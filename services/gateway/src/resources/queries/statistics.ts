@@ -8,6 +8,7 @@ import {
   type QueryFigures,
   type QueryStatistics,
 } from '@datahub/proto/executor/v1/executor';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import {
   count,
   day,
@@ -123,6 +124,7 @@ function createStatisticsHandlers({ upstreams: { catalog, executor } }: Resource
     const { limit = 0 } = readPage(request, paging);
     const ranking = { figure: figureOf[sort], lastHour: window === 'lastHour' };
     const fleet = await executor.readStatistics({ queryIds: [], ranking }, request.context);
+    await nextTurn();
     const candidates = rank(fleet.queries, sort, window);
     const shown: NamedQuery[] = [];
     // Executors may still count queries that were deleted, so more are named than are asked for.
@@ -134,6 +136,7 @@ function createStatisticsHandlers({ upstreams: { catalog, executor } }: Resource
     const queryIds = shown.map(({ queryId }) => queryId);
     const whole =
       queryIds.length === 0 ? fleet : await executor.readStatistics({ queryIds }, request.context);
+    await nextTurn();
     const byId = new Map(whole.queries.map((query) => [query.queryId, query]));
     const missing = [...new Set([...fleet.missing, ...whole.missing])].sort();
     const queries = shown.map(({ queryId, hubId, label }) => ({

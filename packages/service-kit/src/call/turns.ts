@@ -1,0 +1,59 @@
+/** Starts the calls of a service in several turns of the event loop if those that arrive together take long. */
+
+import { setImmediate } from 'node:timers';
+import { FairQueue } from '../fair-queue.ts';
+import type { CallContext, Calls, ServiceDescription } from './call.ts';
+
+/** After this long in a turn, further calls wait for the next one. */
+const turnMs = 8;
+/** Of those that wait, a turn starts this many, if they are short. */
+const startedMax = 16;
+
+/**
+ * Wraps calls that compute at once, as those over SQLite do: without it, many that arrive together would be one turn,
+ * with all that their callers do with the results. The accounts take turns. Streams are passed on as they are.
+ */
+export function inTurns<Service>(service: Service, calls: Calls<Service>): Calls<Service> {
+  const methods = service as unknown as ServiceDescription;
+  const enter = createTurns();
+  const wrap =
+    (call: (request: never, ctx: CallContext) => unknown) => (request: never, ctx: CallContext) => {
+      const turn = enter(ctx.principal?.accountId ?? '');
+      return turn === undefined ? call(request, ctx) : turn.then(() => call(request, ctx));
+    };
+  const wrapped = Object.entries<Parameters<typeof wrap>[0]>(calls).map(([name, call]) => [
+    name,
+    methods[name]?.requestStream || methods[name]?.responseStream ? call : wrap(call),
+  ]);
+  return Object.fromEntries(wrapped);
+}
+
+/** Returns a function that returns nothing if a call may start now, else the turn to wait for. */
+function createTurns(): (accountId: string) => Promise<void> | undefined {
+  const waiting = new FairQueue<() => void>();
+  /** When the first call of this turn started. */
+  let startedAt: number | undefined;
+
+  const isSpent = () => startedAt !== undefined && performance.now() - startedAt >= turnMs;
+  const begin = (): void => {
+    if (startedAt !== undefined) return;
+    startedAt = performance.now();
+    setImmediate(end);
+  };
+  const end = (): void => {
+    startedAt = undefined;
+    // What a call does at once is done before the next of these.
+    for (let i = 0; i < Math.min(waiting.size, startedMax); i++) setImmediate(startNext);
+  };
+  const startNext = (): void => {
+    if (isSpent()) return;
+    begin();
+    waiting.shift()?.();
+  };
+
+  return (accountId) => {
+    begin();
+    if (waiting.size === 0 && !isSpent()) return undefined;
+    return new Promise((resolve) => waiting.push(accountId, resolve));
+  };
+}
