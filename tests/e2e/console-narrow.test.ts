@@ -18,11 +18,11 @@ const outOfReach = `(() => {
   });
 })()`;
 
-/** Runs in the page: the tables that scroll sideways, and a chosen tab that is not in sight. */
+/** Runs in the page: what scrolls sideways, and a chosen tab that is not in sight. */
 const cutOff = `(() => [
-  ...[...document.querySelectorAll('.table-scroll')]
+  ...[...document.querySelectorAll('.table-scroll, .main, .page, dialog')]
     .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1)
-    .map((one) => one.getAttribute('aria-label')),
+    .map((one) => one.getAttribute('aria-label') ?? one.className),
   ...[...document.querySelectorAll('[role=tab][aria-selected=true]')]
     .filter((one) => one.getBoundingClientRect().right > innerWidth || one.getBoundingClientRect().left < 0)
     .map((one) => 'the tab ' + one.textContent),

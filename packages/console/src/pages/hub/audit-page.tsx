@@ -147,7 +147,7 @@ function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<stri
               <td class="cut-text" data-name="What" title={entry.resourceId}>
                 <Filter by="what" id={entry.resourceId} name={nameOf(entry.resourceId, names)} />
               </td>
-              <td class="cut-text" data-name="Who" title={entry.keyId}>
+              <td class="cut-text beside" data-name="Who" title={entry.keyId}>
                 <By of={entry} names={names} />
               </td>
               <td class="right" data-name="Count">

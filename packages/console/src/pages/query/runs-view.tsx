@@ -187,14 +187,16 @@ const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
       <tr key={run.runId}>
         <td class="when">{moment.format(new Date(run.at))}</td>
         <td
-          class="cut-text"
+          class="cut-text beside"
           data-name="By"
           title={`${run.keyName ?? run.keyId}${run.user === null ? '' : `, ${run.user}`}`}
         >
           {run.keyName ?? <code>{run.keyId}</code>}
           {run.user !== null && <div class="note">{run.user}</div>}
         </td>
-        <td data-name="From">{callers[run.form]}</td>
+        <td class="beside" data-name="From">
+          {callers[run.form]}
+        </td>
         <td>
           {run.outcome === 'ok' ? 'ok' : <span class="failed-text">failed: {run.code}</span>}
           {run.cached && <span class="note"> from the cache</span>}
@@ -240,7 +242,7 @@ function KeptValues({ run: { values }, onReuse }: { run: KeptRun } & Pick<KeptRu
 }
 
 const Time = ({ name, ms }: { name: string; ms: number | null }) => (
-  <td class="when right" data-name={name}>
+  <td class={`when right ${ms === null ? 'unmeasured' : ''}`} data-name={name}>
     {ms === null ? <span class="note">not measured</span> : duration(ms)}
   </td>
 );
