@@ -146,6 +146,12 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
       409,
       expect.stringContaining('stays as the record'),
     ]);
+    // The record outlives the hub of the destination.
+    const { hubId: gone } = await api.ok(api.post('/v1/hubs', { label: 'gone' }));
+    await api.ok(api.put(`/v1/destinations/${destinationId}`, { ...put, hubIds: [gone] }));
+    await api.ok(api.delete(`/v1/hubs/${gone}?recursive=true`));
+    expect((await api.post('/v1/destinations', put)).status).toBe(409);
+    await api.ok(api.put(`/v1/destinations/${destinationId}`, put));
     await run([destinationId]);
     expect((await api.post(`/v1/destinations/${destinationId}/test`)).status).toBe(409);
     expect(sentTo('ann@example.org')).toHaveLength(2);

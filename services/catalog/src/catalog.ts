@@ -8,6 +8,7 @@ import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/ca
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type CreateId, operationIdOf } from '@datahub/service-kit/id';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import type { MailPolicy } from './events/documents.ts';
@@ -16,6 +17,8 @@ import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
 import { keyLimits, requireMayHaveBoards, requireMayReadWatches, requireMayUse } from './key-limits.ts';
 import type { Leftovers } from './maintenance/leftovers.ts';
+import { tooMany } from './one-by-one.ts';
+import { weightOf } from './pagination.ts';
 import type { CheckStatement } from './query.ts';
 import type { SlotStreams } from './slots/slot-streams.ts';
 import type { CatalogStore } from './store.ts';
@@ -91,11 +94,6 @@ export async function untilWritten<T>(attempt: () => Promise<T | typeof overtake
   throw tooMany();
 }
 
-export const tooMany = () =>
-  new HubError('UNAVAILABLE', 'Too many concurrent changes to the same document. Try again.', {
-    retryable: true,
-  });
-
 interface Update<T extends Doc> {
   collection: Collection<T>;
   load: () => Promise<T>;
@@ -115,7 +113,8 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
   catalog: Catalog,
   { collection, load, change, beforeReplace, expected = {}, entry, beside }: Update<T>,
 ): Promise<T> {
-  return untilWritten(async () => {
+  const { accountId, resourceId } = entry.doc as AuditDoc;
+  const attempt = async () => {
     const doc = await load();
     requireVersion(doc, expected);
     const nowMs = catalog.nowMs();
@@ -125,10 +124,12 @@ export async function update<T extends Doc & { updatedAt: number | null }>(
       return doc;
     }
     await beforeReplace?.(doc, changed);
+    await turnForText(weightOf(changed));
     const next = { ...changed, version: doc.version + 1, updatedAt: nowMs };
     const others = (await beside?.(doc, next)) ?? [];
     return (await collection.replace(next, [entry, ...others])) ? next : overtaken;
-  });
+  };
+  return catalog.store.oneByOne(`${accountId} ${resourceId}`, () => untilWritten(attempt));
 }
 
 interface Removal<T extends Doc> extends Pick<Update<T>, 'collection' | 'load' | 'expected' | 'entry'> {

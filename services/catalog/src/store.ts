@@ -26,6 +26,7 @@ import type {
   WindowDoc,
 } from './documents.ts';
 import type { AnnouncementDoc, DeliveryDoc, DestinationDoc, EventDoc } from './events/documents.ts';
+import { createOneByOne, type OneByOne } from './one-by-one.ts';
 import type { GrantDoc, PersonDoc, SessionDoc } from './people/documents.ts';
 import type {
   WatchDoc,
@@ -66,6 +67,8 @@ export interface CatalogStore {
   operations: Collection<OperationDoc>;
   audit: Collection<AuditDoc>;
   windows: Collection<WindowDoc>;
+  /** Changes of one document, by its account and id. */
+  oneByOne: OneByOne;
   settle: DocumentStore['settle'];
   health(): Promise<void>;
   shrink: DocumentStore['shrink'];
@@ -217,6 +220,7 @@ export async function openCatalogStore(url: string): Promise<CatalogStore> {
     operations: store.collection('operations'),
     audit: store.collection('audit'),
     windows: store.collection('windows'),
+    oneByOne: createOneByOne(),
     settle: () => store.settle(),
     health: () => store.health(),
     shrink: (pagesMax) => store.shrink(pagesMax),

@@ -48,7 +48,7 @@ async function sweepHubWatches(
   while ((await store.events.deleteMany(filter)) > 0);
 }
 
-/** Takes the hub from destinations, and deletes those of this hub alone. */
+/** Takes the hub from destinations, and deletes those of this hub alone, unless their recipients ended the mails. */
 async function sweepDestinations(
   { destinations }: CatalogStore,
   { accountId, hubId }: { accountId: string; hubId: string },
@@ -57,6 +57,8 @@ async function sweepDestinations(
     await untilWritten(async () => {
       const destination = await destinations.get(accountId, id);
       if (!destination?.hubIds?.includes(hubId)) return;
+      // It is the record that its recipient wants no mails, whoever asks next.
+      if (destination.mailEndedAt !== undefined) return;
       const { version, hubIds } = destination;
       const left = hubIds.filter((one) => one !== hubId);
       const isDone =

@@ -15,13 +15,13 @@ import {
   makeContext,
   overtaken,
   remove,
-  tooMany,
   untilWritten,
   update,
 } from '../catalog.ts';
 import type { SourceDoc } from '../documents.ts';
 import { requireMayChangeHubs } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
+import { tooMany } from '../one-by-one.ts';
 import { listPage } from '../pagination.ts';
 import { makeSource, patchSource, type SourcePatch } from '../source.ts';
 import { auditEntry, undoEntry } from './audit.ts';

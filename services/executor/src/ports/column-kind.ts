@@ -19,8 +19,8 @@ export type ColumnKind =
   | { is: 'date' | 'time'; bytes: 'iso' | 'packed' }
   /** With `hasZone` it is an instant in UTC. `packed`: MySQL's binary protocol, in which a date can be all zeros. */
   | { is: 'timestamp'; hasZone: boolean; bytes: 'iso' | 'packed' }
-  /** Big-endian bytes that hold a number of bits. */
-  | { is: 'bits'; width: number }
+  /** Big-endian bytes that hold a number of bits; with `mayBeDigits`, each value can also be the number in digits. */
+  | { is: 'bits'; width: number; mayBeDigits?: boolean }
   /** `hex`: `\x` and two digits for each byte. */
   | { is: 'binary'; bytes: 'raw' | 'hex' }
   /** UTF-8. */

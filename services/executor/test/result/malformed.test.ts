@@ -36,4 +36,26 @@ describe('bits', () => {
     expect(() => write({ is: 'bits', width: 65 }, Buffer.alloc(1))).toThrow(broken);
     expect(() => write({ is: 'bits', width: 64 }, Buffer.alloc(9))).toThrow(broken);
   });
+
+  it.each([
+    [5, Buffer.from('21'), '10101'],
+    [5, Buffer.from([21]), '10101'],
+    [5, Buffer.from('9'), '01001'],
+    [12, Buffer.from('21'), '000000010101'],
+    [12, Buffer.from([0, 21]), '000000010101'],
+    [16, Buffer.from('12849'), '0011001000110001'],
+    [16, Buffer.from('05'), '0011000000110101'],
+    [64, Buffer.from('18446744073709551615'), '1'.repeat(64)],
+    [16, Buffer.from('ÿ\u0001'), '1111111100000001'],
+    [16, Buffer.from('€\u0000'), '1000000000000000'],
+  ])('of an expression of BIT(%i) can be digits (%#)', (width, source, expected) => {
+    expect(write({ is: 'bits', width, mayBeDigits: true }, source)).toContain(`"${expected}"`);
+  });
+
+  it('of an expression are refused if they can be read in two ways', () => {
+    const twice = expect.objectContaining({ code: 'SQL_REJECTED' });
+    expect(() => write({ is: 'bits', width: 16, mayBeDigits: true }, Buffer.from('21'))).toThrow(twice);
+    expect(() => write({ is: 'bits', width: 8, mayBeDigits: true }, Buffer.from('5'))).toThrow(twice);
+    expect(write({ is: 'bits', width: 16 }, Buffer.from('21'))).toContain('"0011001000110001"');
+  });
 });

@@ -112,6 +112,8 @@ export interface ColumnDefinition {
   /** The schema and table of the column; empty for an expression. */
   schema: string;
   table: string;
+  /** Not a column of a table, of a view or of a table that the server makes for a union or a subquery. */
+  isExpression: boolean;
   type: number;
   charset: number;
   length: number;
@@ -182,6 +184,7 @@ function readColumn(
     name: texts[4] ?? '',
     schema: texts[1] ?? '',
     table: texts[3] ?? '',
+    isExpression: texts[5] === '',
     charset: source.readUInt16LE(at),
     length: source.readUInt32LE(at + 2),
     type: source[at + 6] as number,

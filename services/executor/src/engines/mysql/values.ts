@@ -64,7 +64,7 @@ export function kindOf(column: ColumnDefinition): ColumnKind {
     case 0x07:
       return { is: 'timestamp', hasZone: true, bytes: 'packed' };
     case 0x10:
-      return column.length === 1 ? { is: 'boolean', bytes: 'bit' } : { is: 'bits', width: column.length };
+      return toBits(column);
     case 0xf5:
       return { is: 'json', mayBeInvalid: false };
     default:
@@ -100,6 +100,10 @@ export function textKindOf(column: ColumnDefinition): ColumnKind {
       return kind;
   }
 }
+
+/** Some expressions, such as COALESCE and on MariaDB also MAX, have digits as their values: those of the number. */
+const toBits = ({ length: width, isExpression: mayBeDigits }: ColumnDefinition): ColumnKind =>
+  width === 1 ? { is: 'boolean', bytes: 'bit' } : { is: 'bits', width, ...(mayBeDigits && { mayBeDigits }) };
 
 const integer = (bits: 8 | 16 | 32 | 64, isUnsigned: boolean): ColumnKind => ({
   is: 'integer',

@@ -213,7 +213,7 @@ export function arrowColumn(kind: ColumnKind | BinaryKind, numbers: Numbers): Ar
     case 'timestamp':
       return wordsColumn(kind.hasZone ? types.instant : types.timestamp, timestampPut(kind));
     case 'bits':
-      return new VariableColumn(types.utf8, bitsEncoder(kind.width));
+      return new VariableColumn(types.utf8, bitsEncoder(kind));
     case 'binary':
       return new VariableColumn(types.binary, kind.bytes === 'raw' ? writeRaw : writeHexAsBytes);
     case 'text':

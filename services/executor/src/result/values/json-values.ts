@@ -56,7 +56,7 @@ export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
       if (kind.bytes === 'iso') return isoTimestampEncoder(kind.hasZone, 'json');
       return packedDateEncoder(kind.hasZone ? 'Z' : '', 'json');
     case 'bits':
-      return inQuotes(bitsEncoder(kind.width));
+      return inQuotes(bitsEncoder(kind));
     case 'binary':
       return inQuotes(kind.bytes === 'raw' ? writeBase64 : writeHexAsBase64);
     case 'text':

@@ -1,7 +1,8 @@
 /** Writes values that databases send as bits or hexadecimal digits. */
 
+import { HubError } from '@datahub/service-kit/call/error';
 import { malformedError } from './malformed.ts';
-import { type FieldEncoder, writeAscii, writeBase64 } from './primitives.ts';
+import { type ByteWriter, type FieldEncoder, writeAscii, writeBase64 } from './primitives.ts';
 
 /** Writes bytes, given in hexadecimal digits after `\x`, as base64. */
 export const writeHexAsBase64: FieldEncoder = (out, source, start, end) => {
@@ -53,15 +54,68 @@ const digitOf = (code: number): number => (code <= 0x39 ? code - 0x30 : (code & 
 /** Of BIT in MySQL and MariaDB. */
 const bitsMax = 64;
 
-/** Writes big-endian bytes as `width` binary digits. The time for each byte grows with their number. */
-export function bitsEncoder(width: number): FieldEncoder {
-  return (out, source, start, end) => {
+interface Bits {
+  width: number;
+  mayBeDigits?: boolean;
+}
+
+/**
+ * Writes a number as `width` binary digits. The time for each byte grows with their number. Throws SQL_REJECTED for a
+ * value that can be read in two ways.
+ */
+export function bitsEncoder({ width, mayBeDigits = false }: Bits): FieldEncoder {
+  const encode: FieldEncoder = (out, source, start, end) => {
     if (width > bitsMax || 8 * (end - start) > bitsMax) throw malformedError(`more than ${bitsMax} bits`);
-    let value = 0n;
-    for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
-    writeAscii(out, value.toString(2).padStart(width, '0'));
+    writeBits(out, readBytes(source, start, end), width);
+  };
+  if (!mayBeDigits) return encode;
+  const bytes = Math.ceil(width / 8);
+  const isValue = (value: bigint | undefined) => value !== undefined && value < 1n << BigInt(width);
+  return (out, source, start, end) => {
+    const digits = readDigits(source, start, end);
+    const inBytes = end - start === bytes ? readBytes(source, start, end) : undefined;
+    if (isValue(digits) && isValue(inBytes)) throw ambiguousBits();
+    if (isValue(digits)) return writeBits(out, digits as bigint, width);
+    if (inBytes !== undefined) return encode(out, source, start, end);
+    const text = bytesOfLatin1(source.toString('utf8', start, end));
+    if (text?.length !== bytes) throw ambiguousBits();
+    encode(out, text, 0, bytes);
   };
 }
+
+/** The characters of the bytes 0 to 255 in what MySQL calls latin1. */
+const latin1 = new TextDecoder('windows-1252').decode(Uint8Array.from({ length: 256 }, (_, i) => i));
+
+/** MySQL takes the bits of a CASE for latin1, and sends them in UTF-8. Undefined for other characters. */
+function bytesOfLatin1(text: string): Buffer | undefined {
+  const bytes = [...text].map((character) => latin1.indexOf(character));
+  return bytes.includes(-1) ? undefined : Buffer.from(bytes);
+}
+
+function readBytes(source: Buffer, start: number, end: number): bigint {
+  let value = 0n;
+  for (let i = start; i < end; i++) value = (value << 8n) | BigInt(source[i] as number);
+  return value;
+}
+
+const writeBits = (out: ByteWriter, value: bigint, width: number): void =>
+  writeAscii(out, value.toString(2).padStart(width, '0'));
+
+/** Undefined for other bytes than the digits of a number, which has no leading zeros. */
+function readDigits(source: Buffer, start: number, end: number): bigint | undefined {
+  if (start === end || (source[start] === 0x30 && end - start > 1)) return undefined;
+  for (let i = start; i < end; i++) {
+    const code = source[i] as number;
+    if (code < 0x30 || code > 0x39) return undefined;
+  }
+  return BigInt(source.toString('latin1', start, end));
+}
+
+const ambiguousBits = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'The database sends a value of a BIT expression in a form that has two meanings. Select it as a number, such as `max(flags) + 0`.',
+  );
 
 /** The encoder of digits that zeros can precede, which JSON numbers must not have. */
 export function withoutLeadingZeros(encode: FieldEncoder): FieldEncoder {

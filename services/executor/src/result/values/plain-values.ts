@@ -38,7 +38,7 @@ export function plainEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
       if (kind.bytes === 'iso') return isoTimestampEncoder(kind.hasZone, 'plain');
       return packedDateEncoder(kind.hasZone ? 'Z' : '', 'plain');
     case 'bits':
-      return bitsEncoder(kind.width);
+      return bitsEncoder(kind);
     case 'binary':
       return kind.bytes === 'raw' ? writeBase64 : writeHexAsBase64;
     case 'text':

@@ -6,6 +6,7 @@ import type {
   QueryProblem,
   RowDiff,
 } from '@datahub/proto/executor/v1/executor';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { memberJson } from '../../http/json-body.ts';
 import { count, type FromSchema, id, list, object, record, text } from '../../http/json-schema.ts';
@@ -84,6 +85,7 @@ function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler 
     const body = request.body as CheckBody;
     const { sourceId, command, compareTo, notNull, diff, values } = body;
     if (diff) requireDiff(request, compareTo);
+    await turnForText(body.query?.length ?? 0);
     const context = readVariables(request, { context: body.context, path: ['context'] });
     return toCheckedJson(
       await executor.checkQuery(

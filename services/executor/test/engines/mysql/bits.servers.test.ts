@@ -1,0 +1,74 @@
+import type { EngineName } from '@datahub/contract/engines';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/ports/engine.ts';
+import { ask, connect } from '../../fixture.ts';
+
+const servers: { engine: EngineName; url: string | undefined }[] = [
+  { engine: 'mariadb', url: process.env.MARIADB_URL },
+  { engine: 'mysql', url: process.env.MYSQL_URL },
+];
+
+/** Some have the bits as bytes, and others digits; which ones differs between the servers and their versions. */
+const expressions = [
+  'v',
+  '(SELECT v FROM hub_bits)',
+  'max(v)',
+  'coalesce(v, v)',
+  'ifnull(v, v)',
+  'CASE WHEN 1 = 1 THEN v END',
+  'if(1 = 1, v, v)',
+  'greatest(v, v)',
+  'nullif(v, 0)',
+  'max(v) OVER ()',
+];
+const whole = [
+  'SELECT v AS x FROM hub_bits UNION SELECT v FROM hub_bits',
+  'SELECT x FROM (SELECT coalesce(v, v) AS x FROM hub_bits LIMIT 1) AS t',
+];
+const statements = [...expressions.map((one) => `SELECT ${one} AS x FROM hub_bits`), ...whole];
+
+describe.each(servers)('BIT on $engine', ({ engine, url }) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    let connection: Connection;
+    const write = (text: string) => ask(connection, text, { kind: 'standalone' });
+    const store = async (width: number, value: bigint) => {
+      await write('DROP TABLE IF EXISTS hub_bits');
+      await write(`CREATE TABLE hub_bits (v bit(${width}))`);
+      await write(`INSERT INTO hub_bits VALUES (${value})`);
+    };
+
+    beforeAll(async () => {
+      connection = await connect(engine, url as string);
+    });
+    afterAll(async () => {
+      await write('DROP TABLE IF EXISTS hub_bits');
+      connection.close();
+    });
+
+    it.each([
+      [5, 21n],
+      [12, 21n],
+      [16, 3n],
+      [16, 0x80ffn],
+      [33, 2n ** 33n - 1n],
+      [64, 2n ** 64n - 1n],
+    ])('(%i) of an expression has the bits of the column', async (width, value) => {
+      await store(width, value);
+      const bits = value.toString(2).padStart(width, '0');
+      for (const text of statements)
+        expect([text, (await ask(connection, text)).data]).toEqual([text, [{ x: bits }]]);
+    });
+
+    it('of an expression is refused if its bytes can be read in two ways', async () => {
+      await store(16, 21n);
+      const refused = expect.objectContaining({ code: 'SQL_REJECTED' });
+      await expect(ask(connection, 'SELECT coalesce(v, v) AS x FROM hub_bits')).rejects.toEqual(refused);
+      expect((await ask(connection, 'SELECT coalesce(v, v) + 0 AS x FROM hub_bits')).data).toEqual([
+        { x: 21 },
+      ]);
+      expect((await ask(connection, 'SELECT v AS x FROM hub_bits')).data).toEqual([
+        { x: '0000000000010101' },
+      ]);
+    });
+  });
+});
