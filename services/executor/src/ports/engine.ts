@@ -334,7 +334,7 @@ export interface RunAllOptions {
 }
 
 export interface TransactionName {
-  /** The identifier and the timeline of the server. */
+  /** The identifier and the timeline of the server, and when it last crashed. */
   server: string;
   /** Digits. */
   id: string;

@@ -41,9 +41,13 @@ export interface TransactionHost {
   close(): void;
 }
 
-/** Fails at servers that are not PostgreSQL, or older than version 10. */
-const serverText =
-  'SELECT s.system_identifier, c.timeline_id FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c';
+/**
+ * Fails at servers that are not PostgreSQL, or older than version 10. After a crash a server can give the id of a
+ * transaction that was lost to another one. It also begins its statistics anew then, and not after other restarts.
+ */
+const serverText = `SELECT s.system_identifier, c.timeline_id,
+  pg_catalog.floor(pg_catalog.date_part('epoch', b.stats_reset) OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8
+  FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_stat_bgwriter b`;
 const endings = { committed: 'committed', aborted: 'aborted', 'in progress': 'running' } as const;
 
 export class PostgresTransactions implements Transactions {

@@ -61,7 +61,10 @@ describe.skipIf(POSTGRES_URL === undefined)('the end of a transaction of Postgre
     await of(connection).begin({ readOnly: false, statementTimeoutMs: 10_000 });
     await ask(connection, `INSERT INTO ${table} VALUES (1)`, { kind: 'write', inTransaction: true });
     const name = await of(connection).name();
-    expect(name).toEqual({ server: expect.stringMatching(/^\d+\/\d+$/), id: expect.stringMatching(/^\d+$/) });
+    expect(name).toEqual({
+      server: expect.stringMatching(/^\d+\/\d+\/\d+$/),
+      id: expect.stringMatching(/^\d+$/),
+    });
     return [connection, name as TransactionName];
   };
 
