@@ -67,7 +67,7 @@ const types: Record<string, { must: string; good: string[]; bad: string[] }> = {
   integer: {
     must: 'must be a whole number from -2147483648 to 2147483647',
     good: ['0', '1', '2147483647', '-2147483648', '1.0', '1e3'],
-    bad: ['2147483648', '-2147483649', '1.5', '1.50', '"1"', 'true', '[1]', '1e30', '2147483648.0'],
+    bad: ['2147483648', '-2147483649', '1.5', '1e-400', '"1"', 'true', '[1]', '1e30', '2147483648.0'],
   },
   bigint: {
     must: 'must be a whole number of at most 19 digits',

@@ -98,9 +98,9 @@ export function createSourceCalls(
       const { engine } = await definitions.source(sourceId, ctx);
       const { queryIds } = await catalog.takeSourceCheck({ sourceId }, ctx);
       if (engine === 'mongodb') return { checked: 0, brokenQueryIds: [], left: 0 };
-      const check = async (queryId: string): Promise<boolean> => {
+      const check = async (queryId: string): Promise<boolean | undefined> => {
         const query = await storedQuery(queryId, ctx).catch(toUnreadable);
-        return query === undefined || describer.check(query, ctx);
+        return query && describer.check(query, ctx);
       };
       return checkUntil(Math.min(ctx.deadlineAt, now() + checkMsMax) - answerMs, { queryIds, check, now });
     },
@@ -137,16 +137,24 @@ async function sessionProblems(query: QueryDefinition, ctx: CallContext, deps: S
   return [...variableProblems(session), ...(await withConnection(query.source, ctx, { ...deps, use }))];
 }
 
-/** Checks queries one after another until a moment of `now`. `check` resolves to false for a broken query. */
+/**
+ * Checks queries one after another until a moment of `now`. `check` resolves to false for a broken query, and to nothing
+ * for one that the caller may not read, which does not count.
+ */
 async function checkUntil(
   until: number,
-  { queryIds, check, now }: { queryIds: string[]; check(queryId: string): Promise<boolean>; now(): number },
+  {
+    queryIds,
+    check,
+    now,
+  }: { queryIds: string[]; check(queryId: string): Promise<boolean | undefined>; now(): number },
 ) {
   const found = { checked: 0, brokenQueryIds: [] as string[], left: 0 };
-  for (const queryId of queryIds) {
-    if (now() > until) return { ...found, left: queryIds.length - found.checked };
-    if (!(await check(queryId))) found.brokenQueryIds.push(queryId);
-    found.checked++;
+  for (const [i, queryId] of queryIds.entries()) {
+    if (now() > until) return { ...found, left: queryIds.length - i };
+    const isWorking = await check(queryId);
+    if (isWorking === false) found.brokenQueryIds.push(queryId);
+    if (isWorking !== undefined) found.checked++;
   }
   return found;
 }

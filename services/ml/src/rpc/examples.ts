@@ -1,6 +1,7 @@
 /** The RPCs of single examples. */
 
 import type { TrainedExample } from '@datahub/proto/ml/v1/ml';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import { changeExample } from '../classifiers/example-changes.ts';
 import { readExamples, type StoredExample, toPlace } from '../classifiers/examples.ts';
 import {
@@ -27,6 +28,7 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
       checkPageLimit(limit);
       const wanted = label === undefined ? undefined : checkLabel(label);
       const { accountId, log } = await openToTrain(deps, ctx, classifierId);
+      await turnFor(limit + (await log.read(({ classes }) => classes.size)));
       const { state, labels, total } = await log.read((state) => {
         const classes = [...state.classes].filter(
           ([, { label }]) => wanted === undefined || label.normalize('NFC') === wanted,

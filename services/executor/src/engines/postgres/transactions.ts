@@ -155,7 +155,8 @@ export class PostgresTransactions implements Transactions {
   }
 
   /** A session has the lower half of the id. */
-  async stop({ id }: TransactionName): Promise<void> {
+  async stop({ server, id }: TransactionName): Promise<void> {
+    if ((await this.#readServer()) !== server) return;
     const session = BigInt.asUintN(32, BigInt(id));
     await this.#host.statements.rows(
       `SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE backend_xid::text = '${session}'`,

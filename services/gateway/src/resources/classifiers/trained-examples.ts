@@ -6,7 +6,7 @@ import { Format } from '@datahub/proto/executor/v1/executor';
 import type { ListExamplesResponse, TrainedExample } from '@datahub/proto/ml/v1/ml';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { toHubError } from '@datahub/service-kit/call/error';
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../../http/if-match.ts';
 import {
@@ -83,6 +83,7 @@ function createTrainedExampleHandlers({ upstreams }: ResourceDeps) {
       const read: ReadPage = (after, limit) =>
         ml.listExamples({ classifierId, after, limit, label }, request.context);
       const page = await read(readText(request, 'after') ?? '', limit);
+      await turnFor(page.examples.length);
       reply.header('x-total-count', String(page.total)).type(contentType);
       if (isPage) {
         if (page.more) setNextLink(reply, { after: page.nextAfter, limit });

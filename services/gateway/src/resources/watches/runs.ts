@@ -1,5 +1,6 @@
 /** The runs of watches, and the rows that they told. */
 
+import { createLoopYield, turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { list, record } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
@@ -53,12 +54,15 @@ function createRunHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
       const named = { watchId: watchIdOf(request), runId: runIdOf(request) };
       const { ndjson } = await catalog.getWatchRunRows(named, request.context);
       const bytes = new ResponseBytes(request, settings.responseBudget);
+      const mayYield = createLoopYield();
+      await turnForText(ndjson.length);
       let before = '{"data":[';
       for (let at = 0; at < ndjson.length; ) {
         const end = ndjson.indexOf(0x0a, at);
         await bytes.add(before + ndjson.toString('utf8', at, end));
         before = ',';
         at = end + 1;
+        await mayYield();
       }
       await bytes.add(']}');
       return reply.header('content-type', 'application/json; charset=utf-8').send(bytes.end());
