@@ -22,7 +22,7 @@ const piecesOfTurn = 500;
 export const turnFor = (pieces: number): Promise<void> | undefined =>
   pieces > piecesOfTurn ? nextTurn() : undefined;
 
-const charactersOfTurn = 65_536;
+const charactersOfTurn = 16_384;
 
 /** The same for a text that is read or written as a whole. */
 export const turnForText = (characters: number): Promise<void> | undefined =>

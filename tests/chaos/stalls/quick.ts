@@ -8,15 +8,17 @@ interface Quick {
   shapes: readonly Shape[];
   /** The names of cases; all if it is absent. */
   stored?: string[];
+  /** Also many at once. */
+  together?: true;
 }
 
 const costly: Shape[] = ['decimals', 'members', 'deep', 'long'];
 export const quick: Record<string, Quick> = {
   'GET /v1/queries': { spots: [], shapes: [] },
-  'GET /v1/queries/:queryId': { spots: [], shapes: [], stored: ['most', 'objects'] },
+  'GET /v1/queries/:queryId': { spots: [], shapes: [], stored: ['most', 'objects'], together: true },
   'GET /v1/hubs/:hubId/openapi.json': { spots: [], shapes: [], stored: ['most', 'objects'] },
   'POST /v1/queries': { spots: [['unknown'], ['context', 0, 'value']], shapes: costly },
-  'POST /v1/queries/check': { spots: [], shapes: [], stored: ['most tokens'] },
+  'POST /v1/queries/check': { spots: [], shapes: [], stored: ['most tokens'], together: true },
   'POST /v1/queries/execute': {
     spots: [['context', 'a']],
     shapes: costly,

@@ -316,3 +316,7 @@ function isSame(one: QueryDefinition, other: QueryDefinition): boolean {
     one.source.version === other.source.version
   );
 }
+
+/** The length of all default values as JSON. */
+export const defaultCharactersOf = ({ variables }: QueryDefinition): number =>
+  variables.reduce((sum, { valueJson = '' }) => sum + valueJson.length, 0);

@@ -138,7 +138,3 @@ function incomplete(what: string): HubError {
     { cause: new Error(`The catalog sent no valid ${what}.`) },
   );
 }
-
-/** The length of all default values as JSON. */
-export const defaultCharactersOf = ({ variables }: QueryDefinition): number =>
-  variables.reduce((sum, { valueJson = '' }) => sum + valueJson.length, 0);

@@ -2,6 +2,7 @@
 
 import type { DescribedVariable, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import type { HubError } from '@datahub/service-kit/call/error';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { ColumnFacts } from '@datahub/statement/compile';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
@@ -51,6 +52,7 @@ export async function describeQuery(
   for (const form of prepared.describable()) {
     try {
       const signature = await describe(form);
+      await turnForText(form.text.length);
       return {
         columns: toColumns(signature, prepared.columnFacts(), notNull),
         variables: prepared.variables(signature, form),
@@ -77,8 +79,9 @@ const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
 function toColumns(
   { columns, redefined = new Set() }: Signature,
   { keepsNotNull, keptTables, kept, neverNull, functions }: ColumnFacts,
-  asserted: readonly string[],
+  notNull: readonly string[],
 ) {
+  const asserted = new Set(notNull);
   const names = uniqueNames(columns.map(({ name }) => name));
   const isAligned = (facts: readonly boolean[]) => facts.length === columns.length;
   const isKept = ({ table = '' }: DescribedColumn, i: number) =>
@@ -92,7 +95,7 @@ function toColumns(
     nullable: !(
       (isKept(column, i) && !column.nullable) ||
       isNeverNull(column, i) ||
-      asserted.includes(names[i] as string)
+      asserted.has(names[i] as string)
     ),
     jsonType: jsonTypeOf(column.kind),
     ...(column.labels && { labels: { values: [...column.labels] } }),

@@ -8,6 +8,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Draft, ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, type QueryDefinition, toQueryDefinition } from '../definitions/definition.ts';
 import type { ResponseWriter } from '../result/response.ts';
 import type { Execution } from './execution-state.ts';
@@ -21,6 +22,7 @@ export async function resolveDraft(
   catalog: Pick<Catalog, 'resolveDraft'>,
 ): Promise<QueryDefinition> {
   const definition = toQueryDefinition(await catalog.resolveDraft(draft, ctx));
+  await turnForText(definition.text.length);
   return { ...definition, queryId: definition.source.sourceId };
 }
 

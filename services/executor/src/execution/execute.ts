@@ -7,13 +7,8 @@ import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/ca
 import type { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
-import {
-  type Catalog,
-  defaultCharactersOf,
-  type QueryDefinition,
-  type SourceDefinition,
-} from '../definitions/definition.ts';
-import type { Definitions } from '../definitions/definition-cache.ts';
+import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
+import { type Definitions, defaultCharactersOf } from '../definitions/definition-cache.ts';
 import type { PoolRegistry } from '../pool/pool-registry.ts';
 import { CachedExecution, type CacheEvents, isCacheable } from './cached/cached-execution.ts';
 import type { ResponseStore } from './cached/response-store.ts';

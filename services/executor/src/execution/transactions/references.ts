@@ -5,7 +5,8 @@ import { transactionBounds } from '@datahub/contract/transactions';
 import type { Reference } from '@datahub/proto/executor/v1/executor';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import { contextInvalid } from '@datahub/statement/values';
-import { defaultCharactersOf, type QueryDefinition } from '../../definitions/definition.ts';
+import type { QueryDefinition } from '../../definitions/definition.ts';
+import { defaultCharactersOf } from '../../definitions/definition-cache.ts';
 
 /** The answers of the steps that have run, by their names. */
 export type Answers = ReadonlyMap<string, StepAnswer>;

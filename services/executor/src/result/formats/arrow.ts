@@ -39,6 +39,9 @@ export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEn
  */
 const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;
+/** Beyond so many columns a result has few rows at first: each column allocates its own memory. */
+const columnsOfFewRows = 512;
+const fewRows = 8;
 
 class ArrowEncoder implements RowEncoder {
   readonly #out: ByteWriter;
@@ -60,12 +63,13 @@ class ArrowEncoder implements RowEncoder {
   begin(columns: readonly SinkColumn[]): void {
     const { numbers, notNull, added } = this.#options;
     const names = uniqueNames(columns.map(({ name }) => name));
+    const neverNull = new Set(notNull);
     this.#columns = columns.map(
       ({ kind, binary = kind }) => arrowColumn(binary, numbers) ?? failWithoutTypes(),
     );
     this.#fields = this.#columns.map(({ type }, i) => {
       const name = names[i] as string;
-      return { name, type, nullable: !notNull.includes(name) };
+      return { name, type, nullable: !neverNull.has(name) };
     });
     const fields = [...this.#fields, ...added.map((column) => addedColumn(column).field)];
     this.#batchRows = Math.min(batch.rowsMax, Math.ceil(batch.cellsMax / Math.max(1, columns.length)));
@@ -105,7 +109,8 @@ class ArrowEncoder implements RowEncoder {
   }
 
   #grow(): void {
-    this.#rowsMax = Math.max(rowsAtFirst, 2 * this.#rowsMax);
+    const atFirst = this.#columns.length > columnsOfFewRows ? fewRows : rowsAtFirst;
+    this.#rowsMax = Math.max(atFirst, 2 * this.#rowsMax);
     for (const column of this.#columns) column.grow(this.#rowsMax);
   }
 
