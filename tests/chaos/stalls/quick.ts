@@ -28,7 +28,7 @@ export const quick: Record<string, Quick> = {
   'POST /v1/ai/summarize': {
     spots: [['context']],
     shapes: ['members', 'long'],
-    stored: ['rows of numbers', 'rows of objects', 'rows of columns'],
+    stored: ['rows of columns'],
   },
   'POST /mcp': { spots: [['params', 'arguments', 'a']], shapes: costly, stored: ['list', 'most'] },
 };

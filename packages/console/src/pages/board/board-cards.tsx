@@ -136,10 +136,10 @@ function Tools({ card, isFirst, isLast, onSize, onMove, onOpen, onRemove }: Tool
           </option>
         ))}
       </select>
-      <button type="button" class="mini" disabled={isFirst} onClick={() => onMove(-1)}>
+      <button type="button" class="mini words" disabled={isFirst} onClick={() => onMove(-1)}>
         Earlier
       </button>
-      <button type="button" class="mini" disabled={isLast} onClick={() => onMove(1)}>
+      <button type="button" class="mini words" disabled={isLast} onClick={() => onMove(1)}>
         Later
       </button>
       <button type="button" class="mini icon-only" aria-label="Change the card" onClick={onOpen}>
