@@ -39,9 +39,6 @@ export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEn
  */
 const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;
-/** Beyond so many columns a result has few rows at first: each column allocates its own memory. */
-const columnsOfFewRows = 512;
-const fewRows = 8;
 
 class ArrowEncoder implements RowEncoder {
   readonly #out: ByteWriter;
@@ -109,8 +106,7 @@ class ArrowEncoder implements RowEncoder {
   }
 
   #grow(): void {
-    const atFirst = this.#columns.length > columnsOfFewRows ? fewRows : rowsAtFirst;
-    this.#rowsMax = Math.max(atFirst, 2 * this.#rowsMax);
+    this.#rowsMax = Math.max(rowsAtFirst, 2 * this.#rowsMax);
     for (const column of this.#columns) column.grow(this.#rowsMax);
   }
 
