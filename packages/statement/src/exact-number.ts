@@ -42,6 +42,12 @@ export function toInt64({ sign, digits, exponent }: Scaled): number | bigint | u
   return Number.isSafeInteger(number) ? number : integer;
 }
 
+/** The same for the text of a number. */
+export function int64Of(text: string): number | bigint | undefined {
+  const scaled = scaledOf(text);
+  return scaled && toInt64(scaled);
+}
+
 /** The digits without an exponent, if there are at most `digitsMax`, and at most `scaleMax` of them after the point. */
 export function toPlainDigits(
   { sign, digits, exponent }: Scaled,

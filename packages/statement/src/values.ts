@@ -6,7 +6,7 @@ import { listElementsMax } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import { canonicalNumber, scaledOf, toInt64 } from './exact-number.ts';
+import { canonicalNumber, int64Of } from './exact-number.ts';
 import { canonicalTimestamp, isDay, isMoment } from './timestamps.ts';
 
 /** A number that a double cannot hold exactly. */
@@ -275,7 +275,6 @@ const isNumeric = (value: Value) => typeof value === 'number' || value instanceo
 
 function isInteger(value: Value): boolean {
   // A double rounds 1e-400 to a whole number.
-  const scaled = value instanceof ExactNumber ? scaledOf(value.text) : undefined;
-  const number = value instanceof ExactNumber ? scaled && toInt64(scaled) : value;
+  const number = value instanceof ExactNumber ? int64Of(value.text) : value;
   return Number.isInteger(number) && Math.abs(number as number) <= 2_147_483_648 && number !== 2_147_483_648;
 }

@@ -1,7 +1,7 @@
 /** Values of variables without a type, whose form on PostgreSQL depends on the type that the database expects. */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
-import { scaledOf, toInt64 } from '../exact-number.ts';
+import { int64Of } from '../exact-number.ts';
 import { ExactNumber, toJsonText, type Value } from '../values.ts';
 
 export interface UntypedValue {
@@ -54,7 +54,4 @@ export const quoteElement = (text: string): string =>
   `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 
 /** 1.0 and 1e3 are whole numbers in JSON, but the database does not accept them as integers. */
-function wholeDigits(text: string): string {
-  const scaled = scaledOf(text);
-  return String((scaled && toInt64(scaled)) ?? text);
-}
+const wholeDigits = (text: string): string => String(int64Of(text) ?? text);
