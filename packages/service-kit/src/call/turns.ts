@@ -15,7 +15,7 @@ const startedMax = 16;
  */
 export function inTurns<Service>(service: Service, calls: Calls<Service>): Calls<Service> {
   const methods = service as unknown as ServiceDescription;
-  const enter = createTurns();
+  const enter = createStarts();
   const wrap =
     (call: (request: never, ctx: CallContext) => unknown) => (request: never, ctx: CallContext) => {
       const turn = enter(ctx.principal?.accountId ?? '');
@@ -29,7 +29,7 @@ export function inTurns<Service>(service: Service, calls: Calls<Service>): Calls
 }
 
 /** Returns a function that returns nothing if a call may start now, else the turn to wait for. */
-function createTurns(): (accountId: string) => Promise<void> | undefined {
+function createStarts(): (accountId: string) => Promise<void> | undefined {
   const waiting = new FairQueue<() => void>();
   /** When the first call of this turn started. */
   let startedAt: number | undefined;
