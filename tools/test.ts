@@ -20,6 +20,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { type Databases, startDatabases } from './databases.ts';
+import type { ErrorOutside } from './errors-outside.ts';
 
 interface Counts {
   passed: number;
@@ -87,6 +88,7 @@ const fuzzer = fileURLToPath(new URL('schemathesis.ts', import.meta.url));
 const readers = ['arrow-readers.ts', 'xlsx-reader.ts'].map((name) => [
   fileURLToPath(new URL(name, import.meta.url)),
 ]);
+const outsideReporter = fileURLToPath(new URL('errors-outside.ts', import.meta.url));
 const ledger = fileURLToPath(new URL('../bench/ledger.ts', import.meta.url));
 const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
@@ -98,15 +100,16 @@ const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
 async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Outcome> {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-report-'));
-  const report = join(dir, 'report.json');
+  const [report, outside] = [join(dir, 'report.json'), join(dir, 'errors-outside.json')];
   const args = ['run', ...projects.map((name) => `--project=${name}`), '--passWithNoTests', ...extra];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  reporters.push(`--reporter=${outsideReporter}`);
   const child = spawn(process.execPath, [vitest, ...args, ...reporters], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
     // Its own process group, so that processes that an interrupted run leaves behind can be ended.
     detached: true,
-    env,
+    env: { ...env, ERRORS_OUTSIDE: outside },
   });
   const stop = () => {
     child.kill('SIGINT');
@@ -116,18 +119,17 @@ async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Ou
   const [code] = await once(child, 'close');
   interrupted.removeEventListener('abort', stop);
   endGroup(child.pid);
-  const text = await readFile(report, 'utf8').catch(() => '{}');
+  const result: Report = JSON.parse(await readFile(report, 'utf8').catch(() => '{}'));
+  const errors: ErrorOutside[] = JSON.parse(await readFile(outside, 'utf8').catch(() => '[]'));
   await rm(dir, { recursive: true, force: true });
-  const result: Report = JSON.parse(text);
-  const { numPassedTests = 0, numFailedTests = 0, numPendingTests = 0, numTodoTests = 0 } = result;
+  const { numPassedTests = 0, numPendingTests = 0, numTodoTests = 0 } = result;
   // A file that cannot be loaded, a broken set-up or an error outside of a test fails the run without a failed test.
-  const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
-  const failures = failuresOf(result);
-  if (failures.length < failed)
-    failures.push({ test: projects.join(', '), error: 'an error outside of a test; see above' });
+  const failures = [...failuresOf(result), ...outsideOf(errors, projects)];
+  if (code !== 0 && failures.length === 0)
+    failures.push({ test: projects.join(', '), error: 'vitest has failed; see above' });
   const skipped = numPendingTests + numTodoTests;
-  const counts = { passed: numPassedTests, failed, skipped, failures, unsteady: [] };
-  return { ...counts, failedFiles: failedFilesOf(result), times: timesOf(result) };
+  const counts = { passed: numPassedTests, failed: failures.length, skipped, failures, unsteady: [] };
+  return { ...counts, failedFiles: failedFilesOf(result, errors), times: timesOf(result) };
 }
 
 /** Runs the files that failed once more, if they are few, and counts what they do then. */
@@ -147,15 +149,16 @@ async function runWithSecondTry(run: Run): Promise<Counts> {
 /** The lines of a message that are printed once more at the end: a browser names there what it waited for. */
 const linesPrinted = 8;
 
+const beginning = (message = '') =>
+  stripVTControlCharacters(message)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .slice(0, linesPrinted)
+    .join(' | ');
+
 /** Lists the failed tests, and the files that failed as a whole. */
 function failuresOf({ testResults = [] }: Report): Failure[] {
-  const beginning = (message = '') =>
-    stripVTControlCharacters(message)
-      .split('\n')
-      .map((line) => line.trim())
-      .filter((line) => line !== '')
-      .slice(0, linesPrinted)
-      .join(' | ');
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const failed = assertionResults.filter((test) => test.status === 'failed');
@@ -167,9 +170,19 @@ function failuresOf({ testResults = [] }: Report): Failure[] {
   });
 }
 
-function failedFilesOf({ testResults = [] }: Report): FileCounts[] {
+/** The errors that no test has caught. All of one file are one failure: the first is often the cause of the others. */
+function outsideOf(errors: ErrorOutside[], projects: string[]): Failure[] {
+  const byFile = Map.groupBy(errors, ({ file }) => file);
+  return [...byFile].map(([file, [first]]) => ({
+    test: `${file === undefined ? projects.join(', ') : relative(root, file)}: outside of a test`,
+    error: beginning(first?.error),
+  }));
+}
+
+function failedFilesOf({ testResults = [] }: Report, errors: ErrorOutside[]): FileCounts[] {
+  const withErrors = new Set(errors.map(({ file }) => file));
   return testResults
-    .filter(({ status }) => status === 'failed')
+    .filter(({ status, name }) => status === 'failed' || withErrors.has(name))
     .map(({ name, assertionResults }) => {
       const count = (...statuses: string[]) =>
         assertionResults.filter((test) => statuses.includes(test.status)).length;
