@@ -139,10 +139,14 @@ export function useFreshTabs() {
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') await tab.diary.print();
     expectQuiet(tab);
+    await leave(tab);
     await tab.page.context().close();
   });
   return shared;
 }
+
+/** Ends what a test does with the requests of its page. A request that is under way would fail outside of the test. */
+const leave = ({ page }: Tab) => page.unrouteAll({ behavior: 'ignoreErrors' });
 
 const expectQuiet = ({ complaints, strays }: Tab) => expect([complaints, strays]).toEqual([[], []]);
 
@@ -178,6 +182,7 @@ export function useConsole() {
   afterEach(async ({ task }) => {
     if (task.result?.state === 'fail') await tab.diary.print();
     expectQuiet(tab);
+    await leave(tab);
     await tab.page.close();
   });
   const button = (name: string | RegExp) => shared.page.getByRole('button', { name, exact: true });
