@@ -58,7 +58,8 @@ describe.skipIf(findCommand('openssl') === undefined)('datahub login with a brow
     forged.searchParams.set('state', 'x');
     expect((await fetch(forged)).status).toBe(404);
     const outcome = outcomeOf(child);
-    expect((await fetch(led)).status).toBe(200);
+    const page = await fetch(led);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('You are signed in')]);
     expect(await outcome).toMatchObject({ code: 0 });
     expect((await stat(profile)).mode & 0o777).toBe(0o600);
     const { signIn: tokens } = await stored();
@@ -99,7 +100,23 @@ describe.skipIf(findCommand('openssl') === undefined)('datahub login with a brow
     const led = await consent(on.ada, address, (fields) => fields.set('decision', 'deny'));
     expect(led.searchParams.get('error')).toBe('access_denied');
     const outcome = outcomeOf(child);
-    await fetch(led);
+    const page = await fetch(led);
+    expect([page.status, await page.text()]).toEqual([400, expect.stringMatching(/failed.*refused/)]);
     expect(await outcome).toMatchObject({ code: 1, stderr: expect.stringContaining('refused') });
+  });
+
+  it('says in the browser, too, why an answer brings no tokens', async () => {
+    for (const [name, reason] of [
+      ['iss', `not from ${on.origin}`],
+      ['code', 'Sign in again'],
+    ] as const) {
+      const { child, address } = await signIn();
+      const led = await consent(on.ada, address);
+      led.searchParams.set(name, 'https://other.example');
+      const outcome = outcomeOf(child);
+      const page = await fetch(led);
+      expect([page.status, await page.text()]).toEqual([400, expect.stringContaining(reason)]);
+      expect((await outcome).code).not.toBe(0);
+    }
   });
 });

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { finished } from 'node:stream/promises';
 import { cliClient } from '@datahub/contract/people/oauth';
 import type { Environment } from '../access.ts';
 import { CommandError } from '../failure.ts';
@@ -19,22 +20,25 @@ interface BrowserOptions {
 
 export async function signInWithBrowser(server: Server, { env, show }: BrowserOptions): Promise<SignIn> {
   const [state, verifier] = [createSecret(), createSecret()];
-  const answer = Promise.withResolvers<URLSearchParams>();
+  const outcome = Promise.withResolvers<SignIn>();
+  let redirectUri = '';
+  let signedIn: Promise<SignIn> | undefined;
   const listener = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://127.0.0.1');
     const isAnswer = url.pathname === '/callback' && url.searchParams.get('state') === state;
-    answerBrowser(response, isAnswer);
-    if (isAnswer) answer.resolve(url.searchParams);
+    if (!isAnswer) return void answerBrowser(response, 404, 'This is no answer to a sign-in.');
+    signedIn ??= redeem(server, url.searchParams, { redirectUri, verifier });
+    void showOutcome(response, signedIn).finally(() => outcome.resolve(signedIn as Promise<SignIn>));
   });
   const timer = setTimeout(
-    () => answer.reject(new CommandError('Nobody signed in within five minutes.')),
+    () => outcome.reject(new CommandError('Nobody signed in within five minutes.')),
     waitMs,
   );
   try {
     await new Promise<void>((resolve, reject) => {
       listener.once('error', reject).listen(0, '127.0.0.1', resolve);
     });
-    const redirectUri = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`;
+    redirectUri = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`;
     const address = new URL(server.authorization_endpoint);
     address.search = String(
       new URLSearchParams({
@@ -46,13 +50,7 @@ export async function signInWithBrowser(server: Server, { env, show }: BrowserOp
     );
     show(address.href);
     openBrowser(address.href, env);
-    const found = await answer.promise;
-    const code = found.get('code');
-    if (found.get('iss') !== server.issuer || code === null)
-      throw new CommandError('The sign-in was refused in the browser.');
-    return await askForTokens(server.issuer, {
-      ...{ grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier },
-    });
+    return await outcome.promise;
   } finally {
     clearTimeout(timer);
     listener.close();
@@ -60,13 +58,38 @@ export async function signInWithBrowser(server: Server, { env, show }: BrowserOp
   }
 }
 
+/** Throws a CommandError if the answer brings no tokens. */
+async function redeem(
+  { issuer }: Server,
+  answer: URLSearchParams,
+  { redirectUri, verifier }: { redirectUri: string; verifier: string },
+): Promise<SignIn> {
+  // Another server can have led the browser here (RFC 9207).
+  if (answer.get('iss') !== issuer)
+    throw new CommandError(`The browser brought an answer that is not from ${issuer}.`);
+  const code = answer.get('code');
+  if (code === null) throw new CommandError('The sign-in was refused in the browser.');
+  return askForTokens(issuer, {
+    ...{ grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier },
+  });
+}
+
 const createSecret = (): string => randomBytes(32).toString('base64url');
 
-function answerBrowser(response: ServerResponse, isAnswer: boolean): void {
-  const text = isAnswer
-    ? 'You can close this page and go on in the terminal.'
-    : 'This is no answer to a sign-in.';
-  response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/plain', connection: 'close' }).end(text);
+/** Resolves when the browser has the page. */
+async function showOutcome(response: ServerResponse, signedIn: Promise<SignIn>): Promise<void> {
+  const [status, text] = await signedIn.then(
+    () => [200, 'You are signed in. You can close this page and go on in the terminal.'] as const,
+    (err) => [400, `The sign-in failed. ${err.message}`] as const,
+  );
+  await answerBrowser(response, status, text);
+}
+
+function answerBrowser(response: ServerResponse, status: number, text: string): Promise<void> {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
+  response.writeHead(status, headers).end(text);
+  // A browser that is gone is no failure of the sign-in.
+  return finished(response).catch(() => {});
 }
 
 /** If this fails, the person opens the address that is shown. */
