@@ -134,7 +134,14 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
       disabled: true,
       disabledBecause: 'The recipient ended the mails.',
     });
-    const put = { label: 'd', mailTo: 'ann@example.org', hubIds: [hubId] };
+    const put = { label: 'd', mailTo: 'ann@example.org', hubIds: [hubId], disabled: true };
+    for (const disabled of [undefined, false]) {
+      const refused = await api.put(`/v1/destinations/${destinationId}`, { ...put, disabled });
+      expect([refused.status, refused.body.detail]).toEqual([
+        409,
+        expect.stringContaining('Only the recipient'),
+      ]);
+    }
     const kept = await api.ok(api.put(`/v1/destinations/${destinationId}`, put));
     expect([kept.disabled, kept.disabledBecause]).toEqual([true, 'The recipient ended the mails.']);
     const elsewhere = { ...put, mailTo: 'zoe@example.org' };
@@ -142,10 +149,7 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
     const again = await api.post('/v1/destinations', { ...put, mailTo: 'Ann@example.org' });
     expect([again.status, again.body.detail]).toEqual([409, expect.stringContaining('ended the mails')]);
     const deleted = await api.delete(`/v1/destinations/${destinationId}`);
-    expect([deleted.status, deleted.body.detail]).toEqual([
-      409,
-      expect.stringContaining('stays as the record'),
-    ]);
+    expect([deleted.status, deleted.body.detail]).toEqual([409, expect.stringContaining('as the record')]);
     // The record outlives the hub of the destination.
     const { hubId: gone } = await api.ok(api.post('/v1/hubs', { label: 'gone' }));
     await api.ok(api.put(`/v1/destinations/${destinationId}`, { ...put, hubIds: [gone] }));

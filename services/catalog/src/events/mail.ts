@@ -61,7 +61,8 @@ const unsubscribed = 'The recipient ended the mails.';
 /** Throws CONFLICT if the recipient ended the mails. Without the destination, another one could begin them again. */
 export function requireNotEnded({ mailEndedAt }: DestinationDoc): void {
   if (mailEndedAt === undefined) return;
-  const detail = 'The recipient ended the mails of this destination, which stays as the record of that.';
+  const detail =
+    'The recipient ended the mails of this destination, which stays disabled as the record of that. Only the recipient can enable it, with the link in the last mail.';
   throw new HubError('CONFLICT', detail);
 }
 

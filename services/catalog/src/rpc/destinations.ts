@@ -159,7 +159,7 @@ function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
         const kept = { id, accountId, version, secrets, createdAt, updatedAt };
         if (isUnsigned(doc) && !checked.disabled)
           throw new HubError('CONFLICT', 'This destination has no secret. Rotate its secret first.');
-        if (checked.mailTo !== doc.mailTo) requireNotEnded(doc);
+        if (!checked.disabled || checked.mailTo !== doc.mailTo) requireNotEnded(doc);
         const isFailing = failingSince !== undefined && checked.url === doc.url && !doc.disabled;
         const mail = mailMembers(catalog, checked, doc);
         return { ...checked, ...mail, ...kept, ...(isFailing ? { failingSince } : {}) };
