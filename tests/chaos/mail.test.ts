@@ -173,6 +173,10 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
       expect((await api.post('/v1/destinations', { label: 'd', mailTo })).body.errors?.[0]?.pointer).toBe(
         '/mailTo',
       );
+    for (const mailTo of ['ä@example.org', 'a@bücher.example', 'a@example.\u212aom'])
+      expect((await api.post('/v1/destinations', { label: 'd', mailTo })).body.errors).toEqual([
+        { pointer: '/mailTo', detail: expect.stringContaining('must be in ASCII') },
+      ]);
     const both = { label: 'd', mailTo: 'a@example.org', url: 'https://example.org/' };
     expect((await api.post('/v1/destinations', both)).status).toBe(400);
     const destinationId = await create('bob@trusted.example');

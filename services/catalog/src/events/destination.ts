@@ -39,13 +39,18 @@ export function checkDestination(settings: DestinationSettings): CheckedDestinat
   return withoutUndefined<CheckedDestination>(checked);
 }
 
-/** One address, as in `a@example.com`, without a name or a list. */
-const mailShape = /^[^\s@<>,;:"()[\]\\\p{Cc}]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/iu;
+/** One address, as in `a@example.com`, without a name, quotes or a list. */
+const mailShape = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/i;
 
 function faultBesideMail({ mailTo = '', url, template }: DestinationSettings): Fault | undefined {
   if (url !== '') return [['url'], 'must be absent beside mailTo'];
   if (template !== undefined) return [['template'], 'must be absent beside mailTo'];
-  return mailShape.test(mailTo) ? undefined : [['mailTo'], 'must be a mail address such as a@example.com'];
+  if (mailShape.test(mailTo)) return undefined;
+  // Whether the operator's server takes others (SMTPUTF8) is known only when a mail is sent.
+  const detail = /\P{ASCII}/u.test(mailTo)
+    ? 'must be in ASCII, because not all mail servers accept other characters. Write a domain such as bücher.example as xn--bcher-kva.example'
+    : 'must be a mail address such as a@example.com';
+  return [['mailTo'], detail];
 }
 
 type Fault = [path: FieldPath, detail: string];
