@@ -124,10 +124,15 @@ describe('a classifier', () => {
     expect(results.map(({ observations }: { observations: number }) => observations)).toEqual([1, 1, 2]);
     const { predictions } = await api.ok(api.post(`${path}/predict`, { contexts: ['apple', 'banana'] }));
     expect(predictions.map(({ label }: { label: string }) => label)).toEqual(['a', 'b']);
+    // The first example is not predicted.
     expect(await api.ok(api.get(`${path}/evaluation`))).toMatchObject({
       examples: 2,
-      accuracy: expect.any(Number),
+      accuracy: 0.5,
       calibrationError: expect.any(Number),
+      classes: [
+        { label: 'a', support: 1, recall: 1 },
+        { label: 'b', support: 1, recall: 0 },
+      ],
     });
   });
 

@@ -40,7 +40,9 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
   const recent = latest.examples < all.examples ? latest : undefined;
   if (all.examples === 0)
     return (
-      <p class="empty">No figures yet. Each example is predicted before it is learned: train it first.</p>
+      <p class="empty">
+        No figures yet. Each example after the first is predicted before it is learned: train two or more.
+      </p>
     );
   return (
     <>
@@ -58,8 +60,9 @@ export function EvaluationView({ classifierId }: { classifierId: string }) {
         <Figure name="Examples judged" value={count(all.examples)} recent={undefined} />
       </dl>
       <p class="hint">
-        Each example is predicted before it is learned, so these figures are of texts that the classifier had
-        not seen. The calibration error says how far its confidence is from how often it is right.
+        Each example after the first is predicted before it is learned, so these figures are of texts that the
+        classifier had not seen. The calibration error says how far its confidence is from how often it is
+        right.
       </p>
       <LearningCurve points={curve} />
       <ClassTable all={all} recent={recent} />
