@@ -171,6 +171,7 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
         full: false,
         onDrain: () => {},
         abandon: () => {},
+        turnToFinish: () => undefined,
         finish: (outcome) => void reply.chunk(Buffer.from(`${outcome.affectedRows} rows`)),
       }),
     },

@@ -113,6 +113,7 @@ function createPlanWriter(reply: ExecutionReply, { isJson }: { isJson: boolean }
     abandon: () => {
       lines = [];
     },
+    turnToFinish: () => undefined,
     finish: () => {
       const text = lines.join('\n');
       const body = Buffer.from(`{"plan":${isJson ? text : JSON.stringify(text)}}`);

@@ -81,6 +81,8 @@ async function runOnce(execution: Execution, run: StatementRun): Promise<void> {
     execution.onOutcome(writer, outcome);
     if (validation?.isUnchanged) writer.abandon();
     else {
+      const turn = writer.turnToFinish();
+      if (turn !== undefined) await turn;
       const sending = writer.finish(outcome, execution);
       if (sending !== undefined) {
         // Its reader may be slow, and the connection is needed no more.

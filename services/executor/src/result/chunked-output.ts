@@ -98,6 +98,12 @@ export class ChunkedOutput implements Flow {
     this.#isPaused = true;
   }
 
+  /** Reads on in that turn. */
+  protected readOnIn(turn: Promise<void>): void {
+    this.#isPaused = true;
+    void turn.then(() => this.#readOn());
+  }
+
   flushOnTime(): void {
     this.#isScheduledToFlush = false;
     if (!this.#hasEnded) this.#flush();
@@ -188,12 +194,13 @@ export class ChunkedOutput implements Flow {
   #pauseAfterFirst(): void {
     this.#isPaused = true;
     this.#cells = 0;
-    const readOn = () => {
-      if (this.#hasEnded) return;
-      this.#isPaused = false;
-      if (!this.#isReaderBehind) this.#listener();
-    };
-    setImmediate(() => setImmediate(readOn));
+    setImmediate(() => setImmediate(() => this.#readOn()));
+  }
+
+  #readOn(): void {
+    if (this.#hasEnded) return;
+    this.#isPaused = false;
+    if (!this.#isReaderBehind) this.#listener();
   }
 
   #isLarge(): boolean {

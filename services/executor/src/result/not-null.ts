@@ -90,6 +90,10 @@ export class NotNullWriter implements ResponseWriter {
     this.#writer.document(source, start);
   }
 
+  turnToFinish(): Promise<void> | undefined {
+    return this.#writer.turnToFinish();
+  }
+
   finish(outcome: Outcome, timing: Timing): Promise<void> | undefined {
     return this.#writer.finish(outcome, timing);
   }

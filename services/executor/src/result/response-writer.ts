@@ -6,6 +6,7 @@ import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
 import { ChunkedOutput, FairScheduler, FlushTimer, type OutputSchedule } from './chunked-output.ts';
+import { turnForResult } from './column-turns.ts';
 import type { DocumentEncoder, Formats, RowEncoder } from './formats/format.ts';
 import { createFormats } from './formats/index.ts';
 import { addedColumns, FrameWriter } from './frame-writer.ts';
@@ -83,6 +84,10 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     this.#frames?.begin(columns);
     // The head of the first result waits for a row: until then, a failure is answered instead.
     if (isFurther) this.rowWritten(0);
+    else {
+      const turn = turnForResult(columns.length);
+      if (turn !== undefined) this.readOnIn(turn);
+    }
   }
 
   row(source: Buffer, offsets: Int32Array): void {
@@ -110,6 +115,10 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     if (this.rowCount >= this.#rowsMax) this.truncated = true;
     else this.rowCount++;
     return !this.truncated;
+  }
+
+  turnToFinish(): Promise<void> | undefined {
+    return turnForResult(this.#columns?.length ?? 0);
   }
 
   finish(outcome: Outcome, { queueMs, durationMs }: Timing): Promise<void> | undefined {

@@ -17,6 +17,8 @@ export interface Timing {
 export interface ResponseWriter extends RowSink {
   /** Without rows that were dropped. */
   readonly rowCount: number;
+  /** To be waited for before `finish`, if the end of the response takes long. */
+  turnToFinish(): Promise<void> | undefined;
   /** The promise, if there is one, resolves when the reader has taken the last large row, or with `abandon`. */
   finish(outcome: Outcome, timing: Timing): Promise<void> | undefined;
   /** Drops the bytes that were not sent, because the execution failed. */

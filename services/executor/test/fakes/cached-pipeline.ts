@@ -229,6 +229,7 @@ function createWriter({ reply }: ResponseOptions): ResponseWriter {
     onDrain: () => {},
     full: false,
     abandon: () => {},
+    turnToFinish: () => undefined,
     finish: () => void reply.chunk(Buffer.concat(rows), true),
   };
 }

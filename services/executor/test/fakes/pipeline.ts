@@ -173,6 +173,7 @@ export function setupExecute({
       full: false,
       onDrain: () => {},
       abandon: () => void abandoned++,
+      turnToFinish: () => undefined,
       finish: () => void reply.chunk(Buffer.from('end')),
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },

@@ -105,6 +105,7 @@ export class MysqlConnection implements Connection {
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
       discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
       ...{ pause: () => this.#wire.pause(), resume: () => this.#wire.resume() },
+      readOnIn: (turn) => this.#wire.readOnIn(turn),
     };
   }
 
@@ -321,7 +322,7 @@ export class MysqlConnection implements Connection {
   }
 
   async #prepare(key: string, statement: Statement, inTransaction = false): Promise<Prepared> {
-    const prepared = await this.#prepareNew(statement, inTransaction);
+    const prepared = await this.#prepareNew(statement, { inTransaction });
     if (statement.isOnce) {
       this.#prepared.addOnce(key, prepared);
       return prepared;
@@ -331,10 +332,10 @@ export class MysqlConnection implements Connection {
     return prepared;
   }
 
-  #prepareNew(statement: Statement, inTransaction = false): Promise<Prepared> {
+  #prepareNew(statement: Statement, { inTransaction = false, describes = false }): Promise<Prepared> {
     const { comments, hasExtended } = this.#session;
     const session = { comments, hasExtended, cleanUp: this.#cleanUp, followUp: this.#followUp };
-    return prepareUndone(this.#wire, statement, { ...session, inTransaction });
+    return prepareUndone(this.#wire, statement, { ...session, inTransaction, describes });
   }
 
   /** Prepares a statement of the open transaction, of which a rollback must leave nothing. */
@@ -372,7 +373,9 @@ export class MysqlConnection implements Connection {
 
   async describe(statement: Statement): Promise<Signature> {
     // The server does not report what a function changed in the session while it prepared.
-    const preparing = this.#prepareNew(statement).finally(() => this.broken || this.#reset());
+    const preparing = this.#prepareNew(statement, { describes: true }).finally(
+      () => this.broken || this.#reset(),
+    );
     const prepared = await preparing.catch((err) => Promise.reject(reported(err, statement)));
     return describePrepared(prepared, statement.text, (query) => this.#rows(query));
   }

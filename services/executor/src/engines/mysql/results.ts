@@ -4,6 +4,7 @@
 
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import { turnForColumns } from '../../result/column-turns.ts';
 import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
 import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
@@ -25,6 +26,8 @@ export interface ResultHost {
   discarding: () => boolean;
   pause: () => void;
   resume: () => void;
+  /** Reads the next packet in that turn. */
+  readOnIn: (turn: Promise<void>) => void;
 }
 
 const okHeader = 0x00;
@@ -64,7 +67,7 @@ export class ResultReader {
       case 'head':
         return this.#readHead(source, start, end);
       case 'columns':
-        if (this.#columnsReader?.read(source, start, end)) this.#state = 'columns-end';
+        this.#readColumn(source, start, end);
         return false;
       case 'columns-end':
         this.#areOut = readEof(source, start).areOutParameters;
@@ -104,7 +107,19 @@ export class ResultReader {
     if (count === 0) throw new RangeError('The server announced a result without columns.');
     this.#columnsReader = new ResultColumnsReader(prepared, count, this.#host.hasExtended);
     this.#state = 'columns';
+    this.#takeTurn();
     return false;
+  }
+
+  #readColumn(source: Buffer, start: number, end: number): void {
+    if (this.#columnsReader?.read(source, start, end)) this.#state = 'columns-end';
+    else this.#takeTurn();
+  }
+
+  #takeTurn(): void {
+    const { seen, count } = this.#columnsReader as ResultColumnsReader;
+    const turn = turnForColumns(seen, count);
+    if (turn !== undefined) this.#host.readOnIn(turn);
   }
 
   #begin(): void {

@@ -85,7 +85,8 @@ async function sendSome(
 ): Promise<number> {
   const { wire, session, close } = host;
   const { hasExtended } = session;
-  const own = { hasExtended, discarding: () => true, pause: () => {}, resume: () => {} };
+  const ignore = () => {};
+  const own = { hasExtended, discarding: () => true, pause: ignore, resume: ignore, readOnIn: ignore };
   const outcomes: Outcome[] = [];
   const parts: Buffer[] = [];
   const readers: ResultReader[] = [];

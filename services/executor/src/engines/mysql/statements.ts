@@ -2,6 +2,7 @@
 
 import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
+import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
@@ -11,6 +12,7 @@ import { ok, type Response, type Wire } from './wire.ts';
 
 export interface Prepared {
   id: number;
+  /** Only if it was prepared to be described: each result says its columns. */
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
   /** Set if the server takes the statement only as a text, so that it is not prepared. */
@@ -74,18 +76,20 @@ interface Preparation {
   followUp: Response;
   /** True if a transaction is open. */
   inTransaction: boolean;
+  /** True if the columns are read. */
+  describes: boolean;
 }
 
 /** Prepares in a transaction that is rolled back, because the server may call functions while it prepares. */
 export async function prepareUndone(
   wire: Wire,
   statement: Statement,
-  { comments, hasExtended, cleanUp, followUp, inTransaction }: Preparation,
+  { comments, hasExtended, cleanUp, followUp, inTransaction, describes }: Preparation,
 ): Promise<Prepared> {
   const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
   const text = comments ? withCommentInFront(statement) : statement.text;
   const { params } = statement;
-  const { prepared, response } = createPrepareReader(hasExtended);
+  const { prepared, response } = createPrepareReader(wire, { hasExtended, describes });
   wire.awaitSign();
   wire.send(Buffer.concat([before, protocol.prepare(text), after, ...cleanUp]));
   const responses = [ok, response, followUp, ...cleanUp.map(() => ok)];
@@ -98,7 +102,10 @@ export async function prepareUndone(
 }
 
 /** `prepared` is complete when the response is. */
-export function createPrepareReader(hasExtended: boolean): { prepared: Prepared; response: Response } {
+export function createPrepareReader(
+  wire: Pick<Wire, 'readOnIn'>,
+  { hasExtended, describes }: Pick<Preparation, 'hasExtended' | 'describes'>,
+): { prepared: Prepared; response: Response } {
   const prepared: Prepared = {
     id: 0,
     columns: [],
@@ -111,6 +118,11 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
   let seen = -1;
   // An EOF packet ends each of the two lists.
   const lists = (count: number) => (count > 0 ? count + 1 : 0);
+  const takeTurn = () => {
+    const { columns, count, whole } = reader;
+    const turn = whole ? undefined : turnForColumns(columns.length, count);
+    if (turn !== undefined) wire.readOnIn(turn);
+  };
   const response: Response = (source, start, end) => {
     if (seen < 0) {
       prepared.id = source.readUInt32LE(start + 1);
@@ -119,7 +131,10 @@ export function createPrepareReader(hasExtended: boolean): { prepared: Prepared;
       prepared.parameterCount = source.readUInt16LE(start + 7);
       parametersLeft = lists(prepared.parameterCount);
     } else if (parametersLeft > 0) parametersLeft--;
-    else if (!reader.whole) reader.read(source, start, end);
+    else if (describes && !reader.whole) {
+      takeTurn();
+      reader.read(source, start, end);
+    }
     seen++;
     return seen === lists(prepared.parameterCount) + lists(reader.count);
   };
@@ -305,8 +320,8 @@ interface FreshColumns {
  */
 export class ResultColumnsReader {
   readonly #prepared: Prepared;
-  readonly #count: number;
   readonly #hasExtended: boolean;
+  readonly count: number;
   /** The number of definitions that are the same as the last time. */
   #same = 0;
   /** Set at the first definition that differs. */
@@ -314,16 +329,21 @@ export class ResultColumnsReader {
 
   constructor(prepared: Prepared, count: number, hasExtended: boolean) {
     this.#prepared = prepared;
-    this.#count = count;
+    this.count = count;
     this.#hasExtended = hasExtended;
     if (prepared.lastColumns?.ends.length !== count) this.#readAnew();
+  }
+
+  /** The number of definitions that were read. */
+  get seen(): number {
+    return this.#fresh?.packets.length ?? this.#same;
   }
 
   /** Reads one definition. Returns true if it was the last. */
   read(source: Buffer, start: number, end: number): boolean {
     if (this.#fresh === undefined) {
       if (this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
-        return ++this.#same === this.#count;
+        return ++this.#same === this.count;
       this.#readAnew();
     }
     return this.#readFresh(source, start, end);
@@ -340,7 +360,7 @@ export class ResultColumnsReader {
   }
 
   #readAnew(): void {
-    this.#fresh = { reader: new protocol.ColumnReader(this.#count, this.#hasExtended), packets: [] };
+    this.#fresh = { reader: new protocol.ColumnReader(this.count, this.#hasExtended), packets: [] };
     const { bytes, ends } = this.#prepared.lastColumns ?? noColumns;
     for (let i = 0; i < this.#same; i++) this.#readFresh(bytes, ends[i - 1] ?? 0, ends[i] as number);
   }

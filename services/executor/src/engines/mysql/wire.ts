@@ -135,6 +135,12 @@ export class Wire {
     if (!this.#isPaused) this.#socket.resume();
   }
 
+  /** Reads the next packet in that turn. */
+  readOnIn(turn: Promise<void>): void {
+    this.pause();
+    void turn.then(() => this.resume());
+  }
+
   close(cause?: unknown): void {
     if (this.closed) return;
     this.closed = true;

@@ -176,6 +176,7 @@ export class PostgresConnection implements Connection {
       discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
+      readOnIn: (turn) => this.#wire.readOnIn(turn),
     });
     // The messages are encoded before the hub expects answers: if this throws, the connection is still in sync.
     const toSend = this.#toSend(statement, prepared, params);

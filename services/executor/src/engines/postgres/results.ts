@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
+import { turnForResult } from '../../result/column-turns.ts';
 import { type FieldDescription, readRow, readRowDescription, resultFormats } from './protocol.ts';
 import type { Tags } from './session.ts';
 import type { BinaryResult, Prepared } from './statements.ts';
@@ -26,6 +27,8 @@ export interface ResultOptions {
   discarding: () => boolean;
   pause: () => void;
   resume: () => void;
+  /** Reads the next message in that turn. */
+  readOnIn: (turn: Promise<void>) => void;
 }
 
 const code = (letter: string) => letter.charCodeAt(0);
@@ -93,10 +96,17 @@ export class ResultReader {
     } else if (type === dataRow && this.#options.onTail !== undefined && !this.#isChecking) {
       this.#options.onTail(readRow(source.subarray(start, end))[0] ?? undefined);
     } else if (type === bindComplete) {
-      if (this.#completed === 0) this.bound = this.#bindsBefore-- <= 0;
+      if (this.#completed === 0) this.#noteBind();
     } else if (type === rowDescription && this.#completed === 0) {
       this.#describe(source.subarray(start, end));
     }
+  }
+
+  /** The rows of a wide result follow. */
+  #noteBind(): void {
+    this.bound = this.#bindsBefore-- <= 0;
+    const turn = this.bound ? turnForResult(this.#prepared.fields?.length ?? 0) : undefined;
+    if (turn !== undefined) this.#options.readOnIn(turn);
   }
 
   #complete(source: Buffer, start: number, end: number): void {

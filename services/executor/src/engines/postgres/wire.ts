@@ -30,6 +30,7 @@ interface Exchange {
 }
 
 const ignore = () => {};
+const nothing = Buffer.alloc(0);
 const readyForQuery = 0x5a;
 const errorResponse = 0x45;
 const copyIn = 0x47;
@@ -45,6 +46,7 @@ export class Wire {
   #answered = false;
   /** Of messages that nobody had asked for, since the last one that somebody had. */
   #unaskedBytes = 0;
+  #isPaused = false;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
@@ -105,11 +107,21 @@ export class Wire {
   }
 
   pause(): void {
+    this.#isPaused = true;
     this.#socket.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#isPaused = false;
+    if (this.#reader.isStopped) this.#read(nothing);
+    if (!this.#isPaused) this.#socket.resume();
+  }
+
+  /** Reads the next message in that turn, also if it has arrived. */
+  readOnIn(turn: Promise<void>): void {
+    this.#reader.isStopped = true;
+    this.pause();
+    void turn.then(() => this.resume());
   }
 
   close(cause?: unknown): void {
@@ -180,6 +192,8 @@ const dataRow = 0x44;
 class FrameReader {
   /** Of one message. */
   bytesMax: number;
+  /** Set while a message is passed on to read no further one before the next `push`. */
+  isStopped = false;
   readonly #carry = new Carry();
 
   constructor(bytesMax: number) {
@@ -192,7 +206,8 @@ class FrameReader {
     if (source === undefined) return;
     let at = 0;
     let needed = 0;
-    while (source.length - at >= 5) {
+    this.isStopped = false;
+    while (source.length - at >= 5 && !this.isStopped) {
       const length = source.readInt32BE(at + 1);
       if (length < 4 || length > this.bytesMax) throw this.#badLength(source[at] as number, length);
       const end = at + 1 + length;

@@ -53,6 +53,7 @@ export class SingleCommit implements ExecutionReply {
         this.#name = name;
         this.#outcome = outcome;
         this.#execution.onOutcome(writer, outcome);
+        await writer.turnToFinish();
         this.#sending = writer.finish(outcome, this.#execution);
         this.isAnswered = true;
         await this.#notes?.note(name, this.#repeatable(writer));

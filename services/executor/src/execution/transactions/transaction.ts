@@ -307,6 +307,7 @@ class TransactionRun {
         const { deadlineAt } = execution;
         const outcome = await transaction.within(running, deadlineAt);
         execution.onOutcome(writer, outcome);
+        await writer.turnToFinish();
         writer.finish(outcome, execution);
         requireRows(planned, outcome, writer);
         const { rowCount, truncated } = writer;
