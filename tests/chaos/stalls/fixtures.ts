@@ -6,6 +6,7 @@ import type { Call, Fixtures, ToCall } from './calls.ts';
 import { withManyClasses } from './many-classes.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
 import { watchFixtures } from './watch-fixtures.ts';
+import { wideRows } from './wide-rows.ts';
 
 const any = 'SELECT CAST(:a AS json) AS v';
 const context = [{ key: 'a', type: 'json' }];
@@ -188,6 +189,7 @@ export const fixtures: Record<string, Fixtures> = {
           })),
         ).map(([name, call]) => [`annotated ${name}`, call]),
       ),
+      ...wideRows(prepared),
     }),
   },
   'POST /v1/queries/data': {

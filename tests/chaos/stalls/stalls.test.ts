@@ -59,10 +59,11 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)(
 
     async function measureStored(name: string, measure: ReturnType<typeof createMeasure>): Promise<void> {
       const wanted = scaled(quick[name]?.stored, undefined);
-      const isTogether = scaled(quick[name]?.together, true);
+      const together = scaled(quick[name]?.together, true);
       const cases: [string, ToCall][] = Object.entries(fixtures[name]?.stored?.(prepared) ?? {});
       for (const [which, toCall] of cases) {
         if (wanted?.includes(which) === false) continue;
+        const isTogether = together === true || together?.includes(which);
         const found = await measure[isTogether ? 'together' : 'alone'](which, toCall);
         const status = which.startsWith('absent') ? 404 : which.startsWith('refused') ? 422 : 200;
         expect(found).toMatchObject({ name: `${name}: ${which}`, status });
