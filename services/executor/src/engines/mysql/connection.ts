@@ -101,11 +101,10 @@ export class MysqlConnection implements Connection {
       ...{ session, timeout: (timeoutMs) => this.#controls.timeout(timeoutMs) },
     });
     this.#host = {
-      hasExtended: session.hasExtended,
+      ...{ hasExtended: session.hasExtended, readOnIn: (turn) => this.#wire.readOnIn(turn) },
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
       discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
       ...{ pause: () => this.#wire.pause(), resume: () => this.#wire.resume() },
-      readOnIn: (turn) => this.#wire.readOnIn(turn),
     };
   }
 
