@@ -9,6 +9,8 @@ export interface UniqueWithin {
 export interface Shape {
   name: string;
   indexes: readonly string[];
+  /** Absent if there are none, as are the members below that can be absent. */
+  pairs?: readonly (readonly [string, string])[];
   unique: readonly string[];
   /** Absent if there is none, so that the specifications of other collections stay the same text. */
   uniqueWithin?: readonly UniqueWithin[];
@@ -64,6 +66,10 @@ function toShape(spec: CollectionSpec): Shape {
   if (summary?.by !== undefined && !indexes.includes(summary.by)) {
     throw new TypeError(`Collection ${name}: the summary is by ${summary.by}, which is not an index.`);
   }
+  for (const field of (spec.pairs ?? []).flat()) {
+    if (!indexes.includes(field))
+      throw new TypeError(`Collection ${name}: ${field} is in a pair, but not an index.`);
+  }
   for (const { field, within = field } of spec.uniqueWithin ?? []) {
     if (!indexes.includes(field) || !indexes.includes(within))
       throw new TypeError(
@@ -73,6 +79,7 @@ function toShape(spec: CollectionSpec): Shape {
   return {
     name,
     indexes,
+    ...(spec.pairs === undefined ? {} : { pairs: spec.pairs }),
     unique,
     ...(spec.uniqueWithin === undefined ? {} : { uniqueWithin: spec.uniqueWithin }),
     counters,

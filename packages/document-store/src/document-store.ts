@@ -36,6 +36,11 @@ export interface CollectionSpec {
   name: string;
   /** Fields usable in `where`. */
   indexes?: string[];
+  /**
+   * Fields of `indexes` that are filtered together in large collections. A filter by two fields that are no pair looks at
+   * all documents with the value of the first.
+   */
+  pairs?: [string, string][];
   /** Fields that are unique across accounts, for `getUnique`: a non-empty string in every document. */
   unique?: string[];
   /**

@@ -151,18 +151,24 @@ const specs: CollectionSpec[] = [
     outbox: true,
   },
   { name: 'watchStates', indexes: ['hubId'], due: 'dueAt', outbox: true },
-  { name: 'watchRuns', indexes: ['watchId', 'hubId', 'outcome'], expires: 'endedAt' },
+  {
+    name: 'watchRuns',
+    // Of a watch there are few.
+    ...{ indexes: ['watchId', 'hubId', 'outcome'], pairs: [['hubId', 'outcome']] },
+    expires: 'endedAt',
+  },
   { name: 'watchSnapshots', bytes: ['rows', 'ndjson'] },
   { name: 'watchRunRows', bytes: ['ndjson'], expires: 'expiresAt' },
   { name: 'destinations', outbox: true },
   {
     name: 'deliveries',
     indexes: ['destinationId', 'state'],
+    pairs: [['destinationId', 'state']],
     due: 'dueAt',
     expires: 'expiresAt',
     outbox: true,
   },
-  { name: 'events', indexes: ['hubId', 'type'], expires: 'at' },
+  { name: 'events', indexes: ['hubId', 'type'], pairs: [['hubId', 'type']], expires: 'at' },
   { name: 'announcements', expires: 'expiresAt', outbox: true },
   { name: 'queryVersions', indexes: ['hubId'], summary: { fields: ['bytes'] } },
   { name: 'queryRuns', indexes: ['queryId', 'caller', 'failed'], expires: 'at' },
@@ -174,6 +180,8 @@ const specs: CollectionSpec[] = [
   {
     name: 'audit',
     indexes: ['resourceId', 'keyId', 'action', 'personId'],
+    // For the usage of a key.
+    pairs: [['keyId', 'action']],
     ...{ expires: 'at', expiresBy: 'counted', due: 'joinsAt' },
     fresh: ['counted', 'joinsAt', 'personId'],
   },

@@ -56,6 +56,10 @@ async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): P
       { accountId: 1, [name]: 1, id: 1 },
       false,
     ]),
+    ...(shape.pairs ?? []).map(([first, second]): [IndexSpecification, boolean] => [
+      { accountId: 1, [first]: 1, [second]: 1, id: 1 },
+      false,
+    ]),
     ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
   ];
   const { expires, expiresBy, due } = shape;

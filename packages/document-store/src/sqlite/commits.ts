@@ -8,8 +8,8 @@ import type { Log } from './wal.ts';
 export interface Commits {
   /**
    * Runs `work` in the next commit (group commit). All work of one iteration of the event loop, or that arrives while the
-   * previous commit is synced, shares a commit in order, so any number of writers share one sync. Resolves when the commit
-   * is on disk. Readers see its writes a little earlier. Urgent work is committed on a full disk, too, if the reserve has
+   * previous commit is synced, shares a commit in order, so any number of writers share one sync. What a turn is too short
+   * for is left for the next one. Resolves when the commit is on disk. Readers see its writes a little earlier. Urgent work is committed on a full disk, too, if the reserve has
    * enough space.
    */
   run<T>(work: () => T, options?: { isUrgent: boolean }): Promise<T>;
@@ -18,6 +18,9 @@ export interface Commits {
   /** The error of the last commit; undefined if it succeeded. */
   failure(): unknown;
 }
+
+/** After this long, a commit takes no more work. */
+const turnMs = 10;
 
 interface Waiting {
   /** Does the work. What it returns tells the writer, once the commit is on the disk. */
@@ -29,8 +32,8 @@ interface Waiting {
 export interface CommitsOptions {
   log: Log;
   reserve: Reserve;
-  /** Called after work was rolled back. */
-  onRollback: () => void;
+  /** What the work of a commit adds here is done once the commit is made. What is rolled back is taken from it. */
+  afterCommit: (() => void)[];
 }
 
 /** The error of the last commit. */
@@ -38,8 +41,11 @@ interface State {
   failure: unknown;
 }
 
-/** Returns a function that commits a batch, and returns the functions that settle the callers once the log is synced. */
-function createCommitAll(db: DatabaseSync, state: State, { log, reserve, onRollback }: CommitsOptions) {
+/**
+ * Returns a function that commits the first of a batch, and returns the functions that settle their callers once the log is
+ * synced.
+ */
+function createCommitAll(db: DatabaseSync, state: State, { log, reserve, afterCommit }: CommitsOptions) {
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -48,12 +54,18 @@ function createCommitAll(db: DatabaseSync, state: State, { log, reserve, onRollb
   function commitOnce(batch: Waiting[]): (() => void)[] | undefined {
     try {
       begin.run();
-      const answers = batch.map(runOne);
+      const stopAt = performance.now() + turnMs;
+      const answers: (() => void)[] = [];
+      for (const one of batch) {
+        answers.push(runOne(one, afterCommit));
+        if (performance.now() >= stopAt) break;
+      }
       commit.run();
+      for (const work of afterCommit.splice(0)) work();
       return answers;
     } catch (err) {
       state.failure = fromSqlite(err);
-      onRollback();
+      afterCommit.length = 0;
       if (db.isTransaction) rollback.run();
       // On a full disk often only the log fails, while the file has free pages.
       log.emptyNow();
@@ -120,11 +132,14 @@ export function createCommits(db: DatabaseSync, options: CommitsOptions): Commit
       const batch = waiting;
       waiting = [];
       const answers = commitAll(batch);
+      const left = batch.splice(answers.length);
+      waiting.unshift(...left);
       await onDisk(log.sync);
       // These were committed and may exist after a restart.
       const settled = diskFailure === undefined ? answers : refusals(batch, outcomeUnknown(diskFailure));
       for (const answer of settled) answer();
       await onDisk(log.empty);
+      if (left.length > 0) await nextIteration();
     }
     for (const refuse of refusals(waiting.splice(0), diskFailure)) refuse();
     draining = undefined;
@@ -161,11 +176,13 @@ const refusals = (batch: Waiting[], err: unknown) =>
  * A constraint violation undoes its statement and fails only its writer. Any other error comes from the disk or the file
  * and fails the whole commit, because it is uncertain what SQLite has written.
  */
-function runOne({ run, reject }: Waiting): () => void {
+function runOne({ run, reject }: Waiting, afterCommit: (() => void)[]): () => void {
+  const before = afterCommit.length;
   try {
     return run();
   } catch (err) {
     if (!isConstraint(err)) throw err;
+    afterCommit.length = before;
     return () => reject(fromSqlite(err));
   }
 }

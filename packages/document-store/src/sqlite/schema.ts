@@ -23,9 +23,15 @@ export function bytesColumn(name: string): string {
   return `"b_${name}"`;
 }
 
-/** The index for a `where` that starts with this field; without a field, the narrow index of ids. */
-export function indexOf(shape: Shape, field: string | undefined): string {
-  return field === undefined ? `"i_${shape.name}"` : `"i_${shape.name}_${field}"`;
+/** The name of the index of these fields; without fields, of the narrow index of ids. */
+export function indexOf(shape: Shape, fields: readonly string[]): string {
+  return `"${['i', shape.name, ...fields].join('_')}"`;
+}
+
+/** The fields of the index that serves a filter by these: a pair of them, or the first. */
+export function indexedFields(shape: Shape, filtered: readonly string[]): readonly string[] {
+  const pair = shape.pairs?.find((fields) => fields.every((field) => filtered.includes(field)));
+  return pair ?? filtered.slice(0, 1);
 }
 
 /**
@@ -134,13 +140,14 @@ function indexesOf(shape: Shape): string[] {
   // Offsets and counts read this narrow index instead of the rows with their bodies.
   const summaryById = shape.summaryBy === undefined ? shape.summaryFields.map(fieldColumn) : [];
   const keys = ['account_id', 'id', ...summaryById].join(', ');
-  const statements = [`CREATE INDEX ${indexOf(shape, undefined)} ON ${table} (${keys})`];
-  for (const name of shape.indexes) {
+  const statements = [`CREATE INDEX ${indexOf(shape, [])} ON ${table} (${keys})`];
+  for (const fields of [...shape.indexes.map((name) => [name]), ...(shape.pairs ?? [])]) {
     // The index covers the other indexed fields, so that a filter by several fields does not read the rows.
-    const covered = new Set([...shape.indexes, ...(name === shape.summaryBy ? shape.summaryFields : [])]);
-    covered.delete(name);
-    const columns = ['account_id', fieldColumn(name), 'id', ...[...covered].map(fieldColumn)].join(', ');
-    statements.push(`CREATE INDEX ${indexOf(shape, name)} ON ${table} (${columns})`);
+    const summary = fields.length === 1 && fields[0] === shape.summaryBy ? shape.summaryFields : [];
+    const covered = new Set([...shape.indexes, ...summary]);
+    for (const name of fields) covered.delete(name);
+    const columns = [...fields.map(fieldColumn), 'id', ...[...covered].map(fieldColumn)].join(', ');
+    statements.push(`CREATE INDEX ${indexOf(shape, fields)} ON ${table} (account_id, ${columns})`);
   }
   for (const name of shape.unique)
     statements.push(`CREATE UNIQUE INDEX "u_${shape.name}_${name}" ON ${table} (${fieldColumn(name)})`);

@@ -8,8 +8,8 @@ import type { CollectionSpec, CompanionWrite, DocumentStore } from '../document-
 import { copySqliteFile } from './backup.ts';
 import { createSqliteCollection } from './collection.ts';
 import { createCommits } from './commits.ts';
+import { createPrepare } from './condition.ts';
 import { fromSqlite, isLocked, unavailable } from './errors.ts';
-import { createPrepare } from './reads.ts';
 import { noReserve, openReserve, type Reserve } from './reserve.ts';
 import { pragma, prepareSchema } from './schema.ts';
 import { type Log, openLog, type Sync, syncFile } from './wal.ts';
@@ -95,10 +95,8 @@ function createStore(
   { log, reserve, urgent }: StoreOptions,
 ): DocumentStore {
   const collections = new Map<string, ReturnType<typeof createSqliteCollection>>();
-  const onRollback = () => {
-    for (const collection of collections.values()) collection.forget();
-  };
-  const commits = createCommits(db, { log, reserve, onRollback });
+  const afterCommit: (() => void)[] = [];
+  const commits = createCommits(db, { log, reserve, afterCommit });
   const prepare = createPrepare(db);
   const find = (name: string) => {
     const found = collections.get(name);
@@ -108,6 +106,7 @@ function createStore(
   const context = {
     prepare,
     commits,
+    afterCommit: (work: () => void) => void afterCommit.push(work),
     urgent,
     isOpen: () => db.isOpen,
     toInsert: ({ collection, doc }: CompanionWrite) => find(collection).toInsert(doc),

@@ -3,9 +3,9 @@ import type { Shape } from '../collection-spec.ts';
 import type { Stored } from '../document.ts';
 import type { CounterStep, DeleteGuard, Scalar } from '../document-store.ts';
 import type { CheckedFilter } from '../filter.ts';
-import type { Prepare } from './reads.ts';
-import { toCondition } from './reads.ts';
-import { bytesColumn, counterColumn, fieldColumn, indexOf, tableOf } from './schema.ts';
+import { namesOf, type Prepare, toCondition, toRange } from './condition.ts';
+import type { Counted } from './counts.ts';
+import { bytesColumn, counterColumn, fieldColumn, indexedFields, indexOf, tableOf } from './schema.ts';
 
 /** The statements of a collection. Each runs inside a transaction that the caller opened. */
 export interface Writes {
@@ -25,7 +25,7 @@ export interface Writes {
 
 /** What one statement has deleted. */
 export interface Removed {
-  count: number;
+  removed: Counted[];
   /** True if it left some of the first `limit` documents, because one statement would take too long for all. */
   leftSome: boolean;
 }
@@ -91,8 +91,8 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       return run(`DELETE FROM ${table} WHERE account_id = ? AND id = ?${guards}`, values) === 1;
     },
     deleteMany(filter, limit) {
-      const { sql, values } = toCondition(filter);
-      const rest = `FROM ${table} INDEXED BY ${indexOf(shape, filter.where[0]?.name)}
+      const { sql, values } = toCondition(toRange(filter));
+      const rest = `FROM ${table} INDEXED BY ${indexOf(shape, indexedFields(shape, namesOf(filter)))}
         WHERE ${sql} ORDER BY id LIMIT ?`;
       return remove(rest, values, limit);
     },
@@ -103,7 +103,7 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
       return row === undefined ? null : row[0];
     },
     sweepExpired(nowMs, limit, by = null) {
-      if (shape.expires === undefined) return { count: 0, leftSome: false };
+      if (shape.expires === undefined) return { removed: [], leftSome: false };
       const column = fieldColumn(shape.expires);
       const group = shape.expiresBy === undefined ? '' : `${fieldColumn(shape.expiresBy)} IS ? AND`;
       const rest = `FROM ${table} WHERE ${group} ${column} <= ? ORDER BY ${column} LIMIT ?`;
@@ -121,6 +121,7 @@ function createRemove(prepare: Prepare, shape: Shape) {
   const sizeSql = ['body', ...shape.bytes.map(bytesColumn)]
     .map((column) => `coalesce(octet_length(${column}), 0)`)
     .join(' + ');
+  const returned = ['account_id', 'id', ...shape.fields.map(fieldColumn)].join(', ');
   return (rest: string, values: SQLInputValue[], limit: number): Removed => {
     let first = 0;
     let bytes = 0;
@@ -132,9 +133,10 @@ function createRemove(prepare: Prepare, shape: Shape) {
       bytes += (row as unknown as [number])[0];
       first++;
     }
-    const text = `DELETE FROM ${table} WHERE (account_id, id) IN (SELECT account_id, id ${rest})`;
-    const count = Number(prepare(text).run(...values, first).changes);
-    return { count, leftSome };
+    const text = `DELETE FROM ${table} WHERE (account_id, id) IN (SELECT account_id, id ${rest}) RETURNING ${returned}`;
+    const rows = prepare(text).all(...values, first) as unknown as [string, string, ...Scalar[]][];
+    const removed = rows.map(([accountId, id, ...fields]) => ({ accountId, id, fields }));
+    return { removed, leftSome };
   };
 }
 

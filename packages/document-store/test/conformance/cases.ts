@@ -28,6 +28,7 @@ export const conformanceSpecs: CollectionSpec[] = [
   {
     name: 'items',
     indexes: ['path', 'nick', 'group', 'parent'],
+    pairs: [['group', 'parent']],
     unique: ['secret'],
     uniqueWithin: [{ field: 'path', within: 'group' }, { field: 'nick' }],
     counters: ['hits'],
