@@ -138,7 +138,8 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
   #writeChanges({ affectedRows = 0, insertId }: Outcome): void {
     const values = [toWords(affectedRows)];
     const columns = columnsOfChanges(insertId);
-    if (insertId !== undefined) values.push(columns === insert ? toWords(insertId) : Buffer.from(insertId));
+    const isDocument = columns === insertOfDocument;
+    if (insertId !== undefined) values.push(isDocument ? Buffer.from(insertId) : toWords(insertId));
     this.begin(columns);
     const offsets = new Int32Array(values.length * 2);
     let at = 0;
@@ -160,13 +161,14 @@ const integer = (isUnsigned: boolean): ColumnKind => ({
 
 function toWords(value: number | string): Buffer {
   const words = Buffer.alloc(8);
-  words.writeBigUInt64LE(BigInt(value));
+  words.writeBigUInt64LE(BigInt.asUintN(64, BigInt(value)));
   return words;
 }
 
 /** The columns of a response without a row set. Formats keep what they derive from an array of columns. */
 const changes: readonly SinkColumn[] = [{ name: 'affectedRows', type: 'bigint', kind: integer(false) }];
 const insert = [...changes, { name: 'insertId', type: 'bigint', kind: integer(true) }];
+const insertOfNegative = [...changes, { name: 'insertId', type: 'bigint', kind: integer(false) }];
 /** MongoDB's id has hexadecimal digits, more than an integer of 64 bits has decimal ones. */
 const insertOfDocument: readonly SinkColumn[] = [
   ...changes,
@@ -176,5 +178,6 @@ const decimalDigitsMax = 20;
 
 function columnsOfChanges(insertId: string | undefined): readonly SinkColumn[] {
   if (insertId === undefined) return changes;
-  return insertId.length > decimalDigitsMax ? insertOfDocument : insert;
+  if (insertId.length > decimalDigitsMax) return insertOfDocument;
+  return insertId.startsWith('-') ? insertOfNegative : insert;
 }

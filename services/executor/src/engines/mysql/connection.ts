@@ -25,7 +25,7 @@ import {
 } from './errors.ts';
 import { SessionFormats } from './formats.ts';
 import * as protocol from './protocol.ts';
-import { createTextReader, type ResultHost, ResultReader, type TextRow } from './results.ts';
+import { createTextReader, type ResultHost, ResultReader, type TextRow, withExactId } from './results.ts';
 import {
   createWarningsReader,
   failedIncompleteError,
@@ -247,7 +247,7 @@ export class MysqlConnection implements Connection {
     if (ran === undefined) {
       const { failure = this.#formats.mayDiffer(reader) ? await this.#formats.changeIn(reader) : undefined } =
         reader;
-      if (failure === undefined) return outcome;
+      if (failure === undefined) return withExactId(outcome, statement.text, (query) => this.#rows(query));
       throw isRead || run.inOpenTransaction ? failure : unreported(failure);
     }
     // A failed statement does not report whether it changed the session.

@@ -8,6 +8,7 @@ import { turnForColumns } from '../../result/column-turns.ts';
 import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
 import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
+import { literal, wordsOf } from './text.ts';
 import type { Format } from './values.ts';
 import type { Response } from './wire.ts';
 
@@ -254,4 +255,41 @@ function readTextRow(row: Buffer, count: number): TextRow {
     if (at > row.length) throw new RangeError('The server sent a row that is shorter than its columns.');
     return value < 0 ? null : row.toString('utf8', next, at);
   });
+}
+
+/** Ids from here on are either of an unsigned column, or negative. */
+const firstSigned = 2n ** 63n;
+const idBits = 64;
+/** A text with more words is not looked up. */
+const wordsMax = 1_000;
+
+/**
+ * Returns the outcome with the id as its column has it, without the id if the columns with AUTO_INCREMENT of the tables
+ * that the text names do not tell, for instance behind a view.
+ */
+export function withExactId(outcome: Outcome, text: string, runQuery: RunQuery): Outcome | Promise<Outcome> {
+  const { insertId } = outcome;
+  const isClear = insertId === undefined || BigInt(insertId) < firstSigned;
+  return isClear ? outcome : withSign(outcome, text, runQuery);
+}
+
+type RunQuery = (query: string) => Promise<TextRow[]>;
+
+async function withSign(
+  { insertId = '', ...others }: Outcome,
+  text: string,
+  runQuery: RunQuery,
+): Promise<Outcome> {
+  const found = [...wordsOf(text)];
+  if (found.length > wordsMax) return others;
+  const words = found.map(literal).join(',');
+  const query = `
+    SELECT DISTINCT COLUMN_TYPE LIKE '%unsigned%' FROM information_schema.COLUMNS
+    WHERE (TABLE_SCHEMA = DATABASE() OR TABLE_SCHEMA IN (${words})) AND TABLE_NAME IN (${words})
+      AND EXTRA LIKE '%auto_increment%'`;
+  // The write has been made, so a failure here is not its own.
+  const types = await runQuery(query).catch(() => []);
+  if (types.length !== 1) return others;
+  const isUnsigned = types[0]?.[0] === '1';
+  return { ...others, insertId: isUnsigned ? insertId : String(BigInt.asIntN(idBits, BigInt(insertId))) };
 }

@@ -208,6 +208,30 @@ describe.each(servers)('%s', (name, url) => {
       await ask(connection, 'DROP TABLE hub_ids', { kind: 'standalone' });
     });
 
+    it('returns negative ids, and none if the sign of the column is not known', async () => {
+      const run = (text: string) => ask(connection, text, { kind: 'standalone' });
+      await run('DROP TABLE IF EXISTS hub_signed, hub_unsigned');
+      await run('CREATE TABLE hub_signed (id BIGINT AUTO_INCREMENT PRIMARY KEY, v INT)');
+      await run('CREATE TABLE hub_unsigned (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, v INT)');
+      await run('CREATE OR REPLACE VIEW hub_signed_view AS SELECT * FROM hub_signed');
+      const insert = async (into: string, id: string, options: AskOptions = {}) => {
+        const text = `INSERT INTO ${into} (id, v) VALUES (${id}, 1)`;
+        return (await ask(connection, text, { kind: 'write', ...options })).text;
+      };
+      expect(await insert('hub_signed', '-5')).toBe('{"data":[{"affectedRows":1,"insertId":-5}]}');
+      const least = '-9223372036854775808';
+      expect(await insert('hub_signed', least, { format: 'csv' })).toBe(
+        `affectedRows,insertId\r\n1,${least}\r\n`,
+      );
+      expect(await insert('hub_unsigned', '18446744073709551611', { numbers: 'string' })).toBe(
+        '{"data":[{"affectedRows":"1","insertId":"18446744073709551611"}]}',
+      );
+      expect(await insert('hub_signed_view', '-6')).toBe('{"data":[{"affectedRows":1}]}');
+      expect(await insert('hub_signed_view', '6')).toBe('{"data":[{"affectedRows":1,"insertId":6}]}');
+      await run('DROP VIEW hub_signed_view');
+      await run('DROP TABLE hub_signed, hub_unsigned');
+    });
+
     it('keeps its connection after failing statements', async () => {
       for (let i = 0; i < 300; i++) {
         await expect(
