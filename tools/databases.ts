@@ -32,9 +32,9 @@ import { findSshd } from './databases/sshd.ts';
 export interface Databases {
   /**
    * The variables that the tests read, for the servers that were found: POSTGRES_URL, POSTGRES18_URL, MARIADB_URL,
-   * MYSQL_URL and MONGODB_URL; PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL and PGPOOL_URL for poolers in front of
-   * POSTGRES_URL; and TEST_CA, the path of a PEM file. TEST_CA is set only if every SQL server of this run has a
-   * certificate from it.
+   * MYSQL_URL and MONGODB_URL; PGBOUNCER_URL, PGBOUNCER_TRANSACTION_URL, PGBOUNCER_STATEMENT_URL and PGPOOL_URL for
+   * poolers in front of POSTGRES_URL; and TEST_CA, the path of a PEM file. TEST_CA is set only if every SQL server of
+   * this run has a certificate from it.
    */
   env: Record<string, string>;
   /** A message for each server that could not be started. */

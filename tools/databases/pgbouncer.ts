@@ -1,5 +1,5 @@
 /**
- * A temporary PgBouncer in front of a PostgreSQL: one database with session pooling and one with transaction pooling.
+ * A temporary PgBouncer in front of a PostgreSQL: a database for each way of pooling.
  */
 
 import { chmod, chown, copyFile, mkdir, writeFile } from 'node:fs/promises';
@@ -52,7 +52,11 @@ export async function startPgbouncer(program: string, options: PoolerOptions): P
     `postgres://${server.username}:${server.password}@127.0.0.1:${options.port}/${database}`;
   return {
     ...started,
-    urls: { PGBOUNCER_URL: urlOf('session'), PGBOUNCER_TRANSACTION_URL: urlOf('transaction') },
+    urls: {
+      PGBOUNCER_URL: urlOf('session'),
+      PGBOUNCER_TRANSACTION_URL: urlOf('transaction'),
+      PGBOUNCER_STATEMENT_URL: urlOf('statement'),
+    },
   };
 }
 
@@ -63,6 +67,7 @@ function settingsOf(server: URL, { port, path }: { port: number; path: (name: st
     '[databases]',
     `session = ${target} pool_mode=session`,
     `transaction = ${target} pool_mode=transaction`,
+    `statement = ${target} pool_mode=statement`,
     '[pgbouncer]',
     'listen_addr = 127.0.0.1',
     `listen_port = ${port}`,

@@ -172,7 +172,7 @@ export class MysqlConnection implements Connection {
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
-      throw toOutcome(this.#toReported(err, statement), { kind: statement.kind, isSent: this.#isSent });
+      throw toOutcome(await this.#toReported(err, statement), { kind: statement.kind, isSent: this.#isSent });
     } finally {
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
@@ -186,8 +186,8 @@ export class MysqlConnection implements Connection {
     }
   }
 
-  #toReported(err: unknown, statement: Pick<Statement, 'text' | 'errors'>): unknown {
-    if (err instanceof ConnectionEnds && this.#wire.closed) return this.#wire.broken(err);
+  async #toReported(err: unknown, statement: Pick<Statement, 'text' | 'errors'>): Promise<unknown> {
+    if (err instanceof ConnectionEnds && (await this.#wire.closes())) return this.#wire.broken(err);
     return this.#cancellation.isAsked ? toCancelled(err) : reported(err, statement);
   }
 
@@ -313,7 +313,7 @@ export class MysqlConnection implements Connection {
     try {
       return await work();
     } catch (err) {
-      throw this.#toReported(err, { text: '' });
+      throw await this.#toReported(err, { text: '' });
     } finally {
       this.#hasEnded = true;
       if (this.#cancellation.isPending) this.#broken = true;

@@ -102,7 +102,8 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   }
   const raised = isRaised(number, state) ? message : undefined;
   const place = placeOf(number, message);
-  return new RejectedStatement(rule.code, text, { ...options, place, raised, isFull: rule === full });
+  const isOfServer = rule === full || rule === readOnly;
+  return new RejectedStatement(rule.code, text, { ...options, place, raised, isOfServer });
 }
 
 /** The part of the statement that a message quotes: the rest of the text from the fault on, or a name. */
@@ -112,25 +113,25 @@ interface Rejection {
   place: Place | undefined;
   /** The text of SIGNAL. */
   raised: string | undefined;
-  /** True if the error says that a limit is reached. */
-  isFull: boolean;
+  /** True if the error says that a limit is reached, or that the server only reads: not what the text asked for. */
+  isOfServer: boolean;
 }
 
 /** An error before `reported` adds what depends on the statement. */
 class RejectedStatement extends HubError {
   readonly place: Place | undefined;
   readonly raised: string | undefined;
-  readonly isFull: boolean;
+  readonly isOfServer: boolean;
 
   constructor(
     code: ErrorCode,
     message: string,
-    { place, raised, isFull, ...options }: HubErrorOptions & Rejection,
+    { place, raised, isOfServer, ...options }: HubErrorOptions & Rejection,
   ) {
     super(code, message, options);
     this.place = place;
     this.raised = raised;
-    this.isFull = isFull;
+    this.isOfServer = isOfServer;
   }
 }
 
@@ -295,15 +296,21 @@ export function setUpError(err: unknown): HubError {
   if (!(err instanceof HubError) || err.code === 'SOURCE_BROKEN') return new SetUpFailed(toConnectError(err));
   if (err.sql?.state === accessDenied)
     return new HubError(auth.code, logInRefused, { cause: err, stage: 'connect', retryable: false });
-  const failure = limitError(err) ?? err;
+  const failure = serverError(err) ?? err;
   return failure.code === 'SQL_REJECTED' ? SetUpFailed.refused(failure) : new SetUpFailed(failure);
 }
 
-/** The error if a command of the hub's own met a limit of the server. No SQL of users raises its number there. */
-const limitError = (cause: HubError): HubError | undefined =>
-  cause instanceof RejectedStatement && cause.isFull
-    ? new HubError('SOURCE_BUSY', cause.message, { cause, retryable: true })
-    : undefined;
+/**
+ * The error if a command of the hub's own met a limit of the server, or a server that only reads, such as a primary after
+ * a fail-over. No SQL of users raises its number there.
+ */
+function serverError(cause: HubError): HubError | undefined {
+  if (!(cause instanceof RejectedStatement && cause.isOfServer)) return undefined;
+  const { message, retryable } = cause;
+  return retryable
+    ? new HubError('SOURCE_BUSY', message, { cause, retryable })
+    : new HubError(cause.code, message, { cause, retryable: false });
+}
 
 export const formatError = (setting: string) =>
   new HubError(
@@ -323,8 +330,8 @@ export const leftOpenError = () =>
 export function controlError(cause: unknown): HubError {
   if (cause instanceof ConnectionEnds) return cause;
   if (cause instanceof HubError && cause.code !== 'SQL_REJECTED') return cause;
-  const limited = cause instanceof HubError ? limitError(cause) : undefined;
-  if (limited !== undefined) return limited;
+  const ofServer = cause instanceof HubError ? serverError(cause) : undefined;
+  if (ofServer !== undefined) return ofServer;
   return new HubError(
     'SOURCE_UNREACHABLE',
     'The source refused a command that the hub runs before a statement.',

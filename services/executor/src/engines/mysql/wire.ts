@@ -1,5 +1,6 @@
 /** Sends commands and reads their responses in the same order. Several commands may be in flight. */
 
+import { once } from 'node:events';
 import type { HubError } from '@datahub/service-kit/call/error';
 import { readInPlace } from '../../network/shared-read-buffer.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
@@ -37,6 +38,8 @@ interface Exchange {
 }
 
 const nothing = Buffer.alloc(0);
+/** How long a server may take to close a connection after it has said so. */
+const endingMs = 500;
 const okHeader = 0x00;
 const errorHeader = 0xff;
 
@@ -139,6 +142,14 @@ export class Wire {
   readOnIn(turn: Promise<void>): void {
     this.pause();
     void turn.then(() => this.resume());
+  }
+
+  /** Waits for a server that has said that it closes the connection. Resolves to whether it did. */
+  async closes(): Promise<boolean> {
+    this.resume();
+    const signal = AbortSignal.timeout(endingMs);
+    if (!this.closed) await once(this.#socket, 'close', { signal }).catch(() => {});
+    return this.closed;
   }
 
   close(cause?: unknown): void {

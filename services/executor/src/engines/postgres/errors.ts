@@ -280,6 +280,18 @@ export function brokenError(cause?: unknown, { unanswered = false } = {}): HubEr
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }
 
+/** The message with which PgBouncer ends a session that has begun a transaction. */
+const noTransactions = 'transaction blocks not allowed in statement pooling mode';
+
+/** The error to report if a session broke because its pooler has no transactions. */
+export function poolsByStatement(err: unknown): HubError | undefined {
+  const { cause } = err instanceof HubError ? err : {};
+  if (!Buffer.isBuffer(cause) || readFields(cause).get('M') !== noTransactions) return undefined;
+  const text =
+    'The pooler in front of the source pools by statement (pool_mode = statement of PgBouncer), and the hub needs transactions. Choose transaction or session pooling for its database.';
+  return new HubError('SOURCE_UNREACHABLE', text, { cause: err, retryable: false });
+}
+
 export const cursorRefused = (column: string) =>
   new HubError(
     'SQL_REJECTED',

@@ -5,6 +5,7 @@
  * Statements have no names.
  */
 
+import { poolsByStatement } from './errors.ts';
 import * as protocol from './protocol.ts';
 import {
   type Block,
@@ -91,8 +92,15 @@ export class PooledBlocks {
   }
 }
 
-/** Tests whether the server can detect a disconnected client. Outside of a transaction, SET LOCAL changes nothing. */
+/**
+ * Tests whether the server can detect a disconnected client, in a transaction that changes nothing. Throws
+ * SOURCE_UNREACHABLE if the pooler has no transactions: what would follow in one could run outside of it.
+ */
 export async function openPooledBlocks(wire: Wire): Promise<PooledBlocks> {
-  const { error } = await wire.exchange(protocol.query(`SET LOCAL ${watchClient} = '500ms'`), () => {});
+  const probe = ['BEGIN', `SET LOCAL ${watchClient} = '500ms'`, 'ROLLBACK'].map(protocol.query);
+  const answers = wire.exchange(Buffer.concat(probe), () => {}, probe.length);
+  const { error } = await answers.catch((err) => {
+    throw poolsByStatement(err) ?? err;
+  });
   return new PooledBlocks({ watchesClient: error === undefined });
 }

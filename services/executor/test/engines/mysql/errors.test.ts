@@ -116,4 +116,16 @@ describe('a limit of the server', () => {
     expect(refusal(1226).code).toBe('SQL_REJECTED');
     expect(controlError(refusal(1064)).code).toBe('SOURCE_UNREACHABLE');
   });
+
+  it("of a server that only reads, such as a primary after a fail-over, says so at the hub's own commands", () => {
+    for (const number of [1290, 1792, 1836]) {
+      const error = controlError(refusal(number));
+      expect(error).toMatchObject({
+        code: 'SQL_REJECTED',
+        retryable: false,
+        message: refusal(number).message,
+      });
+      expect(error.message).toContain('read');
+    }
+  });
 });

@@ -114,3 +114,25 @@ describe.skipIf(!here)('a source behind PgBouncer (needs PGBOUNCER_URL and POSTG
     }
   });
 });
+
+const { PGBOUNCER_STATEMENT_URL: statementUrl } = process.env;
+
+describe.skipIf(statementUrl === undefined)(
+  'a source behind PgBouncer in statement mode (needs PGBOUNCER_STATEMENT_URL)',
+  () => {
+    it.each(['session', 'transaction'] as const)(
+      'is refused with the reason, pooling %s',
+      async (pooling) => {
+        const settings = { ...settingsOf('postgres', statementUrl ?? ''), pooling };
+        const signal = AbortSignal.timeout(60_000);
+        await expect(
+          createPostgresEngine().connect(settings, { dial, signal, facts: {} }),
+        ).rejects.toMatchObject({
+          code: 'SOURCE_UNREACHABLE',
+          retryable: false,
+          message: expect.stringContaining('pools by statement'),
+        });
+      },
+    );
+  },
+);
