@@ -40,7 +40,7 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
       .click();
     await page.getByLabel('Size').nth(1).selectOption({ label: 'Large' });
     await page.getByLabel('region', { exact: true }).fill('south');
-    await page.getByLabel('Runs again every minutes').fill('5');
+    await page.getByLabel('Minutes between runs').fill('5');
     await button('Save the board').click();
     await page.getByText('The board is saved.').waitFor();
     const [board] = await api.ok(api.get(`/v1/boards?hubId=${hubId}`));
@@ -53,6 +53,11 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await cards.getByRole('heading', { name: 'Today' }).waitFor();
     await cards.getByText('south').waitFor();
     await page.getByText('runs again every 5 min').waitFor();
+
+    // What the button says is what it does.
+    await button('Full screen').click();
+    await button('Leave full screen').click();
+    await button('Full screen').waitFor();
 
     // A change of a value is no change of the board, and the address has it only if a person asks.
     await page.getByLabel('region', { exact: true }).fill('west');
@@ -74,7 +79,7 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     const cards = [{ queryId: one }, { path: 'not/here', size: 'wide' }];
     const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Parts', cards }));
     await goTo('boards', boardId);
-    await page.getByText('This hub has no query not/here, or your key may not read it.').waitFor();
+    await page.getByText('This hub has no query “not/here”, or your key may not read it.').waitFor();
     await page.getByRole('link', { name: 'Edit', exact: true }).click();
     await page.getByLabel('Name', { exact: true }).fill('Mine');
     await api.ok(api.put(`/v1/boards/${boardId}`, { label: 'Theirs', cards }));

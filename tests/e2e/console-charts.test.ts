@@ -52,6 +52,16 @@ describe.skipIf(executablePath === undefined || !isPostgres)('charts in the cons
     await note().getByText('must not be added').waitFor();
   });
 
+  it('draws again in the colours of a theme that changes with the system', async () => {
+    const { page } = await open("SELECT k AS kind, 1 AS n FROM (VALUES ('a'), ('b')) AS t (k)");
+    const picture = () => page.locator('.chart canvas').evaluate((one: any) => one.toDataURL());
+    const light = await picture();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expect.poll(picture).not.toBe(light);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await expect.poll(picture).toBe(light);
+  });
+
   it('labels no half of what is counted', async () => {
     await shared.page.addInitScript(() => {
       const { CanvasRenderingContext2D: canvas } = globalThis as any;

@@ -118,7 +118,7 @@ describe.skipIf(executablePath === undefined)('statistics in the console (needs 
     // Both are in the list of the slowest.
     await list.getByRole('link', { name: fine }).waitFor({ state: 'detached' });
     await list.getByRole('link', { name: failing }).waitFor();
-    expect(await rowOf('Queries', failing)).toEqual(['30', '30 (100 %)', '–', '0', '–', 'console']);
+    expect(await rowOf('Queries', failing)).toEqual(['30', '30 (100 %)', '–', '–', '0', 'console']);
     await page.getByLabel('Time').selectOption('Since the start');
     await list.getByRole('link', { name: failing }).focus();
     await page.keyboard.press('Enter');

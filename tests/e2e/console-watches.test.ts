@@ -56,6 +56,9 @@ describe.skipIf(executablePath === undefined)('watches in the console (needs Chr
 
   it('changes a watch to a condition at times of a calendar, shows what a run told, and rings the bell', async () => {
     const { page, hubId } = shared;
+    const { hubId: other } = await api.ok(api.post('/v1/hubs', { label: 'other' }));
+    const storedThere = { hubId: other, sourceId: await createSource(other), label: 'two' };
+    await api.ok(api.post('/v1/queries', { ...storedThere, query: 'SELECT 2 AS two' }));
     const sourceId = await createSource(hubId);
     const query = { hubId, sourceId, label: 'Stock', query: 'SELECT 7 AS id, 12.50 AS amount' };
     const { queryId } = (await api.ok(api.post('/v1/queries', query))).config.query;
@@ -116,6 +119,14 @@ describe.skipIf(executablePath === undefined)('watches in the console (needs Chr
       .toBe(1);
     await page.getByRole('link', { name: 'Stock is firing' }).click();
     await page.getByRole('heading', { name: 'Run of Stock' }).waitFor();
+    await expect.poll(() => bell.getAttribute('aria-label')).toBe('Events: 0 new');
+    // What was seen in a hub was not seen in another one.
+    await page.evaluate(`location.hash = '#/hub/${other}'`);
+    await expect.poll(() => bell.getAttribute('aria-label')).toBe('Events: 1 new');
+    await bell.click();
+    await page.getByRole('link', { name: 'two was published' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.evaluate(`location.hash = '#/hub/${shared.hubId}'`);
     await expect.poll(() => bell.getAttribute('aria-label')).toBe('Events: 0 new');
     await api.ok(api.delete(`/v1/watches/${watchId}`));
   });

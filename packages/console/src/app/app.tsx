@@ -150,7 +150,7 @@ function Frame() {
 
 const NoPage = () => (
   <>
-    <p class="loading">There is no such page.</p>
+    <h1 class="loading">There is no such page.</h1>
     <LeadsOn />
   </>
 );

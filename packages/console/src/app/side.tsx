@@ -48,10 +48,15 @@ export function Side() {
   );
 }
 
-/** The links to what belongs to the account, not to the hub. */
+const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The links to what belongs to the hub beside its tree, and to the account. */
 function OtherLinks({ hub }: { hub: string }) {
   return (
     <>
+      <div class="section">
+        <span>Hub</span>
+      </div>
       <ul class="links">
         {may('queries:read') && <SideLink to={['boards']} icon="table" label="Boards" />}
         {may('watches:read') && <SideLink to={['watches']} icon="refresh" label="Watches" />}
@@ -91,6 +96,9 @@ function OtherLinks({ hub }: { hub: string }) {
         <SideLink to={['agents']} icon="pin" label="Agents" />
         {may('keys:admin') && <SideLink to={['audit']} icon="audit" label="Audit" />}
       </ul>
+      <p class="zone note" title="The time zone of this browser. Values of rows keep their own.">
+        Times are in {zone}.
+      </p>
     </>
   );
 }

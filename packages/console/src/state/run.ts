@@ -45,8 +45,8 @@ export interface RunState {
   corrected?: number;
   /** True if a draft ran instead of a stored query. */
   isDraft?: boolean;
-  /** The age of a cached result in seconds. */
-  cachedAgeS?: number;
+  /** When a cached result was read from the source. */
+  cachedAt?: number;
   /** The number of affected rows of a statement without a row set. */
   affected?: string;
   startedAt?: number;
@@ -156,7 +156,7 @@ export class Runner {
       cache: request.fresh ? 'no-store' : 'default',
     });
     const isHit = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
-    if (isHit) set({ cachedAgeS: Number(response.headers.get('age') ?? 0) });
+    if (isHit) set({ cachedAt: Date.now() - Number(response.headers.get('age') ?? 0) * 1_000 });
     const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);
     if (databaseMs > 0) set({ databaseMs });
     if (response.headers.get('x-more-results') === 'true') set({ moreResults: true });

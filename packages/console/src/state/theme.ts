@@ -1,6 +1,6 @@
 /** Light, dark, or as the system has it. */
 
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
 const storedAs = 'datahub.theme';
@@ -13,9 +13,12 @@ system.addEventListener('change', ({ matches }) => {
   systemIsDark.value = matches;
 });
 
+export const isDark = computed(
+  () => theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value),
+);
+
 effect(() => {
-  const dark = theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value);
-  document.documentElement.dataset.theme = dark ? 'dark' : 'light';
+  document.documentElement.dataset.theme = isDark.value ? 'dark' : 'light';
 });
 
 export function setTheme(next: Theme): void {

@@ -14,23 +14,36 @@ export const figure = (value: number): string =>
   (Math.abs(value) < 10 ? smallFigures : figures).format(value);
 
 export function duration(ms: number): string {
-  if (ms < 10) return `${ms.toFixed(1)} ms`;
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+  if (ms > 0 && ms < 0.05) return 'under 0.1 ms';
+  if (ms < 9.95) return `${ms.toFixed(1)} ms`;
+  if (ms < 999.5) return `${Math.round(ms)} ms`;
+  if (ms < 599_500) return `${(ms / 1_000).toFixed(ms < 9_995 ? 2 : 1)} s`;
+  return `${count(Math.round(ms / 60_000))} min`;
 }
 
+/** 1 kB is 1,000 B. */
 export const bytes = (value: number): string =>
-  value < 1_024
+  value < 1_000
     ? `${value} B`
-    : value < 1_048_576
-      ? `${(value / 1_024).toFixed(1)} kB`
-      : `${(value / 1_048_576).toFixed(1)} MB`;
+    : value < 999_950
+      ? `${(value / 1_000).toFixed(1)} kB`
+      : value < 999_950_000
+        ? `${(value / 1_000_000).toFixed(1)} MB`
+        : `${(value / 1_000_000_000).toFixed(1)} GB`;
 
 const day = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'short' });
 export const moment = (iso: string | null): string => (iso === null ? 'never' : day.format(new Date(iso)));
 
-export const percent = (share: number): string =>
-  `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
+const exactDay = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+/** With seconds. */
+export const exactMoment = (at: string | number | Date): string => exactDay.format(new Date(at));
+
+/** Only none is “0 %”, and only all is “100 %”. */
+export function percent(share: number): string {
+  if (share > 0 && share < 0.0005) return 'under 0.1 %';
+  if (share < 1 && share >= 0.9995) return 'over 99.9 %';
+  return `${(share * 100).toFixed(share !== 1 && share !== 0 && (share > 0.995 || share < 0.1) ? 1 : 0)} %`;
+}
 
 /** Nothing is certain, so 0.9999 is not “100 %”, and 0.0001 is not “0 %”. */
 export const confidenceText = (share: number): string =>

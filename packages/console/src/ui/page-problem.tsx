@@ -19,6 +19,7 @@ export const LeadsOn = () => (
 
 export const PageProblem = ({ problem }: { problem: Problem }) => (
   <>
+    <h1 class="sr-only">{problem.title}</h1>
     <ProblemBox problem={problem} />
     {problem.status === 404 && <LeadsOn />}
   </>

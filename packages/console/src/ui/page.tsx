@@ -16,7 +16,7 @@ interface PageHeadProps {
 export function PageHead({ title, tags = [], warning, state, children }: PageHeadProps) {
   return (
     <div class="head">
-      <h1>{title}</h1>
+      <h1 title={typeof title === 'string' ? title : undefined}>{title}</h1>
       {tags
         .filter((tag) => tag !== undefined)
         .map((tag) => (

@@ -83,7 +83,8 @@ interface ShownProps {
 function Shown({ card, queries, values, turn }: ShownProps) {
   if (card.text !== undefined)
     return (
-      <div class="card pinned-card text-card">
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it.
+      <div class="card pinned-card text-card" role="group" aria-label="Text card" tabIndex={0}>
         {textParts(card.text).map(({ isTitle, text }, i) =>
           isTitle ? <h2 key={i}>{text}</h2> : <p key={i}>{text}</p>,
         )}
@@ -95,7 +96,7 @@ function Shown({ card, queries, values, turn }: ShownProps) {
       <div class="card pinned-card">
         <p class="card-problem">
           {query === undefined
-            ? `This hub has no query ${card.path ?? card.queryId}, or your key may not read it.`
+            ? `This hub has no query “${card.path ?? card.queryId}”, or your key may not read it.`
             : `${query.meta.label}: your key may not execute it.`}
         </p>
       </div>

@@ -180,6 +180,16 @@ function Values({ queries, values, isEdited, onChange }: ValuesProps) {
   );
 }
 
+function useFullScreen(): boolean {
+  const [isFull, setFull] = useState(document.fullscreenElement !== null);
+  useEffect(() => {
+    const look = () => setFull(document.fullscreenElement !== null);
+    document.addEventListener('fullscreenchange', look);
+    return () => document.removeEventListener('fullscreenchange', look);
+  }, []);
+  return isFull;
+}
+
 interface ActionsProps {
   board: Board;
   found: ListedQuery[];
@@ -195,6 +205,7 @@ function Actions({ board, found, values, place, onRefresh }: ActionsProps) {
   const copy = (text: string) =>
     copyText(text).then((isCopied) => notify(isCopied ? 'The link is copied.' : text));
   const download = useAction();
+  const isFull = useFullScreen();
   return (
     <>
       {download.problem !== undefined && (
@@ -206,10 +217,13 @@ function Actions({ board, found, values, place, onRefresh }: ActionsProps) {
       <button type="button" onClick={onRefresh}>
         <Icon name="refresh" /> Refresh
       </button>
-      <button type="button" onClick={() => place()?.requestFullscreen()}>
-        Full screen
+      <button
+        type="button"
+        onClick={() => (isFull ? document.exitFullscreen() : place()?.requestFullscreen())}
+      >
+        {isFull ? 'Leave full screen' : 'Full screen'}
       </button>
-      {may('queries:write') && (
+      {!isFull && may('queries:write') && (
         <a class="button" href={linkTo('hub', hubId, 'boards', boardId, 'edit')}>
           Edit
         </a>

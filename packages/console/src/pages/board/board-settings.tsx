@@ -19,7 +19,7 @@ export const BoardSettings = ({ draft, onChange }: BoardSettingsProps) => (
       mono
     />
     <Field
-      label="Runs again every minutes"
+      label="Minutes between runs"
       value={draft.refreshMinutes}
       onInput={(refreshMinutes) => onChange({ refreshMinutes })}
       placeholder="never"

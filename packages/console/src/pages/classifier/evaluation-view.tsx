@@ -94,10 +94,18 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined
           <tbody>
             {all.classes.slice(0, classesShownMax).map((one) => (
               <tr key={one.classId}>
-                <th scope="row">{one.label}</th>
+                <th scope="row" title={one.label}>
+                  {one.label}
+                </th>
                 <td>{count(one.support)}</td>
                 <td>{share(one.recall, one.support)}</td>
-                <td>{one.precision === 0 ? percent(0) : share(one.precision, predictionsOf(one))}</td>
+                <td>
+                  {one.precision === 0
+                    ? isPredicted(one.classId, all.confusion)
+                      ? percent(0)
+                      : 'never predicted'
+                    : share(one.precision, predictionsOf(one))}
+                </td>
                 {recent && (
                   <td>{share(lately.get(one.classId)?.recall, lately.get(one.classId)?.support ?? 0)}</td>
                 )}
@@ -113,6 +121,12 @@ function ClassTable({ all, recent }: { all: Figures; recent: Figures | undefined
       </p>
     </>
   );
+}
+
+/** True also for a class of which the matrix does not know it. */
+function isPredicted(classId: string, { classes, counts }: Figures['confusion']): boolean {
+  const at = classes.findIndex((one) => one.classId === classId);
+  return at < 0 || counts.some((row) => (row[at] ?? 0) > 0);
 }
 
 function Confusion({ figures: { confusion } }: { figures: Figures }) {
@@ -155,7 +169,7 @@ function Confusion({ figures: { confusion } }: { figures: Figures }) {
           <tbody>
             {counts.map((row, of) => (
               <tr key={classes[of]?.classId}>
-                <th scope="row">
+                <th scope="row" title={label(of)}>
                   {of + 1} {label(of)}
                 </th>
                 {row.map((times, as) => (

@@ -6,7 +6,7 @@ import type { Job, Problem } from '../../api/types.ts';
 import { linkTo } from '../../state/route.ts';
 import { findNode, hubId } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
-import { count, counted } from '../../ui/format.ts';
+import { count, counted, moment } from '../../ui/format.ts';
 import { notify } from '../../ui/notice.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { Scrolling, TableHead } from '../../ui/table.tsx';
@@ -106,7 +106,7 @@ const states: Record<Job['state'], string> = {
 };
 
 function Progress({ job }: { job: Job }) {
-  const { state, queryId, error, truncated } = job;
+  const { state, queryId, error, truncated, createdAt, endedAt } = job;
   const query = findNode(queryId)?.node;
   return (
     <>
@@ -116,6 +116,7 @@ function Progress({ job }: { job: Job }) {
         {query !== undefined && (
           <a href={linkTo('hub', hubId.value ?? '', 'query', queryId)}>{query.label}</a>
         )}
+        <span class="note">{endedAt === null ? `asked for ${moment(createdAt)}` : moment(endedAt)}</span>
       </div>
       {truncated && <p class="banner">The row limit of the key cut the rows.</p>}
       {error !== null && <ProblemBox problem={{ status: 0, title: 'The job failed', ...error }} />}

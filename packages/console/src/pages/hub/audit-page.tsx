@@ -34,15 +34,15 @@ const knownLabels = new Map<string, string | undefined>();
 /** More of a page stay ids, because each is a request. */
 const labelsReadMax = 20;
 
-/** The labels of the boards and watches among these: the tree does not show them. */
+/** The labels of the boards and watches among these, and of queries of other hubs: the tree does not show them. */
 async function labelsOf(ids: readonly string[], signal: AbortSignal) {
-  const shown = [...new Set(ids)].filter((id) => nounOf(id) !== undefined);
+  const shown = [...new Set(ids)].filter((id) => nounOf(id) !== undefined && findNode(id) === undefined);
   const unknown = shown.filter((id) => !knownLabels.has(id)).slice(0, labelsReadMax);
   await Promise.all(
     unknown.map(async (id) => {
-      const read = callJson<{ label: string }>(`v1/${nounOf(id)}/${part(id)}`, { signal });
+      const read = callJson<Labelled>(`v1/${nounOf(id)}/${part(id)}`, { signal });
       const label = await read.then(
-        (one) => one.label,
+        (one) => one.meta?.label ?? one.label,
         (err) => {
           if (isAborted(err)) throw err;
           return undefined;
@@ -54,8 +54,14 @@ async function labelsOf(ids: readonly string[], signal: AbortSignal) {
   return shown.map((id) => [id, knownLabels.get(id) ?? id] as const);
 }
 
+/** A query has its label in `meta`. */
+interface Labelled {
+  label?: string;
+  meta?: { label: string };
+}
+
 const nounOf = (id: string): string | undefined =>
-  ({ brd: 'boards', wtch: 'watches' })[id.split('.').at(-2) ?? ''];
+  ({ brd: 'boards', wtch: 'watches', q: 'queries' })[id.split('.').at(-2) ?? ''];
 
 /** The name of a thing of the account or of this hub, else its id. */
 function nameOf(id: string, names: Map<string, string>): string {
@@ -132,6 +138,11 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   );
 }
 
+/** Frequent actions are counted, and belong to no single request. */
+const isCounted = ({ requestId, at }: AuditEntry): boolean =>
+  requestId === null && at.endsWith(':00:00.000Z');
+const countedFor = 'Counted for the hour, or for the day (UTC) once it is two days old, that began then';
+
 function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<string, string> }) {
   return (
     <Scrolling label="Changes">
@@ -140,7 +151,10 @@ function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<stri
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.entryId}>
-              <td class="when">{moment(entry.at)}</td>
+              <td class="when" title={isCounted(entry) ? countedFor : undefined}>
+                {isCounted(entry) && <span class="note">from </span>}
+                {moment(entry.at)}
+              </td>
               <td class="when" title={entry.action}>
                 {auditWords(entry.action)}
               </td>

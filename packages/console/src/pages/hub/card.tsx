@@ -11,7 +11,7 @@ import { defaultChart, missingText, storedChart } from '../../ui/chart/defaults.
 import type { ChartSettings } from '../../ui/chart/shape.ts';
 import { useShaped } from '../../ui/chart/use-shaped.ts';
 import { drawnName } from '../../ui/chart/words.ts';
-import { count, counted } from '../../ui/format.ts';
+import { count, counted, exactMoment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { wordsOfProblem } from '../../ui/problem-words.ts';
 import { BigNumber } from '../query/big-number.tsx';
@@ -40,15 +40,17 @@ export function Card({ query, values, turn, isLarge = false }: CardProps) {
   );
   const ignored = ignoredBy(query, values);
   const notes = [
-    value?.ageS === undefined ? '' : `${counted(value.ageS, 'second')} old`,
+    value?.cachedAt === undefined ? '' : `as of ${exactMoment(value.cachedAt)}`,
     value?.cutBy === undefined ? '' : `first ${count(value.store.length)} rows: ${value.cutBy}`,
     ignored.length === 0 ? '' : `ignores ${ignored.join(', ')}`,
   ].filter((note) => note !== '');
   return (
     <div class="card pinned-card" aria-busy={loading}>
       <div class="card-head">
-        <a href={linkTo('hub', hubId, 'query', queryId)}>{label}</a>
-        <span class="note">{notes.join(' · ')}</span>
+        <a href={linkTo('hub', hubId, 'query', queryId)} title={label}>
+          {label}
+        </a>
+        {notes.length > 0 && <span class="note">{notes.join(' · ')}</span>}
       </div>
       {problem !== undefined && (
         <p class="card-problem" role="alert">

@@ -34,8 +34,8 @@ export interface CardRows {
   store: RowStore;
   /** Whose limit cut the rows; undefined if all came. */
   cutBy: string | undefined;
-  /** The age of a cached result in seconds. */
-  ageS: number | undefined;
+  /** When a cached result was read from the source; undefined for one that is not cached. */
+  cachedAt: number | undefined;
 }
 
 /** Reads the rows of a card, together with those that are asked for in the same moment. */
@@ -55,6 +55,6 @@ export async function readCard(query: Query, values: CardValues, signal: AbortSi
   return {
     store,
     cutBy: limit && limitIn({ limit }),
-    ageS: isHit ? Number(headers.get('age') ?? 0) : undefined,
+    cachedAt: isHit ? Date.now() - Number(headers.get('age') ?? 0) * 1_000 : undefined,
   };
 }

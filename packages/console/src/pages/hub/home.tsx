@@ -79,6 +79,9 @@ export function Home({ hubId, children }: HomeProps) {
   );
 }
 
+/** Wide enough for a time with its zone. */
+const sizeOf = (value: string): number => Math.min(32, Math.max(14, value.length + 2));
+
 interface CommonVariableProps {
   variable: Variable;
   value: string;
@@ -105,7 +108,11 @@ export function CommonVariable({ variable, value, onChange }: CommonVariableProp
         </select>
       )}
       {variable.enum === undefined &&
-        (type === 'date' ? <input type="date" {...common} /> : <input type="text" {...common} />)}
+        (type === 'date' ? (
+          <input type="date" {...common} />
+        ) : (
+          <input type="text" size={sizeOf(common.value)} {...common} />
+        ))}
     </span>
   );
 }

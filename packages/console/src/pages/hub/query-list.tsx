@@ -23,7 +23,7 @@ export function QueryList({ queries }: { queries: ListedQuery[] }) {
     <>
       <div class="list-head">
         <h2>All queries</h2>
-        <span class="note">{count(queries.length)}, broken ones first</span>
+        <span class="note">{count(queries.length)}, broken ones first; calls since the hub started</span>
         <span class="spring" />
         <input
           class="filter"

@@ -192,8 +192,8 @@ function limitsOf({ limits }: Key) {
         .map(([name, value]) => `${name} = ${toText(value)}`)
         .join(', '),
     user && `signed-in users of ${(user as { issuer: string }).issuer}`,
-    ratePerMinute && `${count(ratePerMinute)} a minute`,
-    maxRows && `${count(maxRows)} rows`,
+    ratePerMinute && `${counted(ratePerMinute, 'request')} a minute`,
+    maxRows && `${counted(maxRows, 'row')} a response`,
   ].filter((word) => word !== undefined);
   if (words.length === 0) return <span class="note">no limits</span>;
   return words.map((word) => <div key={word}>{word}</div>);

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type DownloadFormat, downloads } from '../../state/downloads.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import { type ResultView, type RunState, shownRowsMax } from '../../state/run.ts';
-import { count, counted, duration } from '../../ui/format.ts';
+import { count, counted, duration, exactMoment } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
 import { type Arranged, type InSight, useArranged } from '../../ui/grid/use-arranged.ts';
 import { Icon } from '../../ui/icons.tsx';
@@ -74,7 +74,7 @@ export function Results({
     <section class="results" aria-label="Result">
       <div class="result-bar">
         <Figures state={state} inSight={hasShown ? inSight : undefined} isFiltered={filter.trim() !== ''} />
-        {state.cachedAgeS !== undefined && onFresh !== undefined && <Fresh onFresh={onFresh} />}
+        {state.cachedAt !== undefined && onFresh !== undefined && <Fresh onFresh={onFresh} />}
         {(hasRows || explain !== undefined) && (
           <div class="result-tools">
             {hasShown && <Filter value={filter} onInput={setFilter} />}
@@ -254,11 +254,11 @@ interface FiguresProps {
 }
 
 function Figures({ state, inSight, isFiltered }: FiguresProps) {
-  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, cachedAgeS, isDraft } = state;
+  const { status, rows, firstRowMs, totalMs, databaseMs, truncated, affected, cachedAt, isDraft } = state;
   const now = useClock(status === 'running');
   if (status === 'idle') return <span class="figures">Not run yet</span>;
   const times = [
-    cachedAgeS === undefined ? undefined : `from the cache, ${counted(cachedAgeS, 'second')} old`,
+    cachedAt === undefined ? undefined : `from the cache, as of ${exactMoment(cachedAt)}`,
     databaseMs === undefined ? undefined : `database ${duration(databaseMs)}`,
     firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
     totalMs === undefined ? undefined : `all ${duration(totalMs)}`,

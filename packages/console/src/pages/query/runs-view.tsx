@@ -7,14 +7,12 @@ import type { PastRun } from '../../state/run.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { type Values, valuesFrom } from '../../state/variables.ts';
 import { Tick } from '../../ui/field.tsx';
-import { count, duration } from '../../ui/format.ts';
+import { count, duration, exactMoment } from '../../ui/format.ts';
 import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { OffsetPager } from '../../ui/pager.tsx';
 import { CardTable } from '../../ui/table.tsx';
 
-const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
-const moment = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
 const words: Record<PastRun['status'], string> = {
   idle: '',
   running: 'running',
@@ -50,7 +48,7 @@ export function RunsView({ editor, queryId, onReuse }: RunsViewProps) {
     <div class="page">
       {runs.length > 0 && (
         <section>
-          <h3>Of this tab</h3>
+          <h2>Of this tab</h2>
           <OwnRuns runs={runs} onReuse={onReuse} />
         </section>
       )}
@@ -81,7 +79,7 @@ function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): 
     >
       {runs.map((run) => (
         <tr key={run.id}>
-          <td>{time.format(run.at)}</td>
+          <td class="when">{exactMoment(run.at)}</td>
           <td>
             {words[run.status]}
             {run.isDraft && ', draft'}
@@ -143,7 +141,7 @@ function KeptRuns({ queryId, latest, keepsValues, onReuse }: KeptRunsProps) {
   return (
     <section>
       <header class="runs-head">
-        <h3>Kept by the hub</h3>
+        <h2>Kept by the hub</h2>
         <Tick label="Only failed" checked={onlyFailed} onChange={select} />
         <button type="button" onClick={kept.refresh}>
           Refresh
@@ -185,7 +183,7 @@ const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
   >
     {runs.map((run) => (
       <tr key={run.runId}>
-        <td class="when">{moment.format(new Date(run.at))}</td>
+        <td class="when">{exactMoment(run.at)}</td>
         <td
           class="cut-text beside"
           data-name="By"

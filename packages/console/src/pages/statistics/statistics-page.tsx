@@ -66,6 +66,9 @@ export function StatisticsPage() {
                   )}
                 </p>
               )}
+              {list.queries.length > 0 && (
+                <p class="hint">p99: of 100 calls, 99 took no longer. Runs in the console are not counted.</p>
+              )}
               <FleetNote fleet={list} />
             </>
           )}
@@ -80,7 +83,7 @@ function QueryTable({ list, window }: { list: StatisticsList; window: Window }) 
   return (
     <Scrolling label="Queries">
       <table class="facts statistics-list folded">
-        <TableHead names={['Query']} numbers={['Calls', 'Failed', 'p99', 'Rows', 'p50']}>
+        <TableHead names={['Query']} numbers={['Calls', 'Failed', 'p50', 'p99', 'Rows']}>
           <th scope="col">Hub</th>
         </TableHead>
         <tbody>
@@ -91,9 +94,9 @@ function QueryTable({ list, window }: { list: StatisticsList; window: Window }) 
               </th>
               <td class="right">{count(figures.count)}</td>
               <td class="right">{partOf(figures.failed, figures.count)}</td>
+              <td class="right">{time(figures.totalMs?.p50)}</td>
               <td class="right">{time(figures.totalMs?.p99)}</td>
               <td class="right">{count(figures.rows)}</td>
-              <td class="right">{time(figures.totalMs?.p50)}</td>
               <td class="cut-text">{hubOf(hubId)}</td>
             </tr>
           ))}

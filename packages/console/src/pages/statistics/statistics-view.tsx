@@ -5,7 +5,7 @@ import { useMemo } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
 import { Chart } from '../../ui/chart/chart-host.tsx';
 import type { ChartData } from '../../ui/chart/protocol.ts';
-import { bytes, count } from '../../ui/format.ts';
+import { bytes, count, counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
@@ -44,11 +44,16 @@ export function StatisticsView({ queryId }: { queryId: string }) {
 }
 
 function Calls({ statistics }: { statistics: QueryStatistics }) {
-  const { queryId, lastHour, sinceStart, windows, versions, executors } = statistics;
+  const { queryId, lastHour, sinceStart, windows, executors } = statistics;
+  const versions = statistics.versions.filter((one) => one.count > 0);
   return (
     <>
       {sinceStart.count === 0 && executors.length > 0 ? (
-        <p class="empty">It was not called since the hub started. Run it, then refresh this page.</p>
+        <p class="empty">
+          It was not called since the hub started.
+          {sinceStart.consoleCount > 0 &&
+            ` The console ran it ${counted(sinceStart.consoleCount, 'time')}, which is not counted as calls.`}
+        </p>
       ) : (
         <div class="statistics-tables">
           <CountTable lastHour={lastHour} sinceStart={sinceStart} />
@@ -87,7 +92,7 @@ function CountTable({ lastHour, sinceStart }: Both) {
   return (
     <Scrolling label="Numbers of calls">
       <table class="facts numbers">
-        <TableHead names={['', 'Last hour', 'Since the start']} />
+        <TableHead names={['Figure', 'Last hour', 'Since the start']} />
         <tbody>
           {row('Calls', (figures) => count(figures.count))}
           {sinceStart.consoleCount > 0 &&

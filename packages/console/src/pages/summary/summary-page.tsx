@@ -135,7 +135,7 @@ function SummaryForm({ disabled, hint, request, isComplete, children }: SummaryF
           </button>
         </div>
       </form>
-      <section aria-label="Summary">
+      <section aria-label="Result" class="prose">
         {summary !== undefined && summary.body !== shown.body && (
           <OtherResult>This is a summary of what stood here before.</OtherResult>
         )}

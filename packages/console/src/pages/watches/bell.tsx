@@ -6,7 +6,7 @@ import { callJson, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import { currentKey, may } from '../../state/permissions.ts';
 import { linkTo } from '../../state/route.ts';
-import { hubId } from '../../state/workspace.ts';
+import { classifiers, hubId } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { count, counted, moment } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
@@ -42,14 +42,14 @@ function HubBell({ of: id }: { of: string }) {
     };
   }, [loaded.refresh]);
   const events = loaded.value?.events ?? [];
-  const unseen = events.filter(({ eventId }) => eventId > seenEvent.value).length;
+  const unseen = events.filter(({ eventId }) => eventId > seenEvent(id)).length;
   // A key that is limited to queries may not read events.
   if (loaded.problem?.status === 403) return null;
   const label = `Events: ${unseen === shownMax ? `${shownMax} or more` : count(unseen)} new`;
   const close = () => {
     setOpen(false);
     const [newest] = events;
-    if (newest !== undefined) markSeen(newest.eventId);
+    if (newest !== undefined) markSeen(id, newest.eventId);
   };
   const show = () => {
     loaded.refresh();
@@ -125,8 +125,8 @@ interface EventLineProps {
 }
 
 function EventLine({ event: { eventId, type, at, data }, times, hub, onLeave }: EventLineProps) {
-  const [what, ...more] = eventParts(type, data as EventFacts);
-  const isNew = eventId > seenEvent.value;
+  const [what, ...more] = partsOf(type, data as EventData);
+  const isNew = eventId > seenEvent(hub);
   return (
     <li data-bad={isBad(type)} data-new={isNew}>
       <a href={linkTo('hub', hub, ...placeOf(data as EventData))} onClick={onLeave}>
@@ -140,6 +140,13 @@ function EventLine({ event: { eventId, type, at, data }, times, hub, onLeave }: 
       {more.length > 0 && <p>{more.join(': ')}</p>}
     </li>
   );
+}
+
+/** A job has no name, but its classifier has. */
+function partsOf(type: string, data: EventData): string[] {
+  const [what, ...more] = eventParts(type, data);
+  const classifier = classifiers.value.find(({ classifierId }) => classifierId === data.classifierId);
+  return [classifier?.name ? `${what}: ${classifier.name}` : (what ?? type), ...more];
 }
 
 /** The page of what an event is about. */

@@ -8,7 +8,7 @@ import { Shown } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { OffsetPager } from '../../ui/pager.tsx';
-import { CardTable } from '../../ui/table.tsx';
+import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import type { Delivery, Destination } from './words.ts';
 
 const pageSize = 100;
@@ -64,7 +64,11 @@ interface DeliveryTableProps {
 }
 
 const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
-  <CardTable label="Deliveries" names={['Event', 'State', 'Attempts', 'Answer', 'Next attempt', 'Again']}>
+  <CardTable
+    label="Deliveries"
+    names={['Event', 'State', 'Attempts', 'Last answer', 'Next attempt']}
+    heads={<ActionsHead />}
+  >
     {deliveries.map(({ deliveryId, type, createdAt, state, attempts, status, error, nextAt }) => (
       <tr key={deliveryId}>
         <td class="when">
@@ -73,7 +77,7 @@ const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
         </td>
         <td>{state}</td>
         <td data-name="Attempts">{count(attempts)}</td>
-        <td data-name="Answer">{status ?? error ?? ''}</td>
+        <td data-name="Last answer">{status === null ? (error ?? 'none') : `HTTP ${status}`}</td>
         <td data-name="Next attempt" class="when">
           {nextAt === null ? 'none' : moment(nextAt)}
         </td>

@@ -4,14 +4,14 @@ import { callJson, part } from '../../api/client.ts';
 import { toText } from '../../api/exact.ts';
 import { linkTo } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
-import { count, counted, duration } from '../../ui/format.ts';
+import { count, counted, duration, exactMoment } from '../../ui/format.ts';
 import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
-import { Scrolling, TableHead } from '../../ui/table.tsx';
+import { Scrolling } from '../../ui/table.tsx';
 import { FactList } from './fact-list.tsx';
-import { addressOf, changesOf, exactMoment, type Run, type Watch } from './words.ts';
+import { addressOf, changesOf, type Run, type Watch } from './words.ts';
 
 interface RunPageProps {
   watchId: string;
@@ -44,13 +44,13 @@ export function RunPage({ watchId, runId }: RunPageProps) {
           All runs
         </a>
       </PageHead>
-      <Facts of={run} />
+      <Facts of={run} watch={watch} />
       {run.hasRows && <ToldRows address={`${address}/rows`} />}
     </div>
   );
 }
 
-function Facts({ of: run }: { of: Run }) {
+function Facts({ of: run, watch }: { of: Run; watch: Watch }) {
   const { dueAt, untilAt, ticks, manual, startedAt, endedAt, durationMs, rows } = run;
   return (
     <FactList
@@ -66,7 +66,7 @@ function Facts({ of: run }: { of: Run }) {
         ['Code', run.code],
         ['Why', run.detail],
         ['Rows', rows === null ? undefined : count(rows)],
-        ['Changes', changesOf(run)],
+        ['Changes', changesOf(run, watch)],
         ['Version of the query', run.queryVersion === null ? undefined : count(run.queryVersion)],
         ['Event', run.eventId === null ? 'none' : <code key="event">{run.eventId}</code>],
       ]}
@@ -93,17 +93,30 @@ function ToldRows({ address }: { address: string }) {
 
 function RowTable({ rows }: { rows: readonly Record<string, unknown>[] }) {
   const columns = Object.keys(rows[0] ?? {});
+  const isNumber = (name: string) =>
+    rows.every((row) => row[name] === null || /^-?\d/.test(JSON.stringify(row[name])));
+  const sides = columns.map((name) => (isNumber(name) ? 'right' : undefined));
   return (
     <>
       <Scrolling label="Rows">
-        <table class="facts">
-          <TableHead names={columns} />
+        <table class="facts fitted">
+          <thead>
+            <tr>
+              {columns.map((name, at) => (
+                <th key={name} scope="col" class={sides[at]}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
           <tbody>
             {rows.slice(0, rowsMax).map((row, at) => (
               // Rows have no name, and their order stays.
               <tr key={at}>
-                {columns.map((name) => (
-                  <td key={name}>{row[name] === null ? <i class="note">null</i> : toText(row[name])}</td>
+                {columns.map((name, side) => (
+                  <td key={name} class={sides[side]}>
+                    {row[name] === null ? <i class="note">null</i> : toText(row[name])}
+                  </td>
                 ))}
               </tr>
             ))}

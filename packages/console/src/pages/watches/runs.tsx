@@ -3,10 +3,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { callJson } from '../../api/client.ts';
 import { linkTo } from '../../state/route.ts';
-import { count, counted, duration } from '../../ui/format.ts';
+import { count, counted, duration, exactMoment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { CardTable } from '../../ui/table.tsx';
-import { addressOf, changesOf, exactMoment, type Run, type Watch } from './words.ts';
+import { addressOf, changesOf, type Run, type Watch } from './words.ts';
 
 const shownMax = 50;
 
@@ -58,7 +58,8 @@ function useSeen() {
   return [ref, isSeen] as const;
 }
 
-export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; runs: readonly Run[] }) {
+export function RunTable({ watch, runs }: { watch: Watch; runs: readonly Run[] }) {
+  const { hubId, watchId } = watch;
   return (
     <CardTable label="Runs" names={['Due', 'Outcome', 'Changes']} numbers={['Rows', 'Took']}>
       {runs.map((run) => (
@@ -72,7 +73,7 @@ export function RunTable({ watch: { hubId, watchId }, runs }: { watch: Watch; ru
             {run.outcome}
             {run.detail !== null && <div class="note">{run.detail}</div>}
           </td>
-          <td data-name="Changes">{changesOf(run) || null}</td>
+          <td data-name="Changes">{changesOf(run, watch) || null}</td>
           <td class="right" data-name="Rows">
             {run.rows === null ? null : count(run.rows)}
           </td>

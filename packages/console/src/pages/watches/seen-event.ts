@@ -1,13 +1,20 @@
-/** The last event that the person has seen in this browser. The ids of events sort by time. */
+/** The last event of a hub that the person has seen in this browser. The ids of events sort by time. */
 
 import { signal } from '@preact/signals';
 
 const storedAs = 'datahub.seen-event';
+const nameOf = (hubId: string): string => `${storedAs} ${hubId}`;
 
-export const seenEvent = signal(localStorage.getItem(storedAs) ?? '');
+/** Counts what was seen, for views that show it. */
+const turn = signal(0);
 
-export function markSeen(eventId: string): void {
-  if (eventId <= seenEvent.value) return;
-  seenEvent.value = eventId;
-  localStorage.setItem(storedAs, eventId);
+export function seenEvent(hubId: string): string {
+  void turn.value;
+  return localStorage.getItem(nameOf(hubId)) ?? '';
+}
+
+export function markSeen(hubId: string, eventId: string): void {
+  if (eventId <= seenEvent(hubId)) return;
+  localStorage.setItem(nameOf(hubId), eventId);
+  turn.value++;
 }

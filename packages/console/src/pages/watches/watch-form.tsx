@@ -78,7 +78,7 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
           onInput={(context) => set({ context })}
           fault={faultsOf(form).context}
           hint="A JSON object. A watch cannot keep the value of a secret variable."
-          placeholder={'{"region": "south"}'}
+          placeholder={exampleOf(described.value?.variables ?? [])}
           rows={2}
           mono
         />
@@ -90,6 +90,10 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
     </FormDialog>
   );
 }
+
+/** An object with the variables of the query. */
+const exampleOf = (variables: readonly { key: string; list: boolean }[]): string =>
+  JSON.stringify(Object.fromEntries(variables.map(({ key, list }) => [key, list ? ['…'] : '…'])));
 
 function QueryChoice({ form, set }: PartProps) {
   const queries = nodesIn(category('queries'), 'query');
@@ -158,7 +162,7 @@ function Schedule({ form, set }: PartProps) {
         />
         {!isCron && (
           <Field
-            label="Every minutes"
+            label="Minutes between runs"
             value={form.minutes}
             onInput={(minutes) => set({ minutes })}
             fault={faults.minutes}

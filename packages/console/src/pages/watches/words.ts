@@ -2,6 +2,7 @@
 
 import type { Answer } from '../../api/types.ts';
 import { counted } from '../../ui/format.ts';
+import { cronWords } from './cron-words.ts';
 
 export type Watch = Answer<'GET /v1/watches'>[number];
 export type Run = Answer<'GET /v1/watches/{watchId}/runs'>[number];
@@ -46,13 +47,9 @@ export function ruleOf(watch: Watch): string {
 }
 
 export function scheduleOf({ schedule: { everyS = 0, cron, timeZone } }: Watch): string {
-  if (cron !== undefined) return `${cron} (${timeZone})`;
+  if (cron !== undefined) return `${cronWords(cron) ?? cron} (${timeZone})`;
   return everyS % 60 === 0 ? `every ${everyS / 60} min` : `every ${everyS} s`;
 }
-
-const precise = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
-/** With seconds, because a watch can run every ten. */
-export const exactMoment = (iso: string): string => precise.format(new Date(iso));
 
 export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -63,5 +60,9 @@ const inZone = (iso: string, timeZone: string): string =>
 export const nextInZone = ({ nextAt, schedule: { timeZone } }: Watch): string | undefined =>
   nextAt === null || timeZone === undefined || timeZone === ownZone() ? undefined : inZone(nextAt, timeZone);
 
-export const changesOf = ({ changes }: Run): string =>
-  changes === null ? '' : `${changes.new} new, ${changes.changed} changed, ${changes.gone} gone`;
+const compares = ({ when }: Watch): boolean => ['new', 'changed', 'gone'].includes(when as string);
+
+export function changesOf({ changes, outcome }: Run, watch: Watch): string {
+  if (changes === null) return outcome === 'ok' && compares(watch) ? 'no run before to compare with' : '';
+  return `${changes.new} new, ${changes.changed} changed, ${changes.gone} gone`;
+}

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../api/client.ts';
 import { grouped } from '../../state/rows/scan.ts';
-import { theme } from '../../state/theme.ts';
+import { isDark } from '../../state/theme.ts';
 import { placeName, stackOf, valueText } from './legend.ts';
 import { type ChartData, type ChartModule, colorsMax, isStacked } from './protocol.ts';
 
@@ -38,7 +38,7 @@ export function Chart({ label, data, legend = 'below', small = false, across = '
       current = false;
       close?.();
     };
-  }, [data, small, theme.value]);
+  }, [data, small, isDark.value]);
   return (
     <div class={`chart-place ${legend}`}>
       {failed && <p class="empty">The chart could not be loaded. Reload the page.</p>}
