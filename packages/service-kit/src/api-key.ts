@@ -25,6 +25,18 @@ export function isPossibleKey(key: string): boolean {
   return !generatedFormat.test(key) || key.slice(-6) === checksum(key.slice(0, -6));
 }
 
+/**
+ * What a text can be: `chosen`, a key of an operator, who may have chosen a bad one; `random`, a key or token with 160
+ * random bits, which nobody guesses; or `malformed`, which is rejected without a lookup.
+ */
+export type KeyForm = 'chosen' | 'random' | 'malformed';
+
+export function formOfKey(text: string): KeyForm {
+  if (audienceOfToken(text) !== undefined) return 'random';
+  if (!isPossibleKey(text)) return 'malformed';
+  return generatedFormat.test(text) ? 'random' : 'chosen';
+}
+
 export function createApiKey(): string {
   return create(prefix);
 }

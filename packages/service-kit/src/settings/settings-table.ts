@@ -165,7 +165,7 @@ const gateway = {
   DATAHUB_UNKNOWN_KEYS_PER_MINUTE: integer(
     100,
     [1, 1_000_000],
-    'how many invalid keys one address (IPv6: one /64) may send, over all gateways',
+    'how many invalid keys one address (IPv6: one /64) may send in a minute, over all gateways: so many that are malformed or missing, so many in the form of an operator’s own key, and 20 times as many generated keys, codes and tokens. Each form is counted by itself',
   ),
   DATAHUB_TRUSTED_PROXIES: list(
     "addresses and ranges, such as `10.0.0.0/8`, of the proxies whose `X-Forwarded-For`, `-Proto`, `-Host` and `-Prefix` the hub trusts; the client's address is the last one in it that is not a trusted proxy",

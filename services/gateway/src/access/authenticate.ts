@@ -7,7 +7,7 @@
 
 import { isIP } from 'node:net';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { audienceOfToken, hashApiKey, isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
+import { audienceOfToken, formOfKey, hashApiKey, type KeyForm } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -38,22 +38,26 @@ export function authenticate(
   deps: AccessDeps,
 ): void | Promise<void> {
   let found: Principal | Promise<Principal>;
+  let form: KeyForm = 'random';
   try {
     const key = request.headers['x-service-api-key'];
-    const beforeUnknown = () => deps.rateLimiter.requireFewRefusals(addressOf(request));
+    const beforeUnknown = (unknown: KeyForm) => {
+      form = unknown;
+      deps.rateLimiter.requireFewRefusals(addressOf(request), form);
+    };
     found =
       key === undefined
         ? withoutHeader(request, reply, { deps, beforeUnknown })
         : deps.keyCache.principalOf(key, beforeUnknown);
   } catch (err) {
-    return refuse(err, request, { address: addressOf(request), deps });
+    return refuse(err, request, { address: addressOf(request), form, deps });
   }
   if (!(found instanceof Promise)) return admit(request, reply, { principal: found, deps });
   // Read now, because the caller may have disconnected by the time the promise settles.
   const address = addressOf(request);
   return found.then(
     (principal) => admit(request, reply, { principal, deps }),
-    (err) => refuse(err, request, { address, deps }),
+    (err) => refuse(err, request, { address, form, deps }),
   );
 }
 
@@ -61,7 +65,7 @@ export function authenticate(
 function withoutHeader(
   request: FastifyRequest,
   reply: FastifyReply,
-  { deps, beforeUnknown }: { deps: AccessDeps; beforeUnknown: () => void },
+  { deps, beforeUnknown }: { deps: AccessDeps; beforeUnknown: BeforeUnknown },
 ): Principal | Promise<Principal> {
   const bearer = bearerOf(request);
   if (bearer !== undefined && audienceOfToken(bearer) === 'mcp')
@@ -75,18 +79,19 @@ function bearerOf({ headers, context }: FastifyRequest): string | undefined {
   return /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
 }
 
-/** The caller's address, as reported by trusted proxies. */
-function addressOf({ ip, socket }: FastifyRequest): string {
-  return isIP(ip) === 0 ? (socket.remoteAddress ?? '') : ip;
+/** The caller's address, as reported by trusted proxies, some of which add its port. */
+export function addressOf({ ip, socket }: Pick<FastifyRequest, 'ip' | 'socket'>): string {
+  const address = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(ip)?.[1] ?? /^\[(.+)\](?::\d+)?$/.exec(ip)?.[1] ?? ip;
+  return isIP(address) === 0 ? (socket.remoteAddress ?? '') : address;
 }
 
 async function refuse(
   err: unknown,
   { context }: FastifyRequest,
-  { address, deps }: { address: string; deps: AccessDeps },
+  { address, form, deps }: { address: string; form: KeyForm; deps: AccessDeps },
 ): Promise<never> {
   if (!isKeyRefusal(err)) throw err;
-  await deps.rateLimiter.noteRefusedKey(address);
+  await deps.rateLimiter.noteRefusedKey(address, form);
   if (context.route?.bearer !== true || deps.challenge === undefined) throw err;
   throw Object.assign(err, { challenge: deps.challenge });
 }
@@ -160,17 +165,20 @@ export interface KeyCacheOptions {
   nowMs?: () => number;
 }
 
+/** Is called before a key is looked up, or refused without that, and may throw. */
+type BeforeUnknown = (form: KeyForm) => void;
+
 export interface KeyCache {
   /**
-   * Returns at once for a known key. `beforeUnknown` is called before any other key is looked up, and may throw.
+   * Returns at once for a known key. `beforeUnknown` is called before any other key is looked up.
    * Rejects with KEY_MISSING, KEY_INVALID, KEY_EXPIRED or UNAVAILABLE.
    */
   principalOf(
     header: string | string[] | undefined,
-    beforeUnknown: () => void,
+    beforeUnknown: BeforeUnknown,
   ): Principal | Promise<Principal>;
   /** The same for the token of an agent, which is accepted at `/mcp` alone. */
-  principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal>;
+  principalOfAgent(token: string, beforeUnknown: BeforeUnknown): Principal | Promise<Principal>;
   /** The next call asks the catalog: this gateway ended the key with this hash. */
   forget(hash: string): void;
 }
@@ -205,20 +213,21 @@ class CatalogKeyCache implements KeyCache {
 
   principalOf(
     header: string | string[] | undefined,
-    beforeUnknown: () => void,
+    beforeUnknown: BeforeUnknown,
   ): Principal | Promise<Principal> {
     if (header === undefined || header === '') {
-      beforeUnknown();
+      beforeUnknown('malformed');
       throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
     }
-    if (typeof header !== 'string' || !isAllowedKey(header)) {
-      beforeUnknown();
+    // The token of an agent is accepted elsewhere alone.
+    if (typeof header !== 'string' || audienceOfToken(header) === 'mcp') {
+      beforeUnknown('malformed');
       throw invalidKey();
     }
     return this.#principalOf(header, beforeUnknown);
   }
 
-  principalOfAgent(token: string, beforeUnknown: () => void): Principal | Promise<Principal> {
+  principalOfAgent(token: string, beforeUnknown: BeforeUnknown): Principal | Promise<Principal> {
     return this.#principalOf(token, beforeUnknown);
   }
 
@@ -226,13 +235,13 @@ class CatalogKeyCache implements KeyCache {
     this.#entries.delete(hash);
   }
 
-  #principalOf(text: string, beforeUnknown: () => void): Principal | Promise<Principal> {
+  #principalOf(text: string, beforeUnknown: BeforeUnknown): Principal | Promise<Principal> {
     const hash = hashApiKey(text);
     const entry = this.#entries.get(hash);
     if (entry === undefined) {
-      beforeUnknown();
-      // A text in no form of a key is the token of an agent, whose checksum was looked at.
-      if (isAllowedKey(text) && !isPossibleKey(text)) throw invalidKey();
+      const form = formOfKey(text);
+      beforeUnknown(form);
+      if (form === 'malformed') throw invalidKey();
       return this.#lookUpOnce(hash);
     }
     const { cacheMs, nowMs = Date.now } = this.#options;

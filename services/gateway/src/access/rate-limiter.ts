@@ -1,6 +1,7 @@
 /** Limits the requests of a key, and the refused keys of an address, with token buckets in memory. */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { KeyForm } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
@@ -21,11 +22,18 @@ export interface RateLimiter {
   admit(principal: Principal, reply: FastifyReply): void | Promise<void>;
   /** Takes one request from the budget of a signed-in user, which each gateway counts for itself. */
   admitUser(user: Principal, perMinute: number, reply: FastifyReply): void;
-  /** Throws RATE_LIMITED while an address has sent too many refused keys. */
-  requireFewRefusals(address: string): void;
+  /** Throws RATE_LIMITED while an address has sent too many refused keys of this form. */
+  requireFewRefusals(address: string, form: KeyForm): void;
   /** The refusal is answered after it is counted, so a caller that waits for each answer cannot exceed the limit. */
-  noteRefusedKey(address: string): void | Promise<void>;
+  noteRefusedKey(address: string, form: KeyForm): void | Promise<void>;
 }
+
+/**
+ * How often an address may be refused in a minute, for each form by itself: a client whose keys are malformed refuses
+ * nobody else at its address. Nobody guesses what is random, so there the limit only bounds the look-ups.
+ */
+export const refusalsMax = (form: KeyForm, unknownKeysPerMinute: number): number =>
+  form === 'random' ? 20 * unknownKeysPerMinute : unknownKeysPerMinute;
 
 interface Bucket {
   tokens: number;
@@ -80,15 +88,17 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
       if (!admitted) throw refuse(bucket, perMinute);
     },
 
-    requireFewRefusals: (address) => {
-      const network = networkOf(address);
-      if (!networks.has(network)) return;
-      const bucket = bucketOf(networks, network, options.unknownKeysPerMinute);
-      if (bucket.tokens < 1) throw refuse(bucket, options.unknownKeysPerMinute);
+    requireFewRefusals: (address, form) => {
+      const name = refusalsName(address, form);
+      if (!networks.has(name)) return;
+      const perMinute = refusalsMax(form, options.unknownKeysPerMinute);
+      const bucket = bucketOf(networks, name, perMinute);
+      if (bucket.tokens < 1) throw tooManyRefused(((1 - bucket.tokens) * minuteMs) / perMinute);
     },
 
-    noteRefusedKey: (address) => {
-      bucketOf(networks, networkOf(address), options.unknownKeysPerMinute).tokens -= 1;
+    noteRefusedKey: (address, form) => {
+      const perMinute = refusalsMax(form, options.unknownKeysPerMinute);
+      bucketOf(networks, refusalsName(address, form), perMinute).tokens -= 1;
     },
   };
 }
@@ -108,6 +118,9 @@ export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: 
     .map(({ id, perMinute = ratePerMinute }) => ({ id, perMinute }))
     .filter(({ perMinute }) => perMinute > 0);
 }
+
+/** The name of what is counted: a network, and the form of its keys. */
+export const refusalsName = (address: string, form: KeyForm): string => `${form} ${networkOf(address)}`;
 
 /** The network that an address is counted for: a /64 of IPv6, since one host usually has all of its addresses. */
 export function networkOf(address: string): string {
@@ -151,3 +164,9 @@ export function rateLimited(perMinute: number, retryAfterMs: number): HubError {
     retryAfterMs,
   });
 }
+
+export const tooManyRefused = (retryAfterMs: number): HubError =>
+  new HubError('RATE_LIMITED', 'Your address has sent too many keys that were refused. Try again later.', {
+    retryable: true,
+    retryAfterMs,
+  });

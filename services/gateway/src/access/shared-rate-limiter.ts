@@ -6,6 +6,7 @@
  */
 
 import type { Principal } from '@datahub/proto/common/v1/principal';
+import type { KeyForm } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply } from 'fastify';
@@ -14,10 +15,12 @@ import type { Upstreams } from '../upstreams.ts';
 import {
   type Budget,
   budgetsOf,
-  networkOf,
   type RateLimiter,
   rateHeaders,
   rateLimited,
+  refusalsMax,
+  refusalsName,
+  tooManyRefused,
 } from './rate-limiter.ts';
 
 export interface SharedRateLimiterOptions {
@@ -88,22 +91,24 @@ class SharedRateLimiter implements RateLimiter {
     this.#options.local.admitUser(user, perMinute, reply);
   }
 
-  requireFewRefusals(address: string): void {
-    this.#options.local.requireFewRefusals(address);
-    const share = this.#networks.get(networkOf(address));
+  requireFewRefusals(address: string, form: KeyForm): void {
+    this.#options.local.requireFewRefusals(address, form);
+    const share = this.#networks.get(refusalsName(address, form));
     if (share === undefined || this.#now() >= share.endsAt) return;
-    const perMinute = this.#options.unknownKeysPerMinute;
-    if (share.left === 0 && share.balance < 1) throw rateLimited(perMinute, share.endsAt - this.#now());
-    if (share.balance <= -uncountedMax(perMinute)) throw rateLimited(perMinute, countingMs);
+    if (share.left === 0 && share.balance < 1) throw tooManyRefused(share.endsAt - this.#now());
+    const perMinute = refusalsMax(form, this.#options.unknownKeysPerMinute);
+    if (share.balance <= -uncountedMax(perMinute)) throw tooManyRefused(countingMs);
   }
 
-  noteRefusedKey(address: string): void | Promise<void> {
-    this.#options.local.noteRefusedKey(address);
-    const network = networkOf(address);
-    const share = shareOf(this.#networks, network);
+  noteRefusedKey(address: string, form: KeyForm): void | Promise<void> {
+    this.#options.local.noteRefusedKey(address, form);
+    const keyId = refusalsName(address, form);
+    const share = shareOf(this.#networks, keyId);
     share.balance--;
     if (share.balance >= 1) return;
-    share.counting ??= this.#countRefusals(share, network).finally(() => {
+    const principal = { accountId: refusedKeysAccount, keyId, scopes: [], limits: undefined };
+    const perMinute = refusalsMax(form, this.#options.unknownKeysPerMinute);
+    share.counting ??= this.#countRefusals({ share, principal, perMinute }).finally(() => {
       share.counting = undefined;
     });
     return share.counting;
@@ -186,12 +191,10 @@ class SharedRateLimiter implements RateLimiter {
   }
 
   /** Settles when all refusals so far are counted, or the budget of the minute is used up. */
-  async #countRefusals(share: Share, network: string): Promise<void> {
-    const principal = { accountId: refusedKeysAccount, keyId: network, scopes: [], limits: undefined };
-    const draw = { share, principal, perMinute: this.#options.unknownKeysPerMinute };
+  async #countRefusals(draw: Draw): Promise<void> {
     try {
       do await this.#take(draw);
-      while (share.balance < 1 && share.left > 0);
+      while (draw.share.balance < 1 && draw.share.left > 0);
     } catch {
       // While the catalog cannot be reached, only the local limiter counts.
     }

@@ -6,10 +6,10 @@
 
 import { cliClient } from '@datahub/contract/people/oauth';
 import type { Principal } from '@datahub/proto/common/v1/principal';
-import { audienceOfToken } from '@datahub/service-kit/api-key';
+import { audienceOfToken, formOfKey, type KeyForm } from '@datahub/service-kit/api-key';
 import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { KeyCache } from '../access/authenticate.ts';
+import { addressOf, type KeyCache } from '../access/authenticate.ts';
 import { keyLimits } from '../access/key-limits.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { readCookie, sessionCookie } from '../people/cookies.ts';
@@ -92,7 +92,7 @@ export function createAuthorize(settings: OAuthSettings, deps: AuthorizeDeps) {
         signedIn = { ...(await signIn(asked, secret, all)), key };
       } catch (err) {
         if (!isKeyRefusal(err)) throw err;
-        await deps.rateLimiter.noteRefusedKey(request.ip);
+        await deps.rateLimiter.noteRefusedKey(addressOf(request), formOfKey(secret));
         return showSignIn(asked, all, err.message);
       }
       const decision = form.get('decision');
@@ -137,7 +137,7 @@ async function signIn({ request, reply }: Asked, secret: string, { settings, dep
   // The token of an agent ends within the hour; what it could connect would not.
   if (audienceOfToken(secret) !== undefined)
     throw new HubError('KEY_INVALID', 'The token of an agent cannot connect another one.');
-  const beforeUnknown = () => deps.rateLimiter.requireFewRefusals(request.ip);
+  const beforeUnknown = (form: KeyForm) => deps.rateLimiter.requireFewRefusals(addressOf(request), form);
   const principal = await deps.keyCache.principalOf(secret, beforeUnknown);
   keyLimits.origins(principal.limits, settings.issuer);
   await deps.rateLimiter.admit(principal, reply);

@@ -2,6 +2,7 @@
 
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addressOf } from '../access/authenticate.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { pathOf } from '../http/route.ts';
 import { reportFailure } from '../response/error-handler.ts';
@@ -33,7 +34,7 @@ export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, dep
     async (request, reply) => {
       reply.headers(unstoredHeaders);
       try {
-        deps.rateLimiter.requireFewRefusals(request.ip);
+        deps.rateLimiter.requireFewRefusals(addressOf(request), 'random');
         return await handler(request, reply);
       } catch (err) {
         const failed = toHubError(err);

@@ -2,6 +2,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { addressOf } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { kinds } from '../http/problem-details.ts';
 import { inBody } from '../http/request-error.ts';
@@ -32,7 +33,7 @@ export function createTokenHandlers(
   { upstreams: { catalog }, rateLimiter }: TokenDeps,
 ) {
   const refuse = async (request: FastifyRequest, reply: FastifyReply, error: string) => {
-    await rateLimiter.noteRefusedKey(request.ip);
+    await rateLimiter.noteRefusedKey(addressOf(request), 'random');
     if (error !== 'invalid_client')
       return sendOAuthError(reply, { status: 400, error, detail: details[error] ?? '' });
     if (request.headers.authorization !== undefined)

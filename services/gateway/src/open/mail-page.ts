@@ -5,6 +5,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addressOf } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { pageHeaders, plainPage } from '../response/plain-page.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -31,13 +32,14 @@ export interface MailPageDeps {
 
 export function registerMailPage(app: FastifyInstance, { upstreams, rateLimiter }: MailPageDeps): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply, action: keyof typeof done) => {
-    const address = request.ip;
-    rateLimiter.requireFewRefusals(address);
+    const address = addressOf(request);
+    rateLimiter.requireFewRefusals(address, 'random');
     const { token } = request.params as { token: string };
     try {
       await upstreams.catalog.answerMail({ token, action }, request.context);
     } catch (err) {
-      if (err instanceof HubError && err.code === 'NOT_FOUND') await rateLimiter.noteRefusedKey(address);
+      if (err instanceof HubError && err.code === 'NOT_FOUND')
+        await rateLimiter.noteRefusedKey(address, 'random');
       throw err;
     }
     return reply.headers(headers).send(done[action]);

@@ -62,17 +62,17 @@ export function registerSignIn(
   app.post(signInPath, { config: { cors: false } as object }, async (request, reply) => {
     reply.removeHeader('access-control-expose-headers').headers(unstoredHeaders);
     const address = request.socket.remoteAddress ?? '';
-    rateLimiter.requireFewRefusals(address);
+    rateLimiter.requireFewRefusals(address, 'random');
     try {
       requireLocalPage(request, address);
       const code = request.headers[codeHeader];
       const signedIn = typeof code === 'string' ? await signIn.redeem(code) : undefined;
       if (signedIn !== undefined) return signedIn;
     } catch (err) {
-      await rateLimiter.noteRefusedKey(address);
+      await rateLimiter.noteRefusedKey(address, 'random');
       throw err;
     }
-    await rateLimiter.noteRefusedKey(address);
+    await rateLimiter.noteRefusedKey(address, 'random');
     throw new HubError(
       'KEY_INVALID',
       'This sign-in link was used already, or has expired. Sign in with a key, or restart the hub for another link.',

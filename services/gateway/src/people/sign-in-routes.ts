@@ -3,7 +3,7 @@
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { KeyCache } from '../access/authenticate.ts';
+import { addressOf, type KeyCache } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { reportFailure } from '../response/error-handler.ts';
@@ -53,13 +53,13 @@ export function registerSignInRoutes(
     (handler: Answer): Answer =>
     async (request, reply) => {
       reply.headers(unstoredHeaders);
-      deps.rateLimiter.requireFewRefusals(request.ip);
+      deps.rateLimiter.requireFewRefusals(addressOf(request), 'random');
       try {
         return await handler(request, reply);
       } catch (err) {
         if (err instanceof HubError && err.code === 'KEY_INVALID') {
           if (err.cause instanceof Error) deps.events.signInRefused(request, err.cause.message);
-          await deps.rateLimiter.noteRefusedKey(request.ip);
+          await deps.rateLimiter.noteRefusedKey(addressOf(request), 'random');
         }
         throw err;
       }

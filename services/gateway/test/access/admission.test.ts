@@ -118,20 +118,23 @@ describe('the key of a request', () => {
 describe('refused keys', () => {
   const env = { DATAHUB_UNKNOWN_KEYS_PER_MINUTE: '2' };
 
+  const wrong = createApiKey().replace(/.$/, (last) => (last === 'x' ? 'y' : 'x'));
+
   it.each([
-    ['missing', {}],
-    ['malformed', { 'x-service-api-key': 'x' }],
-    ['unknown', { 'x-service-api-key': createApiKey() }],
-  ])('that are %s are counted for the address', async (_, headers) => {
+    ['missing', 2, undefined],
+    ['malformed', 2, 'x'],
+    ['generated with a wrong checksum', 2, wrong],
+    ['chosen by an operator', 2, 'a-key-of-an-operator-0123456789-0123'],
+    ['generated', 40, createApiKey()],
+  ])('that are %s are counted for the address: %i, and then no more', async (_, max, key) => {
     const { send, call } = await open(principalOf(), { env });
-    const refusals = [await send(headers), await send(headers), await send(headers)];
-    expect(refusals.map(({ code }) => code)).toEqual([
-      expect.stringMatching('^KEY_'),
-      expect.stringMatching('^KEY_'),
-      'RATE_LIMITED',
-    ]);
-    // This key was never seen, and could be the next guess.
-    expect((await call({})).code).toBe('RATE_LIMITED');
+    const headers: Record<string, string> = key === undefined ? {} : { 'x-service-api-key': key };
+    const codes: unknown[] = [];
+    for (let i = 0; i <= max; i++) codes.push((await send(headers)).code);
+    expect(codes.slice(0, -1)).toEqual(Array(max).fill(expect.stringMatching('^KEY_')));
+    expect(codes.at(-1)).toBe('RATE_LIMITED');
+    // A valid key that this gateway sees for the first time: others at the address go on.
+    expect((await call({})).code).toBe(max === 2 ? 200 : 'RATE_LIMITED');
   });
 
   it('do not count if the catalog is away', async () => {
@@ -151,6 +154,15 @@ describe('refused keys', () => {
     const made = [await from('unknown'), await from('_hidden'), await from('other')];
     expect(made).toEqual(['KEY_MISSING', 'KEY_MISSING', 'RATE_LIMITED']);
     expect((await send({})).code).toBe('RATE_LIMITED');
+    // Some proxies add the port of the client.
+    const ports = [
+      await from('203.0.113.3:50123'),
+      await from('203.0.113.3'),
+      await from('203.0.113.3:50124'),
+    ];
+    expect(ports).toEqual(['KEY_MISSING', 'KEY_MISSING', 'RATE_LIMITED']);
+    const v6 = [await from('[2001:db8::1]:443'), await from('[2001:db8::2]'), await from('2001:db8::3')];
+    expect(v6).toEqual(['KEY_MISSING', 'KEY_MISSING', 'RATE_LIMITED']);
   });
 });
 

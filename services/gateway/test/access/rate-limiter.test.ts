@@ -61,19 +61,26 @@ describe('limits', () => {
     expect(headers).toEqual({ 'ratelimit-policy': '"default";q=3;w=60', ratelimit: '"default";r=2;t=20' });
   });
 
-  it('limit an address that sends bad keys, and no other address', () => {
-    const { limits, pass } = create();
-    for (let i = 0; i < 5; i++) {
-      limits.requireFewRefusals('1.2.3.4');
-      limits.noteRefusedKey('1.2.3.4');
-    }
-    expect(() => limits.requireFewRefusals('1.2.3.4')).toThrow(
-      expect.objectContaining({ code: 'RATE_LIMITED' }),
-    );
-    limits.requireFewRefusals('1.2.3.5');
-    pass(12_000);
-    limits.requireFewRefusals('1.2.3.4');
-  });
+  it.each([
+    ['malformed', 5, ['chosen', 'random']],
+    ['chosen', 5, ['malformed', 'random']],
+    ['random', 100, ['malformed', 'chosen']],
+  ] as const)(
+    'limit an address that sends keys that are %s, and no other keys or address',
+    (form, max, others) => {
+      const { limits, pass } = create();
+      for (let i = 0; i < max; i++) {
+        limits.requireFewRefusals('1.2.3.4', form);
+        limits.noteRefusedKey('1.2.3.4', form);
+      }
+      const limited = expect.objectContaining({ code: 'RATE_LIMITED' });
+      expect(() => limits.requireFewRefusals('1.2.3.4', form)).toThrow(limited);
+      limits.requireFewRefusals('1.2.3.5', form);
+      for (const other of others) limits.requireFewRefusals('1.2.3.4', other);
+      pass(12_000);
+      limits.requireFewRefusals('1.2.3.4', form);
+    },
+  );
 
   it('remember only so many keys', () => {
     const { admit } = create({ bucketsMax: 10 });

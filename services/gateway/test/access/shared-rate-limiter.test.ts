@@ -39,12 +39,12 @@ describe('what several gateways count together', () => {
   /** One bad key: true where it was looked at. */
   const guess = async (limits: Limits, address: string): Promise<boolean> => {
     try {
-      limits.requireFewRefusals(address);
+      limits.requireFewRefusals(address, 'chosen');
     } catch (err) {
       expect(err).toEqual(limited);
       return false;
     }
-    await limits.noteRefusedKey(address);
+    await limits.noteRefusedKey(address, 'chosen');
     return true;
   };
 
