@@ -310,6 +310,38 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect((await at.calls.getWatch({ watchId }, at.ctx())).watch?.settings?.paused).toBe(true);
     });
 
+    it('pauses at the next tick if the role of its person no longer allows the query', async () => {
+      const createId = createIdFactory({ namespace: 'dh' });
+      const person = {
+        ...{ accountId: 'a', id: createId('prsn', 1), version: 1, createdAt: 1, updatedAt: null },
+        ...{ issuer: 'i', subject: 'ada', identity: 'ada', name: 'Ada', groups: [] },
+        ...{ signedInAt: 1, confirmedUntil: 1, refreshAt: null },
+      };
+      await at.store.people.insert(person);
+      const who = { kind: 'subject', value: 'ada' } as const;
+      const grant = { accountId: 'a', id: createId('grnt', 1), version: 1, who, createdAt: 1 };
+      await at.store.grants.insert({ ...grant, role: 'editor' });
+      const ofPerson = async (queryId: string) => {
+        const watchId = await at.create(everyTen, { queryId });
+        const watch = await at.store.watches.get('a', watchId);
+        if (watch === null) throw new Error('It was created.');
+        await at.store.watches.replace({ ...watch, keyId: person.id, version: watch.version + 1 });
+        return watchId;
+      };
+      const [reading, writing] = [await ofPerson(at.reading), await ofPerson(at.writing)];
+      at.wait(10);
+      for (const tick of await at.take()) await at.end(tick);
+      await at.store.grants.replace({ ...grant, role: 'viewer', version: 2 });
+      at.wait(10);
+      // A viewer may still execute the query that reads.
+      expect((await at.take()).map(({ watchId }) => watchId)).toEqual([reading]);
+      expect(await at.runsOf(writing)).toMatchObject([
+        { due: 10, outcome: 'ok' },
+        { due: 20, outcome: 'skipped', code: 'SCOPE_DENIED' },
+      ]);
+      expect(await at.eventsOf()).toEqual(['watch.paused']);
+    });
+
     it('stops a run whose key was revoked', async () => {
       const watchId = await at.create(everyTen);
       at.wait(10);
