@@ -11,7 +11,7 @@ import { type Expected, requireVersion } from '@datahub/service-kit/call/expecte
 import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
 import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
-import { ClassifierState, type Prediction } from './classifier-state.ts';
+import { ClassifierState, type Predicted, type Prediction } from './classifier-state.ts';
 import { newEvents, SnapshotSchedule } from './log/event-log.ts';
 import { createLabelCount, requirePredictBounds } from './predict-bounds.ts';
 import type { CallResult } from './recent-calls.ts';
@@ -69,16 +69,16 @@ export class ClassifierLog {
   }
 
   /** Resolves to the best classes of each text, with labels. Rejects with LIMIT_EXCEEDED if it would cost too much. */
-  predict(texts: string[], options: PredictOptions): Promise<Prediction[]> {
-    return this.predictAs(texts, options, (prediction) => prediction);
+  async predict(texts: string[], options: PredictOptions): Promise<Prediction[]> {
+    return (await this.predictAs(texts, options, (prediction) => prediction)).predictions;
   }
 
-  /** Resolves to what `convert` makes of each prediction, in the slice of its text. */
+  /** Resolves to what `convert` makes of each prediction, in the slice of its text, and to the number of classes. */
   predictAs<T>(
     texts: string[],
     { top, signal }: PredictOptions,
     convert: (prediction: Prediction) => T,
-  ): Promise<T[]> {
+  ): Promise<Predicted<T>> {
     return this.#exclusive(async (state) => {
       if (signal.aborted) throw cancelled(signal);
       if (!state.hasExamples) {
@@ -99,7 +99,7 @@ export class ClassifierLog {
       });
       // A long response is sent in a slice of its own.
       if (texts.length > 1) await work.next();
-      return converted;
+      return { predictions: converted, classes: state.classes.size };
     });
   }
 

@@ -49,6 +49,13 @@ export interface Prediction {
   otherScore: number;
 }
 
+/** What became of the prediction of each text. */
+export interface Predicted<T> {
+  predictions: T[];
+  /** Of the classifier. */
+  classes: number;
+}
+
 const format = 4;
 const bytesPerClass = 512;
 /** The number of jobs whose counts are stored. */

@@ -8,7 +8,7 @@ import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { requireVersion } from '@datahub/service-kit/call/expected-version';
 import { operationIdOf } from '@datahub/service-kit/id';
 import { turnFor } from '@datahub/service-kit/yield-to-loop';
-import type { Prediction } from '../classifiers/classifier-state.ts';
+import type { Predicted, Prediction } from '../classifiers/classifier-state.ts';
 import { topDefault } from '../classifiers/predict-bounds.ts';
 import type { ClassifierDoc } from '../documents.ts';
 import { cancelled } from '../scheduling/time-slices.ts';
@@ -150,7 +150,7 @@ function createModelCalls(deps: ClassifierCallDeps) {
       return { classes };
     },
 
-    predict: async (request, ctx) => ({ predictions: await predictAs(request, ctx) }),
+    predict: predictAs,
 
     deleteClass: async ({ classifierId, classId, ...expected }, ctx) => {
       requireMayManage(ctx);
@@ -169,10 +169,10 @@ function createModelCalls(deps: ClassifierCallDeps) {
   } satisfies Partial<MlCalls>;
 }
 
-/** Resolves to what `convert` makes of each prediction. */
+/** Resolves to what `convert` makes of each prediction, and to the number of classes. */
 export function createPredict<T>(deps: ClassifierCallDeps, convert: (prediction: Prediction) => T) {
   const schedule = createScheduler(deps);
-  return async (...[request, ctx]: Parameters<MlCalls['predict']>): Promise<T[]> => {
+  return async (...[request, ctx]: Parameters<MlCalls['predict']>): Promise<Predicted<T>> => {
     const { classifierId, contexts, top = topDefault } = request;
     const { accountId } = requirePrincipal(ctx);
     checkTexts(contexts);

@@ -11,9 +11,11 @@ import { createPredict } from './classifiers.ts';
 
 export function createEncodedPredict(deps: ClassifierCallDeps) {
   // The encoding of a list is that of its items, one behind the other.
-  const predict = createPredict(deps, (prediction) =>
-    PredictResponse.encode({ predictions: [prediction] }).finish(),
-  );
-  return async (...call: Parameters<MlCalls['predict']>): Promise<EncodedMessage> =>
-    new EncodedMessage(Buffer.concat(await predict(...call)));
+  const predict = createPredict(deps, (prediction) => encode({ predictions: [prediction], classes: 0 }));
+  return async (...call: Parameters<MlCalls['predict']>): Promise<EncodedMessage> => {
+    const { predictions, classes } = await predict(...call);
+    return new EncodedMessage(Buffer.concat([...predictions, encode({ predictions: [], classes })]));
+  };
 }
+
+const encode = (message: PredictResponse): Uint8Array => PredictResponse.encode(message).finish();

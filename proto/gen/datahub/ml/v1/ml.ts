@@ -125,6 +125,8 @@ export interface Prediction {
 
 export interface PredictResponse {
   predictions: Prediction[];
+  /** The number of classes of the classifier. A prediction costs time for each of them. */
+  classes: number;
 }
 
 export interface DeleteClassRequest {
@@ -1543,13 +1545,16 @@ export const Prediction: MessageFns<Prediction> = {
 };
 
 function createBasePredictResponse(): PredictResponse {
-  return { predictions: [] };
+  return { predictions: [], classes: 0 };
 }
 
 export const PredictResponse: MessageFns<PredictResponse> = {
   encode(message: PredictResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.predictions) {
       Prediction.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.classes !== 0) {
+      writer.uint32(16).uint32(message.classes);
     }
     return writer;
   },
@@ -1573,6 +1578,14 @@ export const PredictResponse: MessageFns<PredictResponse> = {
             }
 
             message.predictions.push(Prediction.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.classes = reader.uint32();
             continue;
           }
         }

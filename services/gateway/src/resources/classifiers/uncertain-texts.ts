@@ -5,6 +5,7 @@ import { LeastCertain } from '@datahub/contract/least-certain';
 import { uncertainTexts as bounds, readCharactersMax } from '@datahub/contract/limits';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FromSchema, list, record, text } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
@@ -44,9 +45,9 @@ export async function readUncertain(
   const limit =
     readPage(request, { limitDefault: bounds.default, limitMax: bounds.max }).limit ?? bounds.default;
   const { ctx, stop } = stoppable(request.context);
-  const predict = createPredict(ml, { classifierId, ctx, stop });
+  const predictor = new Predictor(ml, { classifierId, ctx, stop });
   // This refuses a classifier that does not exist or was never trained before the query runs.
-  await predict(['a text']);
+  await predictor.predict(['a text']);
   const found = new LeastCertain<UncertainText>(Math.max(1, limit));
   const seen = new Set<string>();
   let isKnown = false;
@@ -63,12 +64,16 @@ export async function readUncertain(
       seen.add(digest);
       texts.push(text);
     }
-    for (const batch of batches(texts)) for (const one of await predict(batch)) found.add(one, one.scores);
+    for (const batch of batches(texts))
+      for (const one of await predictor.predict(batch)) found.add(one, one.scores);
   };
   const reader = new RowReader({ use, stop });
-  const options = { dryRun: false, meta: false, numbersAsStrings: false, maxRows: bounds.rows };
+  const options = { dryRun: false, meta: false, numbersAsStrings: false, maxRows: predictor.rowsMax };
   const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
-  await executeInto(reader, { executor, execution, ctx });
+  await executeInto(reader, { executor, execution, ctx }).catch((err) => {
+    // The statement waits while its texts are predicted, so it is not what takes long.
+    throw predictor.isBusy && isTimeout(err) ? predictedTooSlowly() : err;
+  });
   if (rowCount > 0 && !isKnown)
     throw validationError([{ pointer: 'query/text', detail: 'is not a column of any row' }]);
   reply.header('x-total-count', String(seen.size));
@@ -81,18 +86,45 @@ interface PredictOptions {
   stop: CallStop;
 }
 
-function createPredict(ml: Pick<Upstreams['ml'], 'predict'>, { classifierId, ctx, stop }: PredictOptions) {
-  return async (contexts: string[]): Promise<UncertainText[]> => {
-    const call = () => ml.predict({ classifierId, contexts, top: bounds.scores }, ctx);
-    const { predictions } = await repeated(call, stop);
+class Predictor {
+  readonly #ml: Pick<Upstreams['ml'], 'predict'>;
+  readonly #options: PredictOptions;
+  /** The most rows of which the texts are predicted, from the first prediction on. */
+  rowsMax: number = bounds.rows;
+  /** True while texts are predicted. */
+  isBusy = false;
+
+  constructor(ml: Pick<Upstreams['ml'], 'predict'>, options: PredictOptions) {
+    this.#ml = ml;
+    this.#options = options;
+  }
+
+  async predict(contexts: string[]): Promise<UncertainText[]> {
+    const { classifierId, ctx, stop } = this.#options;
+    this.isBusy = true;
+    const call = () => this.#ml.predict({ classifierId, contexts, top: bounds.scores }, ctx);
+    const { predictions, classes } = await repeated(call, stop);
+    this.isBusy = false;
+    this.rowsMax = Math.min(bounds.rows, Math.floor(bounds.computed / Math.max(1, classes)));
     return predictions.map(({ scores }, i) => ({
       context: contexts[i] ?? '',
       label: scores[0]?.label ?? '',
       confidence: scores[0]?.confidence ?? 0,
       scores: scores.map(({ classId, label, confidence }) => ({ classId, label, confidence })),
     }));
-  };
+  }
 }
+
+const isTimeout = (err: unknown): boolean =>
+  (err instanceof HubError && err.code === 'STATEMENT_TIMEOUT') ||
+  (err instanceof Error && err.name === 'TimeoutError');
+
+const predictedTooSlowly = () =>
+  new HubError(
+    'UNAVAILABLE',
+    'The classifier did not predict all texts of the query in time. Return fewer rows, or try again later.',
+    { retryable: true },
+  );
 
 function* batches(texts: string[]): Generator<string[]> {
   let batch: string[] = [];
