@@ -17,7 +17,7 @@ export interface SlicedWork {
 }
 
 export interface TimeSlices {
-  /** The first slice starts now. Background work has no signal. */
+  /** The first slice starts now, unless others that started in this turn took long. Background work has no signal. */
   of(accountId: string, signal?: CallSignal): SlicedWork;
   /** Runs a short call. Long work pauses while the call is in progress. */
   short<T>(call: () => Promise<T>): Promise<T>;
@@ -39,12 +39,15 @@ export const sliceMs = 2;
 const turnsBetween = 2;
 /** Long work gets a slice at least this often, however many short calls there are. */
 const pauseMsMax = 8;
+/** After this long in a turn of the event loop, first slices wait as further ones do. */
+const firstMsMax = 8;
 /** A call that takes longer does not count as short, because it may itself wait for long work, such as a classifier's log. */
 const shortMsMax = 100;
 
 export function createTimeSlices(): TimeSlices {
   const waiting = new FairQueue<Waiter>();
   const shortCalls = createShortCalls();
+  const mayStart = createFirstSlices();
   let isScheduled = false;
   let lastEndsAt = 0;
   let turnsToPass = 0;
@@ -87,7 +90,7 @@ export function createTimeSlices(): TimeSlices {
           schedule();
         });
       const work: SlicedWork = {
-        endsAt: performance.now() + sliceMs,
+        endsAt: mayStart() ? performance.now() + sliceMs : 0,
         next: async () => {
           work.endsAt = await wait();
         },
@@ -95,6 +98,20 @@ export function createTimeSlices(): TimeSlices {
       return work;
     },
     short: shortCalls.run,
+  };
+}
+
+/** Returns a function that tells whether another first slice may start in this turn. */
+function createFirstSlices(): () => boolean {
+  let begunAt: number | undefined;
+  return () => {
+    if (begunAt === undefined) {
+      begunAt = performance.now();
+      setImmediate(() => {
+        begunAt = undefined;
+      });
+    }
+    return performance.now() < begunAt + firstMsMax;
   };
 }
 

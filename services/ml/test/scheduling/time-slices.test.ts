@@ -1,6 +1,6 @@
 import { CallStop } from '@datahub/service-kit/call/call';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
+import { createTimeSlices, inSlices } from '../../src/scheduling/time-slices.ts';
 
 it('rotates over the accounts, however many slices each requests', async () => {
   const slices = createTimeSlices();
@@ -35,6 +35,24 @@ it('gives one slice in every third turn of the event loop, so that short calls a
   running = false;
   const [first = 0, second = 0, third = 0] = turns;
   expect([second - first, third - second]).toEqual([3, 3]);
+});
+
+it('lets calls that arrive together wait for slices once their first ones took 8 ms of the turn', async () => {
+  const slices = createTimeSlices();
+  let turn = 0;
+  const counting = setInterval(() => turn++, 0);
+  onTestFinished(() => clearInterval(counting));
+  const busy = () => {
+    for (const endsAt = performance.now() + 3; performance.now() < endsAt; );
+  };
+  const turns: number[] = [];
+  const use = () => {
+    busy();
+    turns.push(turn);
+  };
+  await Promise.all(Array.from({ length: 10 }, () => inSlices(['a text'], slices.of('a'), use)));
+  expect(turns).toHaveLength(10);
+  expect(turns.filter((of) => of === turns[0]).length).toBeLessThanOrEqual(3);
 });
 
 it('rejects work of a disconnected client, before and while it waits', async () => {
