@@ -127,8 +127,9 @@ export type Summary = Record<string, Scalar> & { id: string };
 export interface Collection<T extends Doc> {
   insert(doc: T, companion?: CompanionWrites): Promise<void>;
   /**
-   * Inserts in order. SQLite inserts all or none; MongoDB inserts those before the first conflict. If a partial batch would
-   * be wrong, insert one document.
+   * Inserts those whose ids do not exist, and leaves those that do as they are, so that it may be repeated. With a unique
+   * value that exists it rejects with CONFLICT: then SQLite has inserted none, and MongoDB those without a conflict. If a
+   * partial batch would be wrong, insert one document.
    */
   insertMany(docs: readonly T[]): Promise<void>;
   get(accountId: string, id: string): Promise<T | null>;

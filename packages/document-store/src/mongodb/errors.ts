@@ -12,6 +12,7 @@ import { isSystemError } from '@datahub/service-kit/call/system-error';
 import {
   BSON,
   MongoAPIError,
+  MongoBulkWriteError,
   MongoClientClosedError,
   MongoError,
   MongoErrorLabel,
@@ -101,6 +102,14 @@ export function isTaken(err: unknown): boolean {
 /** True for the error of a write that may have been sent and has no definite answer. The driver repeats none. */
 export function isUnanswered(err: unknown): boolean {
   return err instanceof HubError && verdictOf(err.cause) === 'unanswered';
+}
+
+/** The places in a batch of the documents that were not inserted, if each was refused for a value that exists. */
+export function takenPlaces(err: unknown): number[] | undefined {
+  const { cause } = err as { cause?: unknown };
+  if (!(cause instanceof MongoBulkWriteError)) return undefined;
+  const errors = [cause.writeErrors].flat();
+  return errors.every(({ code }) => code === duplicateKey) ? errors.map(({ index }) => index) : undefined;
 }
 
 export function unavailable(message: string, cause?: unknown): HubError {

@@ -14,7 +14,7 @@ import {
   toSet,
   toTombstone,
 } from './documents.ts';
-import { isUnanswered } from './errors.ts';
+import { isUnanswered, takenPlaces } from './errors.ts';
 import type { Outboxes } from './outbox.ts';
 
 /** The most attempts at a change whose outbox others keep filling. */
@@ -191,6 +191,7 @@ export function createWriting<T extends Doc>(target: Target) {
   const { collection, shape, calls } = target;
   const { call, outboxes } = calls;
   const { change, post, replace, remove } = createChanges(target);
+  const hasUnique = shape.unique.length > 0 || shape.uniqueWithin !== undefined;
   /** If this fails, the next `settle` delivers the document. */
   const deliver = (key: string) => outboxes.deliver(shape, key).catch(() => {});
 
@@ -211,8 +212,19 @@ export function createWriting<T extends Doc>(target: Target) {
     },
     async insertMany(docs) {
       const stored = docs.map((doc) => toMongodbDocument(shape, encode(shape, doc)));
-      if (stored.length > 0)
-        await answered(() => call(() => collection().insertMany(stored, { ordered: true })));
+      if (stored.length === 0) return;
+      const write = async () => void (await call(() => collection().insertMany(stored, { ordered: false })));
+      const writeNew = () =>
+        write().catch(async (err) => {
+          const taken = takenPlaces(err);
+          if (taken === undefined) throw err;
+          // Servers do not all name the index.
+          if (!hasUnique) return;
+          const keys = taken.map((place) => stored[place]?._id as string);
+          const there = await call(() => collection().countDocuments({ _id: { $in: keys } }));
+          if (there < keys.length) throw err;
+        });
+      await answered(writeNew, writeNew);
     },
     async replace(doc, companion) {
       const stored = encode(shape, doc);

@@ -155,8 +155,7 @@ function createWriting<T extends Doc>(context: Context, shape: Shape, counts: Co
     async insertMany(docs) {
       const stored = docs.map((doc) => encode(shape, doc));
       await commits.run(() => {
-        writes.insertMany(stored);
-        for (const one of stored) inserted(one);
+        for (const one of writes.insertMany(stored)) inserted(one);
       });
     },
     async replace(doc, companion) {

@@ -12,8 +12,8 @@ export interface Writes {
   insert(doc: Stored): void;
   /** Runs statements in a savepoint: all take effect or none. */
   atomically<R>(work: () => R): R;
-  /** Inserts all or none. */
-  insertMany(docs: readonly Stored[]): void;
+  /** Inserts those whose ids do not exist, and returns them; none if one has a unique value that exists. */
+  insertMany(docs: readonly Stored[]): Stored[];
   replace(doc: Stored): boolean;
   /** In the order of `shape.fields`. */
   fieldsOf(accountId: string, id: string): Scalar[] | null;
@@ -57,26 +57,27 @@ export function createWrites(prepare: Prepare, shape: Shape): Writes {
   const table = tableOf(shape);
   const { insertSql, fieldsSql, replaceSql } = textsOf(shape, table);
 
-  function insert(doc: Stored): void {
-    const { accountId, id, version, body, counters } = doc;
-    prepare(insertSql).run(accountId, id, version, body, ...doc.fields, ...counters, ...doc.bytes);
-  }
-
   function run(sql: string, values: SQLInputValue[]): number {
     return Number(prepare(sql).run(...values).changes);
   }
+
+  const valuesOf = ({ accountId, id, version, body, fields, counters, bytes }: Stored) => [
+    ...[accountId, id, version, body],
+    ...[...fields, ...counters, ...bytes],
+  ];
 
   const remove = createRemove(prepare, shape);
   const atomically = <R>(work: () => R): R => runAtomically(prepare, work);
 
   return {
-    insert,
+    insert: (doc) => void run(insertSql, valuesOf(doc)),
     atomically,
-    insertMany(docs) {
-      atomically(() => {
-        for (const doc of docs) insert(doc);
-      });
-    },
+    insertMany: (docs) =>
+      atomically(() =>
+        docs.filter(
+          (doc) => run(`${insertSql} ON CONFLICT (account_id, id) DO NOTHING`, valuesOf(doc)) === 1,
+        ),
+      ),
     replace({ accountId, id, version, body, fields: values, bytes: parts }) {
       return run(replaceSql, [version, body, ...values, ...parts, accountId, id, version - 1]) === 1;
     },

@@ -117,12 +117,24 @@ export function describeWrites({ items, account }: Context): void {
     expect(await items().add(accountId, 'missing', { counter: 'hits', by: 1 })).toBeNull();
   });
 
-  it('keeps a batch in order up to a conflict at most', async () => {
+  it('inserts of a batch what is new, and nothing twice', async () => {
     const accountId = account();
-    await items().insert(item(accountId, 'dh.q.0002'));
-    await expect(items().insertMany(numbered(accountId, 4))).rejects.toEqual(conflict);
-    const kept = ids(await items().find({ accountId, limit: 10 }));
-    expect([[2], [0, 1, 2]]).toContainEqual(kept);
-    expect(await items().count({ accountId })).toBe(kept.length);
+    const first = item(accountId, 'dh.q.0002', { label: 'first' });
+    await items().insert(first);
+    const batch = numbered(accountId, 4, () => ({ label: 'second' }));
+    await items().insertMany(batch);
+    await items().insertMany(batch);
+    const found = await items().find({ accountId, limit: 10 });
+    expect(found.map(({ label }) => label)).toEqual(['second', 'second', 'first', 'second']);
+    expect(await items().count({ accountId })).toBe(4);
+  });
+
+  it('refuses a batch with a unique value that another document has', async () => {
+    const accountId = account();
+    const other = item(accountId, 'dh.q.0009');
+    await items().insert(other);
+    const batch = [...numbered(accountId, 2), item(accountId, 'dh.q.0005', { secret: other.secret })];
+    await expect(items().insertMany(batch)).rejects.toEqual(conflict);
+    expect([[9], [0, 1, 9]]).toContainEqual(ids(await items().find({ accountId, limit: 10 })));
   });
 }

@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { withScope } from '@datahub/contract/roles';
-import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
 import type { CatalogInternalServiceService, RecordedRun } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -46,7 +45,10 @@ export function createQueryRunCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-/** `queryRunsMax`: of each query. The oldest go first, some hundred at a time. */
+/**
+ * `queryRunsMax`: of each query. The oldest go first, some hundred at a time. No call waits for that, because counting can
+ * take long, and the runs of all queries wait for the call.
+ */
 export function createRecordRuns(
   catalog: Catalog,
   { queryRunsMax }: { queryRunsMax: number },
@@ -55,6 +57,10 @@ export function createRecordRuns(
   /** The runs of each query that were written since they were last counted. */
   const uncounted = new Map<string, number>();
 
+  /** The queries whose old runs are to be removed, with their accounts. */
+  const crowded = new Map<string, string>();
+  let isRemoving = false;
+
   const removeOld = async (accountId: string, queryId: string): Promise<void> => {
     const where = { queryId };
     let left = (await queryRuns.count({ accountId, where })) - queryRunsMax;
@@ -62,21 +68,30 @@ export function createRecordRuns(
       await queryRuns.deleteMany({ accountId, where, limit: Math.min(left, removedMax) });
   };
 
+  const removeAllOld = async (): Promise<void> => {
+    if (isRemoving) return;
+    isRemoving = true;
+    for (const [queryId, accountId] of crowded) {
+      crowded.delete(queryId);
+      // If it fails, the next run of the query tries again.
+      await removeOld(accountId, queryId).catch(() => uncounted.delete(queryId));
+    }
+    isRemoving = false;
+  };
+
   return async ({ runs }) => {
     if (queryRunsMax === 0) return {};
     const docs = runs.map((run) => toDoc(catalog, run));
-    await queryRuns.insertMany(docs).catch(async (err) => {
-      if (!(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-      // A call whose answer was lost has written some.
-      for (const doc of docs) await insertIfNew(queryRuns, doc);
-    });
+    // A call whose answer was lost has written some.
+    await queryRuns.insertMany(docs);
     for (const { accountId, queryId } of docs) {
       // The first run after a start is counted with those of the process before.
       const count = (uncounted.get(queryId) ?? countedEvery) + 1;
       if (uncounted.size >= countedMax) uncounted.clear();
       uncounted.set(queryId, count > countedEvery ? 0 : count);
-      if (count > countedEvery) await removeOld(accountId, queryId);
+      if (count > countedEvery) crowded.set(queryId, accountId);
     }
+    void removeAllOld();
     return {};
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Records the runs of stored queries, with their values if a query asks for it, and sends them to the catalog every
- * second. No execution waits for this. A crash loses the records that were not sent.
+ * second. No execution waits for this. Those that cannot be sent wait; a crash loses them.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -40,16 +40,13 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
   let waiting: RecordedRun[] = [];
   let sending: Promise<void> | undefined;
 
+  const record = createRecord(catalog);
   const send = async (): Promise<void> => {
     while (waiting.length > 0) {
       const runs = waiting.slice(0, perCallMax);
-      try {
-        await catalog.recordRuns({ runs }, createCallContext({ timeoutMs: callTimeoutMs }));
-      } catch (err) {
-        // They are sent again: a record that is stored already stays as it is.
-        if (err instanceof HubError && resentAfter.has(err.code)) return;
-        options.onFailure(err);
-      }
+      const refused: unknown[] = [];
+      if (!(await record(runs, refused))) return;
+      if (refused.length > 0) options.onFailure(refused[0]);
       waiting = waiting.slice(runs.length);
     }
   };
@@ -101,6 +98,27 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
       await flush();
     },
   };
+}
+
+/**
+ * Returns a function that sends records. It resolves to false if they are to be sent again: a record that is stored already
+ * stays as it is. Records that are refused are sent in halves, so that only what is wrong is lost; why is added to `refused`.
+ */
+function createRecord(catalog: RunRecorderOptions['catalog']) {
+  const record = async (runs: RecordedRun[], refused: unknown[]): Promise<boolean> => {
+    try {
+      await catalog.recordRuns({ runs }, createCallContext({ timeoutMs: callTimeoutMs }));
+      return true;
+    } catch (err) {
+      if (err instanceof HubError && resentAfter.has(err.code)) return false;
+      const half = Math.ceil(runs.length / 2);
+      if (half < runs.length)
+        return (await record(runs.slice(0, half), refused)) && record(runs.slice(half), refused);
+      refused.push(err);
+      return true;
+    }
+  };
+  return record;
 }
 
 /** Works once the time is over, and again while there is more. */

@@ -32,14 +32,17 @@ describe('the recorder of runs', () => {
   let sent: RecordedRun[] = [];
   let failures: unknown[] = [];
   let refuse: HubError | undefined;
+  /** The catalog refuses a batch with a run of this query. */
+  let wrong: string | undefined;
   let recorder: RunRecorder;
 
   const open = ({ everyMs = 3_600_000 } = {}) => {
-    [now, sent, failures, refuse] = [0, [], [], undefined];
+    [now, sent, failures, refuse, wrong] = [0, [], [], undefined, undefined];
     recorder = createRunRecorder({
       catalog: {
         recordRuns: async ({ runs }) => {
           if (refuse !== undefined) throw refuse;
+          if (runs.some(({ queryId }) => queryId === wrong)) throw new HubError('VALIDATION', 'wrong');
           sent.push(...runs);
           return {};
         },
@@ -119,6 +122,16 @@ describe('the recorder of runs', () => {
     const failed = sent.filter(({ run }) => run?.code !== undefined);
     expect(failed).toHaveLength(recordedPerMinute);
     expect(sent).toHaveLength(2 * recordedPerMinute + 2);
+  });
+
+  it('loses of a batch only what the catalog refuses', async () => {
+    open();
+    wrong = 'q3';
+    for (let i = 0; i < 20; i++) recorder.note(executionOf({}, `q${i}`), sample);
+    await recorder.close();
+    const others = Array.from({ length: 20 }, (_, i) => `q${i}`).filter((id) => id !== wrong);
+    expect(sent.map(({ queryId }) => queryId)).toEqual(others);
+    expect(failures).toHaveLength(1);
   });
 
   it('keeps what the catalog could not take, drops what it refuses, and has a bound', async () => {

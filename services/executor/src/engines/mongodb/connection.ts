@@ -21,6 +21,7 @@ import {
   isInterruption,
   isMisread,
   toHubError,
+  tooLargeError,
   toRunError,
   unconfirmedError,
   unfitError,
@@ -256,12 +257,22 @@ function hasComments(version: string): boolean {
   return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 4);
 }
 
+/** A document of a server's may have 16 MiB, and a command 16 KiB more. */
+const commandBytesMax = 16 * 1_048_576 + 16_384;
+/** A shorter text is no longer command: a character becomes at most so many bytes, such as those of `1,` in a list. */
+const bytesOfCharacter = 8;
+
+/** The library writes longer commands wrongly, or fails. */
 function parse(text: string): Document {
+  let command: Document;
   try {
-    return BSON.EJSON.parse(text, { relaxed: false }) as Document;
+    command = BSON.EJSON.parse(text, { relaxed: false }) as Document;
   } catch (err) {
     throw unfitError(err);
   }
+  if (text.length * bytesOfCharacter <= commandBytesMax) return command;
+  if (BSON.calculateObjectSize(command) > commandBytesMax) throw tooLargeError();
+  return command;
 }
 
 /**

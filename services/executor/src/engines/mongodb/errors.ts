@@ -235,6 +235,14 @@ export function unfitError(cause: unknown): HubError {
   );
 }
 
+export function tooLargeError(): HubError {
+  return new HubError(
+    'SQL_REJECTED',
+    'The command is larger than the 16 MiB that MongoDB takes. Send fewer or shorter values.',
+    { retryable: false },
+  );
+}
+
 export function logInError(cause: unknown): HubError {
   return new HubError('SOURCE_AUTH', logInRefused, {
     cause,

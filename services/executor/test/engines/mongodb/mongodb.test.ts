@@ -201,8 +201,9 @@ describe('an execution', () => {
   });
 
   it('is refused if a document is larger than the row limit', async () => {
+    // BSON.serialize has 17 MiB for all that it writes, and cuts off the rest of a text.
     const { connection } = await open({
-      find: { ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'x'.repeat(17 * 1_048_576) }] } },
+      find: { ok: 1, cursor: { id: 0n, firstBatch: [{ a: 'x'.repeat(16 * 1_048_576) }] } },
     });
     await expect(ask(connection, find)).rejects.toMatchObject({ code: 'SQL_REJECTED', retryable: false });
     connection.close();
@@ -223,6 +224,19 @@ describe('an execution', () => {
 });
 
 describe('a write', () => {
+  it.each([
+    ['a text', { a: 'x'.repeat(18 * 1_048_576) }],
+    ['many values', { a: new Array(1_500_000).fill(1) }],
+  ])('of more than MongoDB takes is refused before it is sent: %s', async (_name, document) => {
+    const { connection, commands } = await open({});
+    const asked = ask(connection, JSON.stringify({ insert: 'orders', documents: [document] }), {
+      kind: 'write',
+    });
+    await expect(asked).rejects.toMatchObject({ code: 'SQL_REJECTED', retryable: false });
+    expect([connection.broken, commands]).toEqual([false, []]);
+    connection.close();
+  });
+
   const insert = (...documents: object[]) => JSON.stringify({ insert: 'orders', documents });
 
   it('reports the id of the document that it created', async () => {
