@@ -28,6 +28,8 @@ export async function compactSqliteFile(named: string): Promise<Compacted> {
     const bytesBefore = (await stat(path)).size;
     await requireSpace(db, path);
     await (await open(draft, 'wx', 0o600)).close();
+    // Of the new file; an old one stays as it is.
+    db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     db.prepare('VACUUM INTO ?').run(draft);
     const file = await open(draft, 'r+');
     await file.sync().finally(() => file.close());
