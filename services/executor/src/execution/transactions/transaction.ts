@@ -27,6 +27,7 @@ import { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
 import { leastOf, type PreparedQuery, runOptionsOf } from '../prepare.ts';
 import type { RunDeps } from '../run-statement.ts';
+import { type AnswerBytes, createHolding, type Hold } from './answer-bytes.ts';
 import { CommitNotes } from './commit-notes.ts';
 import { requireRows } from './expected-rows.ts';
 import { findEnd, LostCommit } from './lost-commit.ts';
@@ -53,20 +54,23 @@ const pauseMsMax = 50;
 const repeatable = new Set(['40001', '40P01']);
 
 export function createTransactions(deps: TransactionDeps) {
+  const hold = createHolding();
   return {
     /** Runs the queries that the call names. */
     execute: (async (request, ctx, reply) => {
       const principal = requirePrincipal(ctx);
       const plan = await planTransaction(request, { ctx, principal }, deps);
       const retry = request.transaction?.retry === true;
-      const { body } = await runPlan(plan, { request, ctx, retry }, deps);
-      await send(body, { reply, ctx });
+      await hold(principal.accountId, async (bytes) => {
+        const { body } = await runPlan(plan, { request, ctx, retry, bytes }, deps);
+        await send(body, { reply, ctx });
+      });
     }) satisfies Executor['execute'],
 
     /** Runs the steps of a stored query, whose values are checked. The last one makes the answer. */
     executeStored: async (whole: Execution): Promise<void> => {
       try {
-        await executeStored(whole, deps);
+        await executeStored(whole, deps, hold);
         deps.events.executed(whole);
       } catch (err) {
         const failure = toFailure(whole.causeOf(err), whole.stage, whole);
@@ -79,15 +83,17 @@ export function createTransactions(deps: TransactionDeps) {
 
 export type Transactions = ReturnType<typeof createTransactions>;
 
-async function executeStored(whole: Execution, deps: TransactionDeps): Promise<void> {
+async function executeStored(whole: Execution, deps: TransactionDeps, hold: Hold): Promise<void> {
   const { request, ctx } = whole;
   const query = whole.query as QueryDefinition;
   const plan = planStored(query, whole.prepared as PreparedQuery, { request, limits: deps.limits });
   whole.timeoutMs = plan.timeoutMs;
   const retry = parseTransaction(query.transactionJson as string).retry === true;
-  const { body, last } = await runPlan(plan, { request, ctx, retry, whole }, deps);
-  if (last !== undefined) whole.onOutcome(last.figures, last.outcome);
-  await send(body, { reply: whole, ctx });
+  await hold(requirePrincipal(ctx).accountId, async (bytes) => {
+    const { body, last } = await runPlan(plan, { request, ctx, retry, whole, bytes }, deps);
+    if (last !== undefined) whole.onOutcome(last.figures, last.outcome);
+    await send(body, { reply: whole, ctx });
+  });
 }
 
 interface Answered {
@@ -104,7 +110,7 @@ interface Ended {
 /** Repeats the whole if that was asked for. */
 async function runPlan(
   plan: Plan,
-  { request, ctx, retry, whole }: Omit<Call, 'notes' | 'attempt'> & { retry: boolean },
+  { request, ctx, retry, whole, bytes }: Omit<Call, 'notes' | 'attempt'> & { retry: boolean },
   deps: TransactionDeps,
 ): Promise<Answered> {
   const { sourceId } = plan.source;
@@ -112,7 +118,7 @@ async function runPlan(
   const notes = operation && new CommitNotes(operation, { ...deps, ctx, sourceId });
   let unrun = 0;
   for (let attempt = 1; ; attempt++) {
-    const run = new TransactionRun(plan, { request, ctx, notes, attempt, whole }, deps);
+    const run = new TransactionRun(plan, { request, ctx, notes, attempt, whole, bytes }, deps);
     try {
       const body = await run.run();
       return { body, last: run.last };
@@ -144,6 +150,7 @@ interface Call {
   attempt: number;
   /** Set if the steps are those of one stored query: its execution, which stands for all of them. */
   whole?: Execution | undefined;
+  bytes: AnswerBytes;
 }
 
 /** One attempt. */
@@ -158,7 +165,6 @@ class TransactionRun {
   last: Ended | undefined;
   /** Of the last step, if the steps are those of one stored query. */
   #lastBody: Buffer = Buffer.alloc(0);
-  #bytes = 0;
   #deadlineAt = 0;
   #isReused = false;
   /** True if the server did not run the statement of the step that failed. */
@@ -174,6 +180,7 @@ class TransactionRun {
 
   /** Returns the answer. */
   async run(): Promise<Buffer> {
+    this.#call.bytes.release();
     try {
       await this.#attempt();
       return this.#answer();
@@ -286,8 +293,7 @@ class TransactionRun {
     const chunks: Buffer[] = [];
     const reply = {
       chunk: (chunk: Buffer) => {
-        this.#bytes += chunk.length;
-        if (this.#bytes > transactionBounds.answerBytes) throw tooLarge();
+        this.#call.bytes.add(chunk.length);
         chunks.push(chunk);
         return true;
       },
@@ -390,10 +396,3 @@ const toRequest = (
   fromConsole,
   callForm: CallForm.CALL_FORM_TRANSACTION,
 });
-
-const tooLarge = () =>
-  new HubError(
-    'RESULT_TOO_LARGE',
-    `The answers of all steps have more than ${transactionBounds.answerBytes / 1_048_576} MiB. Read fewer rows. Nothing was changed.`,
-    { retryable: false },
-  );
