@@ -5,10 +5,11 @@ import { StepSessions } from '../../src/execution/transactions/step-sessions.ts'
 import type { Statement } from '../../src/ports/engine.ts';
 
 const query = { variables: [] } as unknown as QueryDefinition;
+const toAnswer = (json: string) => new StepAnswer(Buffer.from(json));
 const answers = new Map([
   [
     'order',
-    new StepAnswer(
+    toAnswer(
       '{"data":[{"id":9007199254740993,"a/b":"x","tags":["one","two"],"doc":{"n":1.10}}, {"id":null}],"truncated":true}',
     ),
   ],
@@ -53,7 +54,7 @@ describe('a reference', () => {
 it('references past many parts, deep ones and large ones are refused, and many read an answer once', async () => {
   const many = (count: number) => `[${'1,'.repeat(count - 1)}1]`;
   const deep = (levels: number) => `${'['.repeat(levels)}7${']'.repeat(levels)}`;
-  const answer = (value: string) => new Map([['s', new StepAnswer(`{"data":[{"v":${value}}]}`)]]);
+  const answer = (value: string) => new Map([['s', toAnswer(`{"data":[{"v":${value}}]}`)]]);
   const referTo = (value: string, pointers: string[]) =>
     withReferences(
       '',

@@ -53,17 +53,20 @@ type Parts = ReadonlyMap<string, string>;
 
 /** The answer of a step as JSON. What references lead through is kept, so that many cost as much as one. */
 export class StepAnswer {
-  readonly #json: string;
+  readonly #bytes: Buffer;
+  #json: string | undefined;
   readonly #parts = new Map<string, Parts>();
 
-  constructor(json: string) {
-    this.#json = json;
+  /** `bytes` are decoded for the first reference: most answers have none. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
   }
 
   /** JSON text of the value at a pointer (RFC 6901), such as /data/0/id. Only the first rows can be referenced. */
   async at(pointer: string): Promise<string | undefined> {
     const [empty, root, ...path] = pointer.split('/');
     if (empty !== '' || root !== 'data' || path.length === 0 || path.length > levelsMax) return undefined;
+    this.#json ??= this.#bytes.toString();
     let at = (await this.#partsOf('', this.#json)).get('data');
     let place = '/data';
     for (const part of path) {

@@ -159,7 +159,7 @@ class TransactionRun {
   readonly #call: Call;
   readonly #deps: TransactionDeps;
   readonly #answers = new Map<string, StepAnswer>();
-  readonly #bodies: string[] = [];
+  readonly #bodies: Buffer[] = [];
   readonly #sessions = new StepSessions();
   /** How the last step ended. */
   last: Ended | undefined;
@@ -199,7 +199,8 @@ class TransactionRun {
   #answer(found: { recovered?: true } = {}): Buffer {
     if (this.#call.whole !== undefined) return this.#lastBody;
     const meta = { attempts: this.#call.attempt, ...found };
-    return Buffer.from(`{"steps":[${this.#bodies.join(',')}],"meta":${JSON.stringify(meta)}}`);
+    const tail = Buffer.from(`],"meta":${JSON.stringify(meta)}}`);
+    return Buffer.concat([Buffer.from('{"steps":['), ...this.#bodies, tail]);
   }
 
   /** The answer as a repeat gets it; undefined if it cannot say that it was cut. */
@@ -324,7 +325,7 @@ class TransactionRun {
         throw err;
       }
       if (isAnswer) this.#lastBody = Buffer.concat(chunks);
-      else this.#keep(planned.step.as, Buffer.concat(chunks).toString());
+      else this.#keep(planned.step.as, Buffer.concat(chunks));
       if (whole === undefined) events.executed(execution);
     } catch (err) {
       const failure = toFailure(execution.causeOf(err), execution.stage, execution);
@@ -369,9 +370,10 @@ class TransactionRun {
     return { ...options, inTransaction: true };
   }
 
-  #keep(name: string | undefined, json: string): void {
-    this.#bodies.push(name === undefined ? json : `{"as":${JSON.stringify(name)},${json.slice(1)}`);
-    if (name !== undefined) this.#answers.set(name, new StepAnswer(json));
+  #keep(name: string | undefined, body: Buffer): void {
+    const start = (this.#bodies.length > 0 ? ',{' : '{') + (name ? `"as":${JSON.stringify(name)},` : '');
+    this.#bodies.push(Buffer.from(start), body.subarray(1));
+    if (name !== undefined) this.#answers.set(name, new StepAnswer(body));
   }
 
   get #size(): number {
