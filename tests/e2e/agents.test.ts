@@ -144,7 +144,8 @@ describe.skipIf(findCommand('openssl') === undefined)(
       ] as const) {
         const code = await on.codeOf();
         expect((await on.redeem(code, change)).body.error, JSON.stringify(change)).toBe(error);
-        if (error !== 'invalid_client') expect((await on.redeem(code)).body.error).toBe('invalid_grant');
+        if (error === 'invalid_grant') expect((await on.redeem(code)).body.error).toBe('invalid_grant');
+        else expect((await on.redeem(code)).status).toBe(200);
       }
       expect(await on.refusals()).toBe(before + 7);
     });
@@ -159,6 +160,13 @@ describe.skipIf(findCommand('openssl') === undefined)(
       expect((await on.refresh(second.refresh_token)).body.error).toBe('invalid_grant');
       await expect.poll(() => on.toolsOf(second.access_token)).toBe(401);
       expect(await on.refusals()).toBe(before + 1);
+    });
+
+    it('keeps a refresh token that was sent with another resource', async () => {
+      const { refresh_token: token } = (await on.redeem(await on.codeOf())).body;
+      const wrong = await on.refresh(token, { resource: 'https://other.example/mcp' });
+      expect(wrong).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
+      expect((await on.refresh(token)).status).toBe(200);
     });
 
     it('accepts tokens at /mcp alone, and says there where to get one', async () => {

@@ -115,7 +115,8 @@ function createRequests(origin: string, registered: { client_id: string; client_
       ...{ grant_type: 'authorization_code', code, redirect_uri: loopback, code_verifier: verifier },
       ...change,
     });
-  const refresh = (refresh_token: string) => post('token', { grant_type: 'refresh_token', refresh_token });
+  const refresh = (refresh_token: string, change: object = {}) =>
+    post('token', { grant_type: 'refresh_token', refresh_token, ...change });
   const toolsOf = async (token: string) =>
     (
       await fetch(`${origin}/mcp`, {

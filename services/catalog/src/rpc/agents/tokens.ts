@@ -53,11 +53,14 @@ async function issue(
     return refused('invalid_client');
   }
   const isUsed = !isDigestOf(agent.secretHash, secret) || (agent.code === undefined) !== request.refresh;
-  const error = isUsed || agent.expiresAt <= nowMs ? 'invalid_grant' : faultOf(agent, request);
-  if (error !== undefined) {
+  if (isUsed || agent.expiresAt <= nowMs || !isRequestOf(agent, request)) {
     // Somebody else may have it, so what it gave ends.
     await end(catalog, agent, entryOf(catalog, ctx, { rpc: 'issueTokens', agent }));
-    return refused(error);
+    return refused('invalid_grant');
+  }
+  if (request.audience !== undefined && request.audience !== agent.audience) {
+    await noteRefusal(catalog, agent);
+    return refused('invalid_target');
   }
   try {
     await principalOfAgent(catalog, agent);
@@ -76,14 +79,11 @@ const refused = (error: Refusal): IssueTokensResponse => ({
   ...{ error, unknown: false, accessToken: '', refreshToken: '', expiresInS: 0, scopes: [] },
 });
 
-/** What is wrong with a code or refresh token that has not been used. */
-function faultOf({ code, audience }: AgentDoc, request: IssueTokensRequest): Refusal | undefined {
-  if (request.audience !== undefined && request.audience !== audience) return 'invalid_target';
-  if (code === undefined) return undefined;
+/** False for a code that was issued to another request. */
+function isRequestOf({ code }: AgentDoc, request: IssueTokensRequest): boolean {
+  if (code === undefined) return true;
   const challenge = createHash('sha256').update(request.codeVerifier).digest('base64url');
-  return code.challenge === challenge && code.redirectUri === request.redirectUri
-    ? undefined
-    : 'invalid_grant';
+  return code.challenge === challenge && code.redirectUri === request.redirectUri;
 }
 
 /** Clients by a metadata document have an address as id, and no secret. */
