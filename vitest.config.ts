@@ -86,6 +86,7 @@ const pages = [
   ...[
     'keyboard-changes',
     'kept',
+    'lost-answers',
     'results',
     'rows',
     'said',

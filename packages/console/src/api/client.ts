@@ -1,6 +1,7 @@
 /** Calls the REST API with the key of this tab. */
 
 import { consoleForm, formHeader } from '@datahub/contract/call-form';
+import { sendChange } from './changes.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
 import { retryAfterOf, sendInTurn } from './rate.ts';
@@ -29,14 +30,21 @@ export interface CallOptions {
   cache?: RequestCache;
   /** A key to use instead of the key of this tab. */
   withKey?: string;
+  /** True for a POST that changes nothing. */
+  reads?: boolean;
 }
 
 /** Resolves to a successful response. Rejects with a Failure, or with an AbortError if `signal` was aborted. */
 export async function call(path: string, options: CallOptions = {}): Promise<Response> {
   const { signal, withKey } = options;
-  const once = () => send(path, options);
-  // What another key may do is shown as it is.
-  const response = await (withKey === undefined ? sendInTurn(once, signal) : once());
+  const sendOnce = (headers: Record<string, string> = {}) => {
+    const once = () => send(path, { ...options, headers: { ...options.headers, ...headers } });
+    // What another key may do is shown as it is.
+    return withKey === undefined ? sendInTurn(once, signal) : once();
+  };
+  const isChange = methodOf(options) === 'POST' && options.reads !== true;
+  const change = { path, body: textOf(options) ?? '', signal };
+  const response = await (isChange ? sendChange(change, sendOnce) : sendOnce());
   if (response.ok) return response;
   const { status, headers } = response;
   const failure = toFailure({ status, headers, body: await response.text().catch(() => '') });
@@ -44,13 +52,18 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
   throw failure;
 }
 
+const textOf = ({ body }: CallOptions): string | undefined =>
+  body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+const methodOf = ({ method, body }: CallOptions): string => method ?? (body === undefined ? 'GET' : 'POST');
+
 /** Sends a call once, whatever its answer is. */
 export async function send(path: string, options: CallOptions): Promise<Response> {
-  const { body, signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  const { signal, accept = 'application/json', headers, withKey, cache = 'no-store' } = options;
+  const text = textOf(options);
+  const method = methodOf(options);
   const own = credentialsOf(withKey ?? key.value);
   const response = await fetch(addressOf(path), {
-    method: options.method ?? (text === undefined ? 'GET' : 'POST'),
+    method,
     headers: {
       accept,
       [formHeader]: consoleForm,
@@ -64,7 +77,7 @@ export async function send(path: string, options: CallOptions): Promise<Response
     credentials: own.credentials,
     // Following a redirect would send the key to another address.
     redirect: 'error',
-  }).catch(failUnanswered);
+  }).catch((err) => failUnanswered(err, method !== 'GET' && options.reads !== true));
   connectionWorks();
   return response;
 }
@@ -87,10 +100,13 @@ export function toFailure({ status, headers, body }: ReadAnswer): Failure {
   return new Failure({ ...problem, status, retryAfterS: retryAfterOf({ headers }) });
 }
 
-function failUnanswered(err: Error): never {
+function failUnanswered(err: Error, changes: boolean): never {
   if (err.name === 'AbortError') throw err;
   connectionLost();
-  throw new Failure({ status: 0, title: 'No answer', detail: 'The hub did not answer. Is it running?' });
+  const detail = changes
+    ? 'The hub did not answer, so nobody knows whether this was carried out. Look before you do it again.'
+    : 'The hub did not answer. Is it running?';
+  throw new Failure({ status: 0, title: 'No answer', detail });
 }
 
 export const callJson = async <T>(path: string, options?: CallOptions): Promise<T> =>

@@ -1,6 +1,7 @@
 /** Calls beyond the rate of the key wait, one behind the other, until the hub takes them. */
 
 import { signal } from '@preact/signals';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface Limit {
   /** Undefined if it is another limit than the rate of the key. */
@@ -61,13 +62,4 @@ export async function sendInTurn<T extends Pick<Response, 'status' | 'headers'>>
 function rateOf({ headers }: Pick<Response, 'headers'>): number | undefined {
   const rate = /^"default";q=(\d+)/.exec(headers.get('ratelimit-policy') ?? '')?.[1];
   return rate === undefined ? undefined : Number(rate);
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<T>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort);
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', abort));
 }

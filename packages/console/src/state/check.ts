@@ -21,7 +21,7 @@ export interface CheckedText {
 }
 
 export const check = (text: CheckedText | string, signal?: AbortSignal): Promise<Checked> =>
-  callJson<Checked>('v1/queries/check', { body: text, signal });
+  callJson<Checked>('v1/queries/check', { body: text, signal, reads: true });
 
 const errorsMs = 10_000;
 

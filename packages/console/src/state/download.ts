@@ -80,7 +80,7 @@ function requestRows(
     annotate: annotateOption(annotation),
     csv,
   });
-  return call(path, { body, accept, signal });
+  return call(path, { body, accept, signal, reads: true });
 }
 
 const shownAfterMs = 100;

@@ -52,6 +52,16 @@ export interface RunState {
   startedAt?: number;
 }
 
+/** Codes of answers to a write that may have been carried out. */
+const unknownEnds = new Set(['OUTCOME_UNKNOWN', 'IDEMPOTENCY_CONFLICT']);
+
+/** True for a write that failed although it may have been carried out, or that was stopped while it ran. */
+export function mayBeWritten({ status, made, dryRun, problem }: RunState): boolean {
+  if (made?.writes !== true || dryRun === true) return false;
+  if (status === 'cancelled') return true;
+  return status === 'failed' && (problem?.status === 0 || unknownEnds.has(problem?.code ?? ''));
+}
+
 export interface PastRun {
   id: number;
   at: Date;
@@ -152,6 +162,7 @@ export class Runner {
       body,
       accept: 'application/x-ndjson',
       signal: stop.signal,
+      reads: !request.writes,
       // By default the hub may answer with a cached result, as it does for callers.
       cache: request.fresh ? 'no-store' : 'default',
     });

@@ -83,7 +83,7 @@ export function CorrectDialog({ classifier, text, label, onCorrected, onClose }:
   const { classifierId, name } = classifier;
   const path = `v1/classifiers/${part(classifierId)}/predict`;
   const loaded = useLoad(
-    (signal) => callJson<Prediction>(path, { body: { context: text }, signal }),
+    (signal) => callJson<Prediction>(path, { body: { context: text }, signal, reads: true }),
     [classifierId, text],
   );
   return (

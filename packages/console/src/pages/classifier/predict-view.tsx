@@ -34,7 +34,7 @@ export function PredictView({ classifierId, onTrained }: PredictViewProps) {
     setOf(asked);
     const path = `v1/classifiers/${part(classifierId)}/predict`;
     const failed = await run(async () =>
-      setFound(await callJson<Prediction>(path, { body: { context: asked } })),
+      setFound(await callJson<Prediction>(path, { body: { context: asked }, reads: true })),
     );
     if (failed !== undefined) setFound(undefined);
   };

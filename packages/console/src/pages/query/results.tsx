@@ -5,7 +5,7 @@ import type { ComponentChild } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { type DownloadFormat, downloads } from '../../state/downloads.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
-import { type ResultView, type RunState, shownRowsMax } from '../../state/run.ts';
+import { mayBeWritten, type ResultView, type RunState, shownRowsMax } from '../../state/run.ts';
 import { count, counted, duration, exactMoment } from '../../ui/format.ts';
 import { GridView } from '../../ui/grid/grid-view.tsx';
 import { type Arranged, type InSight, useArranged } from '../../ui/grid/use-arranged.ts';
@@ -273,8 +273,17 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
       )}
       {status === 'done' && affected === undefined && <b>{counted(rows, 'row')}</b>}
       {status === 'done' && affected !== undefined && <b>Done</b>}
-      {status === 'failed' && <b class="bad-text">Failed{after}</b>}
-      {status === 'cancelled' && <b>Cancelled{after}. The statement was stopped at the database.</b>}
+      {status === 'failed' && (
+        <b class="bad-text">{mayBeWritten(state) ? 'May have been carried out' : `Failed${after}`}</b>
+      )}
+      {status === 'cancelled' && (
+        <b>
+          Cancelled{after}.{' '}
+          {mayBeWritten(state)
+            ? 'If the statement had ended by then, it was carried out.'
+            : 'The statement was stopped at the database.'}
+        </b>
+      )}
       {isDraft && <span class="of-draft">of the draft</span>}
       {inSight === 'filter' && <span>Filtering …</span>}
       {inSight === 'sort' && <span>Sorting …</span>}

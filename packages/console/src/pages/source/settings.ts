@@ -183,7 +183,7 @@ function serverSettingsOf(form: SourceForm, empty: null | undefined): object {
 export type Tested = Answer<'POST /v1/sources/{sourceId}/test'>;
 
 export const testSource = (sourceId: string, signal?: AbortSignal): Promise<Tested> =>
-  callJson(`v1/sources/${part(sourceId)}/test`, { method: 'POST', signal });
+  callJson(`v1/sources/${part(sourceId)}/test`, { method: 'POST', signal, reads: true });
 
 export async function createSource(hubId: string, form: SourceForm): Promise<string> {
   const { label, engine } = form;

@@ -119,7 +119,10 @@ function SummaryForm({ disabled, hint, request, isComplete, children }: SummaryF
     if (isComplete?.() === false) return;
     const asked = shown;
     await run(async () => {
-      const answer = await callJson<Omit<Summary, 'of' | 'body'>>('v1/ai/summarize', { body: asked.body });
+      const answer = await callJson<Omit<Summary, 'of' | 'body'>>('v1/ai/summarize', {
+        body: asked.body,
+        reads: true,
+      });
       setSummary({ ...answer, ...asked });
     });
   };

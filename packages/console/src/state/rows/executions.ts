@@ -69,6 +69,7 @@ async function sendTogether(together: readonly Asked[]): Promise<void> {
     accept: 'application/x-ndjson',
     // Another mode would have the hub run what its cache can answer.
     cache: 'default',
+    reads: true,
     signal: stop.signal,
   });
   const { status, headers } = response;

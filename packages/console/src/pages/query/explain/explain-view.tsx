@@ -34,7 +34,10 @@ function callOf(editor: QueryEditor): string {
 
 async function explain(editor: QueryEditor, signal: AbortSignal): Promise<{ plan: unknown; of: string }> {
   const of = callOf(editor);
-  return { of, plan: (await callJson<{ plan: unknown }>('v1/queries/try', { body: of, signal })).plan };
+  return {
+    of,
+    plan: (await callJson<{ plan: unknown }>('v1/queries/try', { body: of, signal, reads: true })).plan,
+  };
 }
 
 export function ExplainView({ editor }: { editor: QueryEditor }) {

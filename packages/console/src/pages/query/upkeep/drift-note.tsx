@@ -16,7 +16,7 @@ export function DriftNote({ editor }: { editor: StoredQueryEditor }) {
   if (!isBroken && drift.length === 0) return null;
   const check = async () => {
     const failed = await run(async () => {
-      await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {} });
+      await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {}, reads: true });
       await editor.load({ adopt: 'never' });
       await editor.describe();
       notify(stillWrong(editor) ? 'Checked: it is as before.' : 'Checked: the query works again.');
