@@ -8,6 +8,7 @@ import type {
   QueryProblem,
 } from '@datahub/proto/executor/v1/executor';
 import { type ErrorCode, HubError } from '@datahub/service-kit/call/error';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import { type Contract, contractChanges } from './contract-changes.ts';
 import type { CompileQuery } from './prepare.ts';
@@ -33,6 +34,7 @@ export async function checkQuery(
     attempt(draft, describe),
     stored === undefined ? undefined : attempt(stored, describe),
   ]);
+  await turnFor(columnsOf(found) + columnsOf(compared));
   const changes =
     stored === undefined || compared?.signature === undefined || found.signature === undefined
       ? undefined
@@ -63,6 +65,8 @@ interface Attempt {
   /** The reason why the source rejects the statement. */
   fault?: HubError;
 }
+
+const columnsOf = (attempt: Attempt | undefined): number => attempt?.signature?.columns.length ?? 0;
 
 async function attempt(query: QueryDefinition, describe: CheckDeps['describe']): Promise<Attempt> {
   try {

@@ -4,6 +4,7 @@ import type { Complete } from '@datahub/contract/complete';
 import { pageItemsMax } from '@datahub/contract/limits';
 import type { Executor } from '@datahub/executor-session/executor';
 import type { CreateSourceRequest, Source, UpdateSourceRequest } from '@datahub/proto/catalog/v1/catalog';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
@@ -190,7 +191,11 @@ function createSourceHandlers({ upstreams: { catalog, executor }, settings }: Re
 
     check: (request) => checkSource(executor, request),
 
-    schema: async (request) => executor.readSchema({ sourceId: sourceIdOf(request) }, request.context),
+    schema: async (request) => {
+      const schema = await executor.readSchema({ sourceId: sourceIdOf(request) }, request.context);
+      await turnFor(schema.tables.reduce((sum, { columns }) => sum + columns.length, 0));
+      return schema;
+    },
   } satisfies Record<string, Handler>;
 }
 

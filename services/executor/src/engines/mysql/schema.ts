@@ -4,6 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
@@ -103,6 +104,7 @@ async function readRows(connection: Runner, key: string, text: string): Promise<
   const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
   answer.finish(outcome, { queueMs: 0, durationMs: 0 });
   if (bytesLeft < 0) throw brokenError(new RangeError('The response to a query of the hub is too long.'));
+  await turnForText(schemaBytesMax - bytesLeft);
   const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
   return data.map((row) => Object.values(row));
 }

@@ -6,7 +6,7 @@ import type {
   QueryProblem,
   RowDiff,
 } from '@datahub/proto/executor/v1/executor';
-import { turnForText } from '@datahub/service-kit/yield-to-loop';
+import { turnFor, turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { memberJson } from '../../http/json-body.ts';
 import { count, type FromSchema, id, list, object, record, text } from '../../http/json-schema.ts';
@@ -87,17 +87,17 @@ function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler 
     if (diff) requireDiff(request, compareTo);
     await turnForText(body.query?.length ?? 0);
     const context = readVariables(request, { context: body.context, path: ['context'] });
-    return toCheckedJson(
-      await executor.checkQuery(
-        {
-          ...{ sourceId, query: readText(body), command, compareTo, context, notNull: notNull ?? [] },
-          sessionJson: readSession(body.session),
-          transactionJson: readTransaction(body, ''),
-          diff: diff ? { valuesJson: memberJson(request, 'values', values) } : undefined,
-        },
-        request.context,
-      ),
+    const checked = await executor.checkQuery(
+      {
+        ...{ sourceId, query: readText(body), command, compareTo, context, notNull: notNull ?? [] },
+        sessionJson: readSession(body.session),
+        transactionJson: readTransaction(body, ''),
+        diff: diff ? { valuesJson: memberJson(request, 'values', values) } : undefined,
+      },
+      request.context,
     );
+    await turnFor((checked.signature?.columns.length ?? 0) + (checked.changes?.changes.length ?? 0));
+    return toCheckedJson(checked);
   };
 }
 
