@@ -59,6 +59,18 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await button('Leave full screen').click();
     await button('Full screen').waitFor();
 
+    // Changes that are not saved are said so, and stay while one looks elsewhere.
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Minutes between runs').fill('7');
+    await page.getByText('Changes not saved').waitFor();
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.goBack();
+    await page.getByText('Changes not saved').waitFor();
+    expect(await page.getByLabel('Minutes between runs').inputValue()).toBe('7');
+    await button('Cancel').click();
+    await page.getByText('Changes not saved').waitFor({ state: 'detached' });
+    await page.getByText('runs again every 5 min').waitFor();
+
     // A change of a value is no change of the board, and the address has it only if a person asks.
     await page.getByLabel('region', { exact: true }).fill('west');
     await page.getByLabel('region', { exact: true }).press('Tab');

@@ -87,6 +87,7 @@ describe.skipIf(executablePath === undefined || !isPostgres)('charts in the cons
     await page.getByText('All 12 rows are drawn.').waitFor();
     await page.getByLabel('Filter rows', { exact: true }).fill('tea 1');
     await page.getByText('Of 4 of 12 rows (filter “tea 1”).').waitFor();
+    await button('Download all rows: CSV').waitFor();
     await button('JSON').click();
     expect((await page.locator('pre.json').textContent())?.split('\n')).toHaveLength(4);
     await button('Chart').click();

@@ -7,7 +7,7 @@ import { Later } from '../pages/lazy.tsx';
 import { Bell } from '../pages/watches/bell.tsx';
 import { linkTo, route } from '../state/route.ts';
 import { setTheme, theme } from '../state/theme.ts';
-import { classifiers, findNode, foldersAbove, hub } from '../state/workspace.ts';
+import { classifiers, findNode, foldersAbove, hub, hubId } from '../state/workspace.ts';
 import { Icon } from '../ui/icons.tsx';
 import { modifier } from '../ui/keyboard.ts';
 import { Menu } from '../ui/menu.tsx';
@@ -59,9 +59,10 @@ function Crumbs() {
   const { above, here } = crumbs.value;
   return (
     <nav class="crumbs" aria-label="Where you are">
-      {above.map((label) => (
+      {above.map((label, at) => (
         <span key={label} class="crumb-above">
-          {label} <i aria-hidden="true">/</i>
+          {at === 0 && hubId.value !== undefined ? <a href={linkTo('hub', hubId.value)}>{label}</a> : label}{' '}
+          <i aria-hidden="true">/</i>
         </span>
       ))}
       <b>{here}</b>

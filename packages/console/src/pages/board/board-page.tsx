@@ -18,7 +18,16 @@ import { ProblemBox } from '../../ui/problem.tsx';
 import type { CardValues } from '../hub/cards.ts';
 import { CommonVariable, readHome } from '../hub/home.tsx';
 import { commonVariables } from '../hub/pinned.ts';
-import { asksOf, type Board, fromQuery, toBody, toCardValues, toDraft, toQuery } from './board.ts';
+import {
+  asksOf,
+  type Board,
+  type BoardDraft,
+  fromQuery,
+  toBody,
+  toCardValues,
+  toDraft,
+  toQuery,
+} from './board.ts';
 import { BoardCards } from './board-cards.tsx';
 import { BoardSettings } from './board-settings.tsx';
 import { saveBoard } from './save-board.ts';
@@ -57,15 +66,45 @@ export function BoardPage({ hubId, boardId, isEdited }: BoardPageProps) {
   );
 }
 
+/** Changes that are not saved, by board, with the board that they began with. They stay until the tab is closed. */
+const unsaved = new Map<string, { draft: BoardDraft; etag: string }>();
+
+/** The board as the person edits it. */
+function useDraft({ board, etag }: Read) {
+  const { boardId } = board;
+  const [draft, setDraft] = useState(() => unsaved.get(boardId)?.draft ?? toDraft(board));
+  return {
+    draft,
+    isChanged: unsaved.has(boardId) && JSON.stringify(draft) !== JSON.stringify(toDraft(board)),
+    edit: (change: Partial<BoardDraft>) => {
+      const next = { ...draft, ...change };
+      unsaved.set(boardId, { etag, ...unsaved.get(boardId), draft: next });
+      setDraft(next);
+    },
+    forget: () => {
+      unsaved.delete(boardId);
+      setDraft(toDraft(board));
+    },
+    /** Stores the body of a change, unless the board has changed since the person began. */
+    store: async (body: object) => {
+      const headers = { 'if-match': unsaved.get(boardId)?.etag ?? etag };
+      await call(`v1/boards/${part(boardId)}`, { method: 'PUT', body, headers });
+      unsaved.delete(boardId);
+    },
+  };
+}
+
 interface OpenedProps {
   read: Read;
   isEdited: boolean;
   onSaved(): void;
 }
 
-function Opened({ read: { board, etag, queries }, isEdited, onSaved }: OpenedProps) {
+function Opened({ read, isEdited, onSaved }: OpenedProps) {
+  const { board, queries } = read;
   const place = useRef<HTMLDivElement>(null);
-  const [draft, setDraft] = useState(() => toDraft(board));
+  const { boardId, hubId } = board;
+  const { draft, isChanged, edit, forget, store } = useDraft(read);
   const [values, setValues] = useState<CardValues>(() => ({
     ...toCardValues(board.values),
     ...fromQuery(addressQuery.value),
@@ -81,34 +120,29 @@ function Opened({ read: { board, etag, queries }, isEdited, onSaved }: OpenedPro
     setValues(next);
     setAddressQuery(toQuery(next));
   };
-  const { boardId, hubId } = board;
   const leave = () => go('hub', hubId, 'boards', boardId);
   const save = () =>
     saving.run(async () => {
-      const body = toBody(draft, values);
-      await call(`v1/boards/${part(boardId)}`, { method: 'PUT', body, headers: { 'if-match': etag } });
+      await store(toBody(draft, values));
       leave();
       onSaved();
       notify('The board is saved.');
     });
   return (
     <div class="page board" ref={place}>
-      <PageHead title={isEdited ? draft.label || board.label : board.label}>
+      <PageHead
+        title={isEdited ? draft.label || board.label : board.label}
+        warning={isChanged ? 'Changes not saved' : undefined}
+      >
         {isEdited ? (
-          <>
-            <button
-              type="button"
-              onClick={() => {
-                setDraft(toDraft(board));
-                leave();
-              }}
-            >
-              Cancel
-            </button>
-            <button type="button" class="primary" disabled={saving.busy} onClick={save}>
-              Save the board
-            </button>
-          </>
+          <SaveOrCancel
+            busy={saving.busy}
+            onSave={save}
+            onCancel={() => {
+              forget();
+              leave();
+            }}
+          />
         ) : (
           <Actions
             board={board}
@@ -120,14 +154,14 @@ function Opened({ read: { board, etag, queries }, isEdited, onSaved }: OpenedPro
         )}
       </PageHead>
       {saving.problem !== undefined && <ProblemBox problem={saving.problem} />}
-      {isEdited && <BoardSettings draft={draft} onChange={(to) => setDraft({ ...draft, ...to })} />}
+      {isEdited && <BoardSettings draft={draft} onChange={edit} />}
       <Values queries={found} values={values} onChange={change} isEdited={isEdited} />
       <BoardCards
         cards={cards}
         queries={queries}
         values={values}
         turn={turn}
-        onChange={isEdited ? (changed) => setDraft({ ...draft, cards: changed }) : undefined}
+        onChange={isEdited ? (changed) => edit({ cards: changed }) : undefined}
       />
     </div>
   );
@@ -189,6 +223,23 @@ function useFullScreen(): boolean {
   }, []);
   return isFull;
 }
+
+interface SaveOrCancelProps {
+  busy: boolean;
+  onSave(): void;
+  onCancel(): void;
+}
+
+const SaveOrCancel = ({ busy, onSave, onCancel }: SaveOrCancelProps) => (
+  <>
+    <button type="button" onClick={onCancel}>
+      Cancel
+    </button>
+    <button type="button" class="primary" disabled={busy} onClick={onSave}>
+      Save the board
+    </button>
+  </>
+);
 
 interface ActionsProps {
   board: Board;

@@ -218,8 +218,8 @@ function LearningCurve({ points }: { points: CurvePoint[] }) {
             <Chart label={summaryOf(first, last)} data={data} />
           </div>
           <p class="hint">
-            Each point counts the examples since the point before. If the mean confidence is above the
-            accuracy, the classifier was too sure.
+            From left to right the classifier learns more examples. Each point counts those since the point
+            before. If the mean confidence is above the accuracy, the classifier was too sure.
           </p>
           <CurveTable points={points} />
         </>

@@ -138,9 +138,8 @@ function Audit({ by, id }: { by: string | undefined; id: string | undefined }) {
   );
 }
 
-/** Frequent actions are counted, and belong to no single request. */
-const isCounted = ({ requestId, at }: AuditEntry): boolean =>
-  requestId === null && at.endsWith(':00:00.000Z');
+/** Frequent actions are counted from the start of an hour or a day. */
+const isCounted = ({ at }: AuditEntry): boolean => at.endsWith(':00:00.000Z');
 const countedFor = 'Counted for the hour, or for the day (UTC) once it is two days old, that began then';
 
 function AuditTable({ entries, names }: { entries: AuditEntry[]; names: Map<string, string> }) {

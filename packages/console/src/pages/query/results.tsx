@@ -68,12 +68,13 @@ export function Results({
   const explained = shown === 'explain' && explain !== undefined;
   const hasShown = hasRows && !explained;
   const isTable = hasShown && shown === 'table';
-  const isEmpty = hasShown && filter.trim() !== '' && inSight === 0;
+  const isFiltered = filter.trim() !== '';
+  const isEmpty = hasShown && isFiltered && inSight === 0;
   const filtered = { filter: filter.trim(), onClear: () => setFilter('') };
   return (
     <section class="results" aria-label="Result">
       <div class="result-bar">
-        <Figures state={state} inSight={hasShown ? inSight : undefined} isFiltered={filter.trim() !== ''} />
+        <Figures state={state} inSight={hasShown ? inSight : undefined} isFiltered={isFiltered} />
         {state.cachedAt !== undefined && onFresh !== undefined && <Fresh onFresh={onFresh} />}
         {(hasRows || explain !== undefined) && (
           <div class="result-tools">
@@ -87,7 +88,7 @@ export function Results({
                 view.value = next;
               }}
             />
-            {hasRows && <Downloads onDownload={onDownload} onSaveShown={onSaveShown} />}
+            {hasRows && <Downloads {...{ onDownload, onSaveShown }} isFiltered={hasShown && isFiltered} />}
           </div>
         )}
       </div>
@@ -202,22 +203,28 @@ function NoMatch({ state, filter, onClear }: { state: RunState; filter: string; 
   );
 }
 
-function Downloads({ onDownload, onSaveShown }: Pick<ResultsProps, 'onDownload' | 'onSaveShown'>) {
+interface DownloadsProps extends Pick<ResultsProps, 'onDownload' | 'onSaveShown'> {
+  /** A file has all rows, also those that the filter hides. */
+  isFiltered: boolean;
+}
+
+function Downloads({ onDownload, onSaveShown, isFiltered }: DownloadsProps) {
+  const what = isFiltered ? 'Download all rows:' : 'Download';
   if (onDownload === undefined) {
     return (
       <button type="button" onClick={onSaveShown}>
-        Download rows
+        {isFiltered ? 'Download all rows' : 'Download rows'}
       </button>
     );
   }
   const items = downloads.map(({ format, name }) => ({
-    label: `Download ${name}`,
+    label: `${what} ${name}`,
     run: () => onDownload(format),
   }));
   return (
     <span class="split">
       <button type="button" onClick={() => onDownload('csv')}>
-        Download CSV
+        {what} CSV
       </button>
       <Menu label="Other formats" icon="down" items={items} />
     </span>
@@ -260,7 +267,7 @@ function Figures({ state, inSight, isFiltered }: FiguresProps) {
   const times = [
     cachedAt === undefined ? undefined : `from the cache, as of ${exactMoment(cachedAt)}`,
     databaseMs === undefined ? undefined : `database ${duration(databaseMs)}`,
-    firstRowMs === undefined ? undefined : `first row ${duration(firstRowMs)}`,
+    firstRowMs === undefined || affected !== undefined ? undefined : `first row ${duration(firstRowMs)}`,
     totalMs === undefined ? undefined : `all ${duration(totalMs)}`,
   ].filter((time) => time !== undefined);
   const after = rows > 0 ? ` after ${counted(rows, 'row')}` : '';

@@ -36,7 +36,7 @@ export function faultsOfForm({
 /** Where a person looks first after such an error. */
 const fieldsOfCodes: Partial<Record<string, [keyof SourceForm, string]>> = {
   SOURCE_UNREACHABLE: ['host', 'The hub could not connect to this server.'],
-  SOURCE_AUTH: ['user', 'The database refused this user or password.'],
+  SOURCE_AUTH: ['user', 'The database refused this user, this password or this database.'],
   SOURCE_TLS: ['tlsMode', 'TLS failed in this mode.'],
 };
 

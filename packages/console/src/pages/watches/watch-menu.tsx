@@ -1,12 +1,29 @@
 /** What a person can do with a watch, in a list and on its page. */
 
 import { useState } from 'preact/hooks';
-import { call } from '../../api/client.ts';
+import { call, callJson } from '../../api/client.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { WatchForm } from './watch-form.tsx';
-import { addressOf, type Watch } from './words.ts';
+import { addressOf, type Run, type Watch } from './words.ts';
+
+/** Runs take longer if their query does. */
+const runMaxMs = 30_000;
+const pauseMs = 500;
+
+/** Runs a watch, and waits for its end for a while. Resolves to what to tell the person. */
+async function runOnce(address: string): Promise<string> {
+  const { runId } = await callJson<{ runId: string }>(`${address}/run`, { method: 'POST' });
+  const until = performance.now() + runMaxMs;
+  while (performance.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    const runs = await callJson<Run[]>(`${address}/runs?limit=5`);
+    const run = runs.find((one) => one.runId === runId);
+    if (run !== undefined) return `The run ended: ${run.outcome}.`;
+  }
+  return 'The watch still runs. Refresh the page to see how it ends.';
+}
 
 interface WatchMenuProps {
   of: Watch;
@@ -35,7 +52,12 @@ export function WatchMenu({ of: watch, onChange, onDeleted }: WatchMenuProps) {
           {
             label: 'Run now',
             needs: 'watches:write',
-            run: () => change(call(`${address}/run`, { method: 'POST' }), 'The watch runs.'),
+            run: () => {
+              notify('The watch runs.');
+              void runOnce(address)
+                .then(notify, (err) => notify(err.message))
+                .then(onChange);
+            },
           },
           { label: 'Edit …', needs: 'watches:write', run: () => setOpen('edit') },
           {

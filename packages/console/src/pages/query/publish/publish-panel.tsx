@@ -61,9 +61,8 @@ function Panel({ editor, draft, published, onClose }: PanelProps) {
   return (
     <section ref={panel} class="publish" aria-label="Publish">
       <header class="publish-head">
-        <h2 tabIndex={-1}>
-          {version === undefined ? 'Publish' : `Publish as version ${version.number + 1}`}
-        </h2>
+        {/* Its number is not known before: changes that make no version count, too. */}
+        <h2 tabIndex={-1}>Publish a new version</h2>
         {version !== undefined && (
           <span class="hint">
             replaces version {version.number}, of {moment(version.at).slice(0, 10)}
