@@ -103,7 +103,9 @@ class Predictor {
     const { classifierId, ctx, stop } = this.#options;
     this.isBusy = true;
     const call = () => this.#ml.predict({ classifierId, contexts, top: bounds.scores }, ctx);
-    const { predictions, classes } = await repeated(call, stop);
+    const { predictions, classes } = await repeated(call, stop).catch((err) => {
+      throw isTimeout(err) ? predictedTooSlowly() : err;
+    });
     this.isBusy = false;
     this.rowsMax = Math.min(bounds.rows, Math.floor(bounds.computed / Math.max(1, classes)));
     return predictions.map(({ scores }, i) => ({

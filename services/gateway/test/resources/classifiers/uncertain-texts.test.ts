@@ -9,13 +9,16 @@ interface Given {
   classes: number;
   /** Never ends, but for the first text. */
   hangs?: boolean;
+  /** The time of the request passes before anything is predicted. */
+  isLate?: boolean;
 }
 
 /** The source ends with its timeout if the rows are not predicted. */
-function ask({ classes, hangs = false }: Given) {
+function ask({ classes, hangs = false, isLate = false }: Given) {
   const executed: ExecuteRequest[] = [];
   const ml = {
     predict: async ({ contexts }: PredictRequest) => {
+      if (isLate) throw new HubError('STATEMENT_TIMEOUT', 'The request took longer than the hub allows.');
       if (hangs && contexts[0] !== 'a text') await new Promise(() => {});
       return { predictions: contexts.map(() => ({ scores: [], otherScore: 1 })), classes };
     },
@@ -50,9 +53,10 @@ it('reads fewer rows of a query for a classifier of many classes', async () => {
 });
 
 it('says that the classifier took too long, not the statement that waited for it', async () => {
-  await expect(ask({ classes: 3, hangs: true }).answer).rejects.toMatchObject({
-    code: 'UNAVAILABLE',
-    message: expect.stringContaining('The classifier did not predict'),
-    retryable: true,
-  });
+  for (const given of [{ hangs: true }, { isLate: true }])
+    await expect(ask({ classes: 3, ...given }).answer).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('The classifier did not predict'),
+      retryable: true,
+    });
 });
