@@ -79,7 +79,7 @@ function OwnRuns({ runs, onReuse }: { runs: PastRun[]; onReuse(values: Values): 
     >
       {runs.map((run) => (
         <tr key={run.id}>
-          <td class="when">{exactMoment(run.at)}</td>
+          <td>{exactMoment(run.at)}</td>
           <td>
             {words[run.status]}
             {run.isDraft && ', draft'}

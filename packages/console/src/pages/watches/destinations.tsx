@@ -100,7 +100,7 @@ function DestinationRow({ of: one, hubId, onChange }: RowProps) {
       </td>
       <td class="watch-address">{mailTo ?? url ?? ''}</td>
       <td>
-        {stateOf(one)}
+        <span class={disabled || one.failingSince != null ? 'failed-text' : undefined}>{stateOf(one)}</span>
         {open !== undefined && (
           <OpenedDialog
             what={open}
