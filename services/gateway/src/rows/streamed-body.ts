@@ -11,17 +11,20 @@ export const isCsv = ({ headers }: FastifyRequest): boolean =>
   /^(?:text|application)\/csv\b/i.test(headers['content-type'] ?? '');
 
 export interface Pace {
-  /** How long the hub waits for the next chunk. */
+  /** How long the hub waits for the next chunk before it calls `waited`. */
   readonly waitMs: number;
   /** Called for each chunk with the time that the hub waited for it. Throws if the body arrives too slowly. */
   took?(waitedMs: number, bytes: number): void;
-  tooSlow(): HubError;
+  /** Called when nothing arrived for `waitMs`. Throws if the body arrives too slowly; else the wait begins anew. */
+  waited(): void;
 }
 
 /** The request fails if no data arrives for so long. */
 export const idlePace = (waitMs = 30_000): Pace => ({
   waitMs,
-  tooSlow: () => new HubError('VALIDATION', `No data arrived for ${waitMs / 1_000} seconds.`),
+  waited: () => {
+    throw new HubError('VALIDATION', `No data arrived for ${waitMs / 1_000} seconds.`);
+  },
 });
 
 const slowWindowMs = 10_000;
@@ -31,12 +34,16 @@ const slowBytesMin = 640_000;
 export function uploadPace(windowMs = slowWindowMs, bytesMin = slowBytesMin): Pace {
   let waited = 0;
   let received = 0;
-  const tooSlow = () =>
-    new HubError(
-      'UPLOAD_TOO_SLOW',
-      `Fewer than ${bytesMin} bytes of the body arrived in ${windowMs / 1_000} seconds. What was not committed is rolled back, because the transaction would hold its locks.`,
-      { retryable: true },
-    );
+  const endWindow = () => {
+    if (received < bytesMin)
+      throw new HubError(
+        'UPLOAD_TOO_SLOW',
+        `Fewer than ${bytesMin} bytes of the body arrived in ${windowMs / 1_000} seconds. What was not committed is rolled back, because the transaction would hold its locks.`,
+        { retryable: true },
+      );
+    waited = 0;
+    received = 0;
+  };
   return {
     get waitMs() {
       return windowMs - waited;
@@ -44,12 +51,9 @@ export function uploadPace(windowMs = slowWindowMs, bytesMin = slowBytesMin): Pa
     took: (waitedMs, bytes) => {
       waited += waitedMs;
       received += bytes;
-      if (waited < windowMs) return;
-      if (received < bytesMin) throw tooSlow();
-      waited = 0;
-      received = 0;
+      if (waited >= windowMs) endWindow();
     },
-    tooSlow,
+    waited: endWindow,
   };
 }
 
@@ -62,8 +66,13 @@ export async function* readChunks(request: FastifyRequest, pace = idlePace()): A
   try {
     for (;;) {
       isReading = true;
-      const startedAt = performance.now();
-      const { value, done } = await withTimeout(chunks.next(), pace);
+      const read = chunks.next();
+      let startedAt = performance.now();
+      while (!(await settlesWithin(read, pace.waitMs))) {
+        pace.waited();
+        startedAt = performance.now();
+      }
+      const { value, done } = await read;
       isReading = false;
       if (done === true) return;
       pace.took?.(performance.now() - startedAt, value.length);
@@ -79,10 +88,14 @@ export async function* readChunks(request: FastifyRequest, pace = idlePace()): A
   }
 }
 
-/** The pending read itself settles later, when the body ends or its connection closes. */
-function withTimeout<T>(read: Promise<T>, { waitMs, tooSlow }: Pace): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(tooSlow()), waitMs);
-    read.then(resolve, reject).finally(() => clearTimeout(timer));
+/** A read that is given up settles later, when the body ends or its connection closes. */
+function settlesWithin(read: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms, false);
+    const settled = () => {
+      clearTimeout(timer);
+      resolve(true);
+    };
+    read.then(settled, settled);
   });
 }

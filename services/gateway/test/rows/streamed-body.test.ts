@@ -45,6 +45,17 @@ describe('the pace of an upload', () => {
     expect(() => pace.took?.(100, 10)).toThrow(expect.objectContaining({ code: 'UPLOAD_TOO_SLOW' }));
   });
 
+  it('lets a body go on that pauses after enough has arrived, and counts anew from there', async () => {
+    const body = new PassThrough();
+    body.write('x'.repeat(1_000));
+    const chunks = readChunks(requestOf(body).request, uploadPace(30, 1_000));
+    await chunks.next();
+    const next = chunks.next();
+    setTimeout(() => body.write('y'), 40);
+    expect(String((await next).value)).toBe('y');
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'UPLOAD_TOO_SLOW' });
+  });
+
   it('ends a body that stops', async () => {
     const body = new PassThrough();
     body.write('a');
