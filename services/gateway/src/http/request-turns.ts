@@ -1,8 +1,9 @@
 /**
  * When requests start. Node would start all that it has read, and accept one connection in each turn of the event loop:
- * other clients would wait for all requests of a pipeline, and a new connection for the work of all that were opened
- * before it. So the requests of a connection start one after another, and while connections arrive, requests wait, until
- * they are many; then they start in turns, and those of one key do not delay those of others.
+ * other clients would wait for all requests of a pipeline, and of thousands of connections that send one each, and a new
+ * connection for the work of all that were opened before it. So the requests of a connection start one after another;
+ * while connections arrive, requests wait, until they are many; and those that arrive when a turn has taken long wait,
+ * too. Then they start in turns, and those of one key do not delay those of others.
  */
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
@@ -12,6 +13,8 @@ import type { Socket } from 'node:net';
 const startedMax = 8;
 /** While connections arrive, each turn starts one request for this many that wait. */
 const waitingPerStart = 256;
+/** When the requests of a turn have taken this long, further ones wait. */
+const turnMs = 8;
 /** The first request of a connection arrives in the turn after it. */
 const turnsAfterConnection = 2;
 
@@ -33,6 +36,8 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
   let waiting = 0;
   let turnsToWait = 0;
   let isScheduled = false;
+  /** When the first request of this turn started. */
+  let startedAt: number | undefined;
 
   const schedule = (): void => {
     if (!isScheduled) setImmediate(endTurn);
@@ -41,6 +46,7 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
 
   const endTurn = (): void => {
     isScheduled = false;
+    startedAt = undefined;
     if (turnsToWait > 0) turnsToWait--;
     const count = turnsToWait > 0 ? Math.floor(waiting / waitingPerStart) : startedMax;
     for (let i = 0; i < count && waiting > 0; i++) startNext();
@@ -58,13 +64,22 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
     if (exchange !== undefined && !exchange.response.destroyed) listener(exchange.request, exchange.response);
   };
 
+  /** True if a request that arrives now starts at once. */
+  const isFree = (): boolean => {
+    if (turnsToWait > 0 || waiting > 0) return false;
+    if (startedAt !== undefined) return performance.now() - startedAt < turnMs;
+    startedAt = performance.now();
+    schedule();
+    return true;
+  };
+
   return {
     connected: () => {
       turnsToWait = turnsAfterConnection;
       schedule();
     },
     handle: (request, response) => {
-      if (turnsToWait === 0 && waiting === 0) {
+      if (isFree()) {
         listener(request, response);
         return;
       }

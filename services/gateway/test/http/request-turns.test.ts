@@ -21,6 +21,23 @@ it('starts a request of an old connection at once', () => {
   expect(started).toEqual(['a']);
 });
 
+it('starts in later turns what arrives when the requests of a turn have taken 8 ms', async () => {
+  let busyMs = 5;
+  const started: string[] = [];
+  const turns = createRequestTurns(({ url }) => {
+    started.push(url as string);
+    for (const until = performance.now() + busyMs; performance.now() < until; );
+  });
+  const send = (url: string) =>
+    turns.handle({ url, headers: {} } as unknown as IncomingMessage, {} as ServerResponse);
+  for (let i = 0; i < 20; i++) send(String(i));
+  expect(started).toEqual(['0', '1']);
+  busyMs = 0;
+  while (started.length < 20) await endOfTurn();
+  send('after');
+  expect(started.at(-1)).toBe('after');
+});
+
 it('starts the first request of a connection in the turn in which it arrives', async () => {
   const { started, turns, send } = setUp();
   turns.connected();
