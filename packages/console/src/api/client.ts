@@ -42,7 +42,9 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     // What another key may do is shown as it is.
     return withKey === undefined ? sendInTurn(once, signal) : once();
   };
-  const isChange = methodOf(options) === 'POST' && options.reads !== true;
+  // The hub takes no Idempotency-Key with a file of examples.
+  const isFile = options.headers?.['content-type'] !== undefined;
+  const isChange = methodOf(options) === 'POST' && options.reads !== true && !isFile;
   const change = { path, body: textOf(options) ?? '', signal };
   const response = await (isChange ? sendChange(change, sendOnce) : sendOnce());
   if (response.ok) return response;
