@@ -82,7 +82,18 @@ const faults = [
   ...['waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
 const pages = [
-  ...['access', 'account', 'classifiers', 'completion', 'docs', 'endings', 'examples', 'hostile', 'keyboard'],
+  ...[
+    'access',
+    'account',
+    'classifiers',
+    'completion',
+    'docs',
+    'drafts',
+    'endings',
+    'examples',
+    'hostile',
+    'keyboard',
+  ],
   ...[
     'keyboard-changes',
     'kept',

@@ -6,9 +6,9 @@ import { api, createSource } from '../support/hub.ts';
 
 /** Runs in the page: all that the browser's database holds, as text. */
 const keptText = `new Promise((resolve) => {
-  const opening = indexedDB.open('datahub-drafts', 1);
+  const opening = indexedDB.open('datahub-drafts', 2);
   opening.onsuccess = () => {
-    const all = opening.result.transaction('drafts').objectStore('drafts').getAll();
+    const all = opening.result.transaction('drafts-by-tab').objectStore('drafts-by-tab').getAll();
     all.onsuccess = () => resolve(JSON.stringify(all.result));
     opening.result.close();
   };

@@ -38,7 +38,7 @@ it('makes no markup of texts, runs no text as code, and names no other host', ()
   expect(found.filter(([, match]) => match !== undefined)).toEqual([]);
 });
 
-it('keeps the key in one place, and nothing else but drafts, the theme, open folders, sizes of panes and the last event seen', () => {
+it('keeps the key in one place, and nothing else but drafts, the id of the tab, the theme, open folders, sizes of panes and the last event seen', () => {
   const keeping = sources.filter((path) => /indexedDB/.test(readFileSync(path, 'utf8')));
   expect(keeping.map((path) => relative(root, path))).toEqual(['state/drafts/draft-store.ts']);
   // The cookie that says that there is a session, and no more.
@@ -48,6 +48,7 @@ it('keeps the key in one place, and nothing else but drafts, the theme, open fol
   expect(storing.map((path) => relative(root, path)).sort()).toEqual([
     'api/session.ts',
     'pages/watches/seen-event.ts',
+    'state/drafts/tab.ts',
     'state/open-folders.ts',
     'state/panes.ts',
     'state/theme.ts',

@@ -20,10 +20,13 @@ export function Drafts({ hubId }: { hubId: string }) {
         <span class="note">not published, only in this browser</span>
       </div>
       <ul class="items">
-        {drafts.map(({ page, label, at }) => (
-          <li key={page} class="item">
-            <a href={linkTo('hub', hubId, ...page.split('/'))}>{label}</a>
-            <span class="note">edited {moment(new Date(at).toISOString())}</span>
+        {drafts.map(({ page, tab, label, at, isElsewhere }) => (
+          <li key={`${page} ${tab}`} class="item">
+            {isElsewhere ? label : <a href={linkTo('hub', hubId, ...page.split('/'))}>{label}</a>}
+            <span class="note">
+              edited {moment(new Date(at).toISOString())}
+              {isElsewhere && ', open in another tab'}
+            </span>
           </li>
         ))}
       </ul>

@@ -3,7 +3,7 @@
 import { effect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { currentKey } from '../permissions.ts';
-import { type DraftPlace, dropDraft, type KeptDraft, keepDraft, readDraft } from './draft-store.ts';
+import { type DraftPlace, dropDraft, type KeptDraft, keepDraft, openDraft } from './draft-store.ts';
 
 /** Typing is kept when it pauses so long. */
 const pauseMs = 300;
@@ -36,7 +36,7 @@ export function useKeptDraft({ hubId, page, content, resume }: Keeping): void {
     const place: DraftPlace = { keyId, hubId, page };
     let stop = () => {};
     let isOpen = true;
-    void readDraft(place).then((found) => {
+    void openDraft(place).then((found) => {
       if (!isOpen) return;
       if (found !== undefined) {
         kept.current = '';
