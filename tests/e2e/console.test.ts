@@ -186,7 +186,7 @@ withBrowser.each(bothEngines)('the console on %s (needs Chromium: set CHROMIUM_P
     await page.locator('.figures', { hasText: '19 match' }).waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download CSV' }).click(),
+      page.getByRole('button', { name: 'Download all rows: CSV' }).click(),
     ]);
     const lines = (await readFile(await download.path(), 'utf8')).trim().split(/\r?\n/);
     expect([lines[0], lines.length]).toEqual(['n', 10_001]);

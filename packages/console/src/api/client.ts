@@ -42,11 +42,11 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
     // What another key may do is shown as it is.
     return withKey === undefined ? sendInTurn(once, signal) : once();
   };
-  // The hub takes no Idempotency-Key with a file of examples.
-  const isFile = options.headers?.['content-type'] !== undefined;
-  const isChange = methodOf(options) === 'POST' && options.reads !== true && !isFile;
+  const isChange = methodOf(options) === 'POST' && options.reads !== true;
+  // The hub takes no Idempotency-Key with a file of examples, nor with messages of MCP.
+  const isRepeatable = options.headers?.['content-type'] === undefined && path !== 'mcp';
   const change = { path, body: textOf(options) ?? '', signal };
-  const response = await (isChange ? sendChange(change, sendOnce) : sendOnce());
+  const response = await (isChange && isRepeatable ? sendChange(change, sendOnce) : sendOnce());
   if (response.ok) return response;
   const { status, headers } = response;
   const failure = toFailure({ status, headers, body: await response.text().catch(() => '') });

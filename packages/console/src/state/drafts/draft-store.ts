@@ -5,7 +5,7 @@
 
 import { signal } from '@preact/signals';
 import type { Draft } from '../query-editor.ts';
-import { otherTabs, ownTab } from './tab.ts';
+import { otherTabs, ownTab, rememberTab } from './tab.ts';
 
 export interface KeptDraft {
   keyId: string;
@@ -80,6 +80,7 @@ const readAll = (store: IDBObjectStore): Promise<KeptDraft[]> => ended(store.get
 export async function keepDraft(kept: Omit<KeptDraft, 'tab'>): Promise<boolean> {
   try {
     const tab = await ownTab();
+    rememberTab(tab);
     await withStore('readwrite', async (store) => {
       await ended(store.put({ ...kept, tab, draft: withoutSecrets(kept.draft) }));
       const all = await readAll(store);
@@ -123,6 +124,7 @@ export async function openDraft(place: DraftPlace): Promise<KeptDraft | undefine
   const left = mine.find((one) => !others.has(one.tab));
   if (left === undefined) return undefined;
   const taken = { ...left, tab };
+  rememberTab(tab);
   await withStore('readwrite', async (store) => {
     await ended(store.put(taken));
     await ended(store.delete(keyOf(left)));

@@ -27,13 +27,12 @@ export async function otherTabs(): Promise<Set<string>> {
   return found;
 }
 
-/** The id of this tab. It stays over a reload and a crash; a tab that was duplicated gets another one. */
+/** The id of this tab. A tab that was duplicated gets another one. */
 export const ownTab: () => Promise<string> = (() => {
   let found: Promise<string> | undefined;
   const find = async () => {
     const stored = sessionStorage.getItem(storedAs);
     own = stored === null || (await otherTabs()).has(stored) ? newTab() : stored;
-    sessionStorage.setItem(storedAs, own);
     return own;
   };
   return () => {
@@ -41,5 +40,8 @@ export const ownTab: () => Promise<string> = (() => {
     return found;
   };
 })();
+
+/** Keeps the id over a reload and a crash. Only a tab with drafts needs that. */
+export const rememberTab = (tab: string): void => sessionStorage.setItem(storedAs, tab);
 
 const newTab = () => Array.from(crypto.getRandomValues(new Uint32Array(3)), String).join('-');
