@@ -80,7 +80,7 @@ describe.skipIf(executablePath === undefined)(
       await page.locator('.chart-view').waitFor();
       await use('JSON');
       await page.locator('.json', { hasText: 'south' }).waitFor();
-      await tabTo('Download CSV');
+      await tabTo('Download all rows: CSV');
       await Promise.all([page.waitForEvent('download'), press('Enter')]);
       await use('Send region as null');
       await press('Control+Enter');

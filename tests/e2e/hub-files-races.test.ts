@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,25 +20,24 @@ describe('an apply of a hub as files', () => {
     const text = '-- ---\n-- label: One of many\n-- source: Orders\n-- ---\nSELECT 1 AS one\n';
     for (let i = 0; i < 30; i++) await writeFile(join(dir, `queries/many/q${i}.sql`), text);
     let applied = 0;
+    /** Resolves when the hub has a few queries more, or when the command has ended. */
+    const untilMore = async (child: ChildProcess) => {
+      const isOver = () => child.exitCode !== null || child.signalCode !== null;
+      for (const before = applied; applied <= before && !isOver(); ) {
+        const hubs: { hubId: string; path?: string }[] = await api.ok(api.get('/v1/hubs?limit=1000'));
+        const hub = hubs.find((one) => one.path === `shop-killed-${suffix}`);
+        if (hub === undefined) continue;
+        const { length } = await api.ok(api.get(`/v1/queries?hubId=${hub.hubId}&limit=1000`));
+        applied = Math.max(applied, length);
+      }
+    };
     for (let kills = 0; kills < 6; kills++) {
-      // Killed as soon as the hub has a few queries more.
-      const killed = datahub.run(['apply', dir], {
+      const watched: Promise<void>[] = [];
+      await datahub.run(['apply', dir], {
         env,
-        onStart: (child) => {
-          const timer = setInterval(async () => {
-            const hub = (
-              (await api.get('/v1/hubs?limit=20')).body as { hubId: string; path?: string }[]
-            ).find((one) => one.path === `shop-killed-${suffix}`);
-            const count =
-              hub === undefined ? 0 : (await api.get(`/v1/queries?hubId=${hub.hubId}`)).body.length;
-            if (count <= applied) return;
-            applied = count;
-            child.kill('SIGKILL');
-          }, 5);
-          child.on('close', () => clearInterval(timer));
-        },
+        onStart: (child) => watched.push(untilMore(child).then(() => void child.kill('SIGKILL'))),
       });
-      await killed;
+      await Promise.all(watched);
     }
     expect(applied).toBeGreaterThan(0);
     expect((await run('apply')).code).toBe(0);
