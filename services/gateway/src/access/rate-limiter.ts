@@ -120,7 +120,7 @@ export function budgetsOf({ keyId, limits, budgets }: Principal, ratePerMinute: 
 }
 
 /** The name of what is counted: a network, and the form of its keys. */
-export const refusalsName = (address: string, form: KeyForm): string => `${form} ${networkOf(address)}`;
+export const refusalsName = (address: string, form: KeyForm): string => `${form}/${networkOf(address)}`;
 
 /** The network that an address is counted for: a /64 of IPv6, since one host usually has all of its addresses. */
 export function networkOf(address: string): string {

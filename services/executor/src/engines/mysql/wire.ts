@@ -149,7 +149,8 @@ export class Wire {
     this.resume();
     const signal = AbortSignal.timeout(endingMs);
     if (!this.closed) await once(this.#socket, 'close', { signal }).catch(() => {});
-    return this.closed;
+    // A reset ends the wait before the event `close`.
+    return this.closed || this.#socket.destroyed;
   }
 
   close(cause?: unknown): void {
