@@ -1,5 +1,6 @@
 /** Lets other requests run while many rows or lines are read or written that need no waiting. */
 
+import { setImmediate as atEndOfTurn } from 'node:timers';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 
 const turnMs = 2;
@@ -15,6 +16,32 @@ export function createTurns(): () => Promise<void> {
 
 /** All long work of a process takes turns, so that much of it at once delays others no more than one piece does. */
 export const nextTurn = createTurns();
+
+export interface TurnClock {
+  /** Called before work that starts in this turn. */
+  begin(): void;
+  /** True once the work that began in this turn has taken so long that more should wait. */
+  readonly isSpent: boolean;
+}
+
+/** Measures the work that starts in one turn of the event loop. Calls `onEnd` at the end of each turn with such work. */
+export function createTurnClock(spentMs: number, onEnd = () => {}): TurnClock {
+  let begunAt: number | undefined;
+  const end = () => {
+    begunAt = undefined;
+    onEnd();
+  };
+  return {
+    begin: () => {
+      if (begunAt !== undefined) return;
+      begunAt = performance.now();
+      atEndOfTurn(end);
+    },
+    get isSpent() {
+      return begunAt !== undefined && performance.now() - begunAt >= spentMs;
+    },
+  };
+}
 
 const piecesOfTurn = 500;
 

@@ -28,7 +28,7 @@ export async function compactSqliteFile(named: string): Promise<Compacted> {
     const bytesBefore = (await stat(path)).size;
     await requireSpace(db, path);
     await (await open(draft, 'wx', 0o600)).close();
-    // Of the new file; an old one stays as it is.
+    // Holds for the file that VACUUM INTO writes, and changes nothing in this one.
     db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     db.prepare('VACUUM INTO ?').run(draft);
     const file = await open(draft, 'r+');

@@ -2,6 +2,7 @@
 
 import { setImmediate } from 'node:timers';
 import { FairQueue } from '../fair-queue.ts';
+import { createTurnClock } from '../yield-to-loop.ts';
 import type { CallContext, Calls, ServiceDescription } from './call.ts';
 
 /** After this long in a turn, further calls wait for the next one. */
@@ -31,29 +32,19 @@ export function inTurns<Service>(service: Service, calls: Calls<Service>): Calls
 /** Returns a function that returns nothing if a call may start now, else the turn to wait for. */
 function createStarts(): (accountId: string) => Promise<void> | undefined {
   const waiting = new FairQueue<() => void>();
-  /** When the first call of this turn started. */
-  let startedAt: number | undefined;
-
-  const isSpent = () => startedAt !== undefined && performance.now() - startedAt >= turnMs;
-  const begin = (): void => {
-    if (startedAt !== undefined) return;
-    startedAt = performance.now();
-    setImmediate(end);
-  };
-  const end = (): void => {
-    startedAt = undefined;
+  const clock = createTurnClock(turnMs, () => {
     // What a call does at once is done before the next of these.
     for (let i = 0; i < Math.min(waiting.size, startedMax); i++) setImmediate(startNext);
-  };
+  });
   const startNext = (): void => {
-    if (isSpent()) return;
-    begin();
+    if (clock.isSpent) return;
+    clock.begin();
     waiting.shift()?.();
   };
 
   return (accountId) => {
-    begin();
-    if (waiting.size === 0 && !isSpent()) return undefined;
+    clock.begin();
+    if (waiting.size === 0 && !clock.isSpent) return undefined;
     return new Promise((resolve) => waiting.push(accountId, resolve));
   };
 }

@@ -102,7 +102,8 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
 
 /**
  * Returns a function that sends records. It resolves to false if they are to be sent again: a record that is stored already
- * stays as it is. Records that are refused are sent in halves, so that only what is wrong is lost; why is added to `refused`.
+ * stays as it is. If records are refused, each half of them is sent by itself, so that only the wrong ones are lost. The
+ * reasons are added to `refused`.
  */
 function createRecord(catalog: RunRecorderOptions['catalog']) {
   const record = async (runs: RecordedRun[], refused: unknown[]): Promise<boolean> => {

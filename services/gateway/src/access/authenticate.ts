@@ -219,7 +219,7 @@ class CatalogKeyCache implements KeyCache {
       beforeUnknown('malformed');
       throw new HubError('KEY_MISSING', 'Send your key in the header x-service-api-key.');
     }
-    // The token of an agent is accepted elsewhere alone.
+    // A token of an agent for /mcp is no key.
     if (typeof header !== 'string' || audienceOfToken(header) === 'mcp') {
       beforeUnknown('malformed');
       throw invalidKey();

@@ -8,6 +8,7 @@
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { createTurnClock } from '@datahub/service-kit/yield-to-loop';
 
 /** A turn without a new connection starts this many. */
 const startedMax = 8;
@@ -36,8 +37,7 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
   let waiting = 0;
   let turnsToWait = 0;
   let isScheduled = false;
-  /** When the first request of this turn started. */
-  let startedAt: number | undefined;
+  const clock = createTurnClock(turnMs);
 
   const schedule = (): void => {
     if (!isScheduled) setImmediate(endTurn);
@@ -46,7 +46,6 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
 
   const endTurn = (): void => {
     isScheduled = false;
-    startedAt = undefined;
     if (turnsToWait > 0) turnsToWait--;
     const count = turnsToWait > 0 ? Math.floor(waiting / waitingPerStart) : startedMax;
     for (let i = 0; i < count && waiting > 0; i++) startNext();
@@ -67,10 +66,8 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
   /** True if a request that arrives now starts at once. */
   const isFree = (): boolean => {
     if (turnsToWait > 0 || waiting > 0) return false;
-    if (startedAt !== undefined) return performance.now() - startedAt < turnMs;
-    startedAt = performance.now();
-    schedule();
-    return true;
+    clock.begin();
+    return !clock.isSpent;
   };
 
   return {

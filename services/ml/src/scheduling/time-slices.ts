@@ -7,6 +7,7 @@
 import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { FairQueue } from '@datahub/service-kit/fair-queue';
+import { createTurnClock } from '@datahub/service-kit/yield-to-loop';
 
 /** One call, or background work, in slices. */
 export interface SlicedWork {
@@ -47,7 +48,7 @@ const shortMsMax = 100;
 export function createTimeSlices(): TimeSlices {
   const waiting = new FairQueue<Waiter>();
   const shortCalls = createShortCalls();
-  const mayStart = createFirstSlices();
+  const firstSlices = createTurnClock(firstMsMax);
   let isScheduled = false;
   let lastEndsAt = 0;
   let turnsToPass = 0;
@@ -89,8 +90,9 @@ export function createTimeSlices(): TimeSlices {
           waiting.push(accountId, { signal, start, cancel });
           schedule();
         });
+      firstSlices.begin();
       const work: SlicedWork = {
-        endsAt: mayStart() ? performance.now() + sliceMs : 0,
+        endsAt: firstSlices.isSpent ? 0 : performance.now() + sliceMs,
         next: async () => {
           work.endsAt = await wait();
         },
@@ -98,20 +100,6 @@ export function createTimeSlices(): TimeSlices {
       return work;
     },
     short: shortCalls.run,
-  };
-}
-
-/** Returns a function that tells whether another first slice may start in this turn. */
-function createFirstSlices(): () => boolean {
-  let begunAt: number | undefined;
-  return () => {
-    if (begunAt === undefined) {
-      begunAt = performance.now();
-      setImmediate(() => {
-        begunAt = undefined;
-      });
-    }
-    return performance.now() < begunAt + firstMsMax;
   };
 }
 

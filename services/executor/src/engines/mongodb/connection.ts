@@ -257,9 +257,9 @@ function hasComments(version: string): boolean {
   return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 4);
 }
 
-/** A document of a server's may have 16 MiB, and a command 16 KiB more. */
+/** MongoDB takes documents of 16 MiB, and commands of 16 KiB more. */
 const commandBytesMax = 16 * 1_048_576 + 16_384;
-/** A shorter text is no longer command: a character becomes at most so many bytes, such as those of `1,` in a list. */
+/** The most bytes of a command that a character of its text becomes, such as those of `1,` in a list. */
 const bytesOfCharacter = 8;
 
 /** The library writes longer commands wrongly, or fails. */
