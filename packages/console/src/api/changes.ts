@@ -4,6 +4,7 @@
  * before its answer begins.
  */
 
+import { randomId } from './random-id.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
@@ -27,9 +28,10 @@ export async function sendChange(
   send: (headers: Record<string, string>) => Promise<Response>,
 ): Promise<Response> {
   const name = `${path} ${body}`;
-  const key = unanswered.get(name) ?? newKey();
+  const key = unanswered.get(name) ?? randomId();
   remember(name, key);
-  for (const pauseMs of [...pausesMs, undefined]) {
+  for (let attempt = 0; ; attempt++) {
+    const pauseMs = pausesMs[attempt];
     try {
       const response = await send({ 'idempotency-key': key });
       const isRunning = await saysThatItRuns(response);
@@ -40,7 +42,6 @@ export async function sendChange(
     }
     await unlessAborted(new Promise((resolve) => setTimeout(resolve, pauseMs)), signal);
   }
-  throw new Error('unreachable');
 }
 
 function remember(name: string, key: string): void {
@@ -48,12 +49,6 @@ function remember(name: string, key: string): void {
   const [oldest] = unanswered.keys();
   if (unanswered.size > unansweredMax && oldest !== undefined) unanswered.delete(oldest);
 }
-
-/** `crypto.randomUUID` is missing at hubs without TLS. */
-const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
-    '',
-  );
 
 const conflict = 409;
 

@@ -1,5 +1,7 @@
 /** Which tabs of this browser are open, so that each keeps drafts of its own. */
 
+import { randomId } from '../../api/random-id.ts';
+
 const storedAs = 'datahub.tab';
 /** Another tab answers within milliseconds. */
 const answerTimeoutMs = 150;
@@ -32,7 +34,7 @@ export const ownTab: () => Promise<string> = (() => {
   let found: Promise<string> | undefined;
   const find = async () => {
     const stored = sessionStorage.getItem(storedAs);
-    own = stored === null || (await otherTabs()).has(stored) ? newTab() : stored;
+    own = stored === null || (await otherTabs()).has(stored) ? randomId() : stored;
     return own;
   };
   return () => {
@@ -43,5 +45,3 @@ export const ownTab: () => Promise<string> = (() => {
 
 /** Keeps the id over a reload and a crash. Only a tab with drafts needs that. */
 export const rememberTab = (tab: string): void => sessionStorage.setItem(storedAs, tab);
-
-const newTab = () => Array.from(crypto.getRandomValues(new Uint32Array(3)), String).join('-');
