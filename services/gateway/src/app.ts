@@ -12,6 +12,7 @@ import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
 import { createListener, createMalformedResponse, listenerOptions } from './http/listener.ts';
+import { createOpenBodies } from './http/open-bodies.ts';
 import { problemHeaders, readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
@@ -151,13 +152,14 @@ const hostOfProvider = ({ oidc }: GatewayConfig) => oidc && URL.parse(oidc.issue
 
 /** What browsers open without a key. */
 function registerPages(app: FastifyInstance, config: GatewayConfig, deps: AppDeps): void {
+  const openBodies = createOpenBodies();
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
   registerMailPage(app, deps);
-  if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, deps);
+  if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, { ...deps, openBodies });
   const provider = hostOfProvider(config);
-  if (config.oauth !== undefined) registerOAuth(app, config.oauth, { ...deps, provider });
+  if (config.oauth !== undefined) registerOAuth(app, config.oauth, { ...deps, openBodies, provider });
 }
 
 interface RequestOptions {

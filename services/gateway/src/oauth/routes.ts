@@ -3,6 +3,7 @@
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addressOf } from '../access/authenticate.ts';
+import { formType, type OpenBodies, parseForm } from '../http/open-bodies.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { pathOf } from '../http/route.ts';
 import { reportFailure } from '../response/error-handler.ts';
@@ -15,9 +16,8 @@ import { createTokenHandlers, registerClient, sendOAuthError, toOAuthError } fro
 
 export interface OAuthDeps extends AuthorizeDeps {
   events: GatewayEvents;
+  openBodies: OpenBodies;
 }
-
-const bodyBytesMax = 65_536;
 
 type Answer = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
@@ -56,19 +56,8 @@ export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, dep
     });
   void app.register(async (routes) => {
     routes.removeAllContentTypeParsers();
-    const options = { parseAs: 'string', bodyLimit: bodyBytesMax } as const;
-    routes.addContentTypeParser<string>(
-      'application/x-www-form-urlencoded',
-      options,
-      (_request, text, done) => done(null, new URLSearchParams(text)),
-    );
-    routes.addContentTypeParser<string>('application/json', options, (_request, text, done) => {
-      try {
-        done(null, JSON.parse(text));
-      } catch (err) {
-        done(new HubError('VALIDATION', 'The body is not JSON.', { cause: err }));
-      }
-    });
+    routes.addContentTypeParser(formType, deps.openBodies.as(parseForm));
+    routes.addContentTypeParser('application/json', deps.openBodies.as(parseJson));
     routes.get('/oauth/authorize', asPage(show));
     routes.post('/oauth/authorize', asPage(decide));
     routes.post('/oauth/token', asJson(issue));
@@ -76,4 +65,12 @@ export function registerOAuth(app: FastifyInstance, settings: OAuthSettings, dep
     const register: Answer = (request, reply) => registerClient(request, reply, deps.upstreams);
     if (settings.registration) routes.post('/oauth/register', asJson(register));
   });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (err) {
+    throw new HubError('VALIDATION', 'The body is not JSON.', { cause: err });
+  }
 }

@@ -5,6 +5,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addressOf, type KeyCache } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
+import { formType, type OpenBodies, parseForm } from '../http/open-bodies.ts';
 import { unstoredHeaders } from '../http/problem-details.ts';
 import { reportFailure } from '../response/error-handler.ts';
 import { escaped, pageHeaders, plainPage } from '../response/plain-page.ts';
@@ -28,11 +29,11 @@ export interface SignInRouteDeps {
   keyCache: Pick<KeyCache, 'forget'>;
   rateLimiter: RateLimiter;
   events: GatewayEvents;
+  openBodies: OpenBodies;
 }
 
 /** How long a person may take at the provider. */
 const stateS = 600;
-const logoutBytesMax = 65_536;
 /** Where a sign-in leads back to: a page of the console, or the consent to an agent. */
 const target = /^(#[\x21-\x7e]{0,2000}|oauth\/authorize\?[\x21-\x7e]{0,2000})$/;
 
@@ -77,11 +78,8 @@ export function registerSignInRoutes(
     };
   };
   void app.register(async (pages) => {
-    const form = 'application/x-www-form-urlencoded';
-    const options = { parseAs: 'string', bodyLimit: logoutBytesMax } as const;
-    pages.addContentTypeParser<string>(form, options, (_request, text, done) =>
-      done(null, new URLSearchParams(text)),
-    );
+    pages.removeAllContentTypeParsers();
+    pages.addContentTypeParser(formType, deps.openBodies.as(parseForm));
     pages.get('/auth/login', asPage(login));
     pages.get('/auth/callback', asPage(callback));
     pages.post('/auth/logout', guarded(logout));
@@ -143,7 +141,7 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
 
     endAtProvider: async (request) => {
       if (!(request.body instanceof URLSearchParams))
-        throw new HubError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/x-www-form-urlencoded.');
+        throw new HubError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${formType}.`);
       const token = request.body.get('logout_token') ?? '';
       const named = { ...(await (await provider()).readLogout(token)), account, issuer: settings.issuer };
       await catalog.endSignIns({ keySha256: undefined, provider: named }, request.context);

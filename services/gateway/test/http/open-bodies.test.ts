@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import Fastify from 'fastify';
+import { afterEach, expect, it } from 'vitest';
+import { createListener } from '../../src/http/listener.ts';
+import { createOpenBodies } from '../../src/http/open-bodies.ts';
+
+let server: Server | undefined;
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server?.close();
+});
+
+/** A server that answers with the body, or with the error's code. */
+async function serve(bytesMax?: number): Promise<void> {
+  const app = Fastify({
+    serverFactory: (handler) => {
+      server = createListener(handler);
+      return server;
+    },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'text/plain',
+    createOpenBodies(bytesMax).as((text) => text),
+  );
+  app.setErrorHandler((err: { code?: string }, _request, reply) => reply.send(err.code));
+  app.post('/', async ({ body }) => (body as string).slice(0, 20));
+  await app.listen({ port: 0, host: '127.0.0.1' });
+}
+
+/** Sends the beginning of a body; `framing` is the header field that says where it ends. */
+function send(framing: string, sent: string): Socket {
+  const { port } = (server as Server).address() as AddressInfo;
+  const socket = connect(port, '127.0.0.1');
+  sockets.push(socket);
+  socket.on('error', () => {});
+  socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n${framing}\r\n\r\n${sent}`);
+  return socket;
+}
+
+const begin = (length: number, sent: string) => send(`content-length: ${length}`, sent);
+
+async function answerTo(socket: Socket): Promise<string> {
+  const [data] = await once(socket, 'data');
+  return String(data).split('\r\n\r\n')[1] ?? '';
+}
+
+it('reads the text of a body', async () => {
+  await serve();
+  expect(await answerTo(begin(5, 'müde'))).toBe('müde');
+});
+
+it('refuses a body that is too large, said or sent', async () => {
+  await serve();
+  expect(await answerTo(begin(65_537, ''))).toBe('TOO_LARGE');
+  const chunked = send('transfer-encoding: chunked', `20000\r\n${'x'.repeat(0x20000)}\r\n0\r\n\r\n`);
+  expect(await answerTo(chunked)).toBe('TOO_LARGE');
+});
+
+it('ends the body that began first when all together are too many, and reads the others', async () => {
+  await serve(100_000);
+  const slow: Socket[] = [];
+  const ended: number[] = [];
+  for (let i = 0; i < 4; i++) {
+    const socket = begin(50_000, 'x'.repeat(40_000));
+    slow.push(socket);
+    void answerTo(socket).then((answer) => answer === 'UNAVAILABLE' && ended.push(i));
+    // The order in which the bodies begin is the order of these answers.
+    expect(await answerTo(begin(3, 'one'))).toBe('one');
+  }
+  await expect.poll(() => ended).toEqual([0, 1]);
+  slow[3]?.write('x'.repeat(10_000));
+  expect(await answerTo(slow[3] as Socket)).toBe('x'.repeat(20));
+});
