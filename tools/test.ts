@@ -3,8 +3,8 @@
  * that need servers, then those that need the tools. It prints the slowest files. Its last line is
  * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
  *
- * A few files that fail with servers or a browser run once more, alone. What passes then is listed as UNSTEADY: the test
- * or the product depends on time, and one of them is wrong.
+ * Files that fail with servers or a browser run once more, one after the other, unless they are many. What passes then is
+ * listed as UNSTEADY: the test or the product depends on time, and one of them is wrong.
  *
  *     node tools/test.ts                       what fits into eight minutes
  *     node tools/test.ts --added [--within=S]  only what --all adds; after S seconds no further form of the hub begins
@@ -94,8 +94,8 @@ const linter = fileURLToPath(new URL('actionlint.ts', import.meta.url));
 const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url));
 const stopGraceMs = 10_000;
 const slowestPrinted = 20;
-/** If more files fail, the cause is not chance. */
-const repeatedFilesMax = 4;
+/** If more files fail, the cause is neither chance nor a slow machine. */
+const repeatedFilesMax = 24;
 const say = (line: string) => process.stdout.write(`· ${line}\n`);
 
 async function runVitest({ projects, extra, env, interrupted }: Run): Promise<Outcome> {
@@ -139,7 +139,7 @@ async function runWithSecondTry(run: Run): Promise<Counts> {
   if (first.failed === 0 || files.length === 0 || files.length > repeatedFilesMax || run.interrupted.aborted)
     return first;
   say(`running once more what failed: ${files.join(', ')}`);
-  const second = await runVitest({ ...run, extra: files });
+  const second = await runVitest({ ...run, extra: ['--no-file-parallelism', ...files] });
   const unsteady = first.failures.filter(({ test }) => !second.failures.some((other) => other.test === test));
   const count = (name: 'passed' | 'skipped') =>
     first[name] - first.failedFiles.reduce((sum, one) => sum + one[name], 0) + second[name];

@@ -1,6 +1,6 @@
 /** The records of executions of queries: the executors send them, and those who may see them list them. */
 
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { withScope } from '@datahub/contract/roles';
 import type { CatalogServiceService, QueryRun } from '@datahub/proto/catalog/v1/catalog';
@@ -45,13 +45,23 @@ export function createQueryRunCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
+interface RecordRunsOptions {
+  /** Of each query. */
+  queryRunsMax: number;
+  /**
+   * After how many runs a query is counted for the first time. The hub may stop before its runs are many, so that is left
+   * to chance: all queries counted right after each start would be too much work.
+   */
+  firstCountIn?: () => number;
+}
+
 /**
- * `queryRunsMax`: of each query. The oldest go first, some hundred at a time. No call waits for that, because counting can
+ * The oldest go first, some hundred at a time. No call waits for that, because counting can
  * take long, and the runs of all queries wait for the call.
  */
 export function createRecordRuns(
   catalog: Catalog,
-  { queryRunsMax }: { queryRunsMax: number },
+  { queryRunsMax, firstCountIn = () => randomInt(countedEvery + 1) }: RecordRunsOptions,
 ): Calls<typeof CatalogInternalServiceService>['recordRuns'] {
   const { queryRuns } = catalog.store;
   /** The runs of each query that were written since they were last counted. */
@@ -85,8 +95,7 @@ export function createRecordRuns(
     // A call whose answer was lost has written some.
     await queryRuns.insertMany(docs);
     for (const { accountId, queryId } of docs) {
-      // The first run after a start is counted with those of the process before.
-      const count = (uncounted.get(queryId) ?? countedEvery) + 1;
+      const count = (uncounted.get(queryId) ?? countedEvery - firstCountIn()) + 1;
       if (uncounted.size >= countedMax) uncounted.clear();
       uncounted.set(queryId, count > countedEvery ? 0 : count);
       if (count > countedEvery) crowded.set(queryId, accountId);

@@ -42,7 +42,7 @@ async function openRuns(store: CatalogStore) {
     await store.queries.insert({ ...query, query: 'SELECT 1', context: [] } as QueryDoc);
   }
   const recorder = (queryRunsMax = 1_000) => {
-    const recordRuns = createRecordRuns(catalog, { queryRunsMax });
+    const recordRuns = createRecordRuns(catalog, { queryRunsMax, firstCountIn: () => 0 });
     return (runs: RecordedRun[]) => recordRuns({ runs }, createCallContext({ timeoutMs: 30_000 }));
   };
   const list = async (asked: object = {}, principal: Principal = principalOf('a')) => {

@@ -110,10 +110,10 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
 }
 
 /**
- * Bodies that arrive together would else be worked on in one turn of the event loop. What follows a body that was read, up
- * to its first wait, is part of its last step.
+ * Bodies that arrive together, or whose clients leave together, would else be worked on in one turn of the event loop. What
+ * follows a body that was read, up to its first wait, is part of its last step.
  */
-const inTurn = (step: () => void): void => void nextTurn().then(step);
+export const inTurn = (step: () => void): void => void nextTurn().then(step);
 
 interface ReadOptions {
   bodyBytesMax: number;
@@ -136,7 +136,7 @@ function readBody(
   const finish = (err: Error | null, value?: unknown): void => {
     if (isDone) return;
     isDone = true;
-    payload.off('data', take).off('end', end).off('error', finish);
+    payload.off('data', take).off('end', end).off('error', leave);
     settle(err, value);
   };
   const attempt = (step: () => void): void => {
@@ -171,13 +171,14 @@ function readBody(
     if (body.bytes <= turnBytesMax) parse();
     else inTurn(parse);
   };
+  const leave = (err: Error): void => inTurn(() => finish(err));
   attempt(() => {
     const { 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);
     requireUncompressed(request);
     requireScope(request);
     reserve(request, Number(length));
-    payload.on('data', take).on('end', end).on('error', finish);
+    payload.on('data', take).on('end', end).on('error', leave);
   });
 }
 

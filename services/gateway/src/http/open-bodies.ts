@@ -7,6 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
+import { inTurn } from './bodies.ts';
 
 export interface OpenBodies {
   /** A parser for `addContentTypeParser`. `parse` gets the text, and may throw a `HubError`. */
@@ -52,7 +53,7 @@ export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
         bytes: 0,
         finish: (err, value) => {
           if (!readings.delete(reading)) return;
-          payload.off('data', take).off('end', end).off('error', fail);
+          payload.off('data', take).off('end', end).off('error', leave);
           held -= reading.bytes;
           reading.chunks = [];
           done(err, value);
@@ -74,9 +75,10 @@ export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
         }
       };
       const fail = (err: Error): void => reading.finish(err);
+      const leave = (err: Error): void => inTurn(() => fail(err));
       readings.add(reading);
       if (Number(request.headers['content-length'] ?? 0) > bodyBytesMax) return fail(tooLarge());
-      payload.on('data', take).on('end', end).on('error', fail);
+      payload.on('data', take).on('end', end).on('error', leave);
     },
   };
 }

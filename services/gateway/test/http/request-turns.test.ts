@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as endOfTurn } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { createRequestTurns } from '../../src/http/request-turns.ts';
+
+afterEach(() => vi.restoreAllMocks());
 
 function setUp() {
   const started: string[] = [];
@@ -23,10 +25,12 @@ it('starts a request of an old connection at once', () => {
 
 it('starts in later turns what arrives when the requests of a turn have taken 8 ms', async () => {
   let busyMs = 5;
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
   const started: string[] = [];
   const turns = createRequestTurns(({ url }) => {
     started.push(url as string);
-    for (const until = performance.now() + busyMs; performance.now() < until; );
+    now += busyMs;
   });
   const send = (url: string) =>
     turns.handle({ url, headers: {} } as unknown as IncomingMessage, {} as ServerResponse);

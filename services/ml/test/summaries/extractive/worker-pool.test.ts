@@ -39,7 +39,7 @@ describe('the summarizer', () => {
   test('leaves the event loop free', async () => {
     const summarizer = open();
     await summarizer.summarize({ documents: [[long(500)]] }, never);
-    const text = long(12_000);
+    const text = long(4_000);
     const before = process.threadCpuUsage();
     summarize([[text]], {});
     const cpuOfSummary = process.threadCpuUsage(before).user;
@@ -49,9 +49,9 @@ describe('the summarizer', () => {
       return process.threadCpuUsage(own).user;
     };
     // This thread also collects the garbage of the tests before.
-    const cpu: number[] = [];
-    while (cpu.length < 5) cpu.push(await cpuOfThisThread());
-    expect(Math.min(...cpu)).toBeLessThan(cpuOfSummary / 2);
+    let cpu = await cpuOfThisThread();
+    for (let i = 0; i < 4 && cpu >= cpuOfSummary / 2; i++) cpu = await cpuOfThisThread();
+    expect(cpu).toBeLessThan(cpuOfSummary / 2);
   });
 
   test('passes on code and message of an error in the thread', async () => {
@@ -125,7 +125,7 @@ describe('under load', () => {
       summarizer.summarize({ documents: [[long(sentences)]] }, { ...never, accountId: name }).then(() => {
         order.push(name);
       });
-    await Promise.all([ask('long', 12_000), ask('another', 12_000), ask('medium', 500)]);
+    await Promise.all([ask('long', 6_000), ask('another', 6_000), ask('medium', 500)]);
     expect(order[0]).toBe('medium');
   });
 
