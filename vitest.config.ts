@@ -51,35 +51,16 @@ const dependOnForm = [
 
 /**
  * `npm test` should end within eight minutes, so it leaves these to `npm run test:all`: faults under load, starts and kills
- * of many processes, and pages of the console beyond those that it opens anyway.
+ * of many processes, backups and upgrades, tunnels, and pages of the console beyond those that it opens anyway.
  */
 const faults = [
-  ...['addresses', 'canary', 'cut-streams', 'cut-writes', 'died-in-commit', 'documented-commands'],
-  'ends-of-writes',
-  ...[
-    'first-start',
-    'frozen',
-    'full-disk',
-    'gateways',
-    'inner-messages',
-    'kill',
-    'lost-executor',
-    'money',
-    'npm-start',
-  ],
-  ...[
-    'observability',
-    'providers',
-    'receivers',
-    'replicas',
-    'rollout',
-    'rotation',
-    'sealed',
-    'slots',
-    'small-chunks',
-  ],
+  ...['addresses', 'agents', 'backup', 'canary', 'cut-streams', 'cut-writes'],
+  ...['died-in-commit', 'documented-commands', 'ends-of-writes', 'first-start', 'frozen', 'full-disk'],
+  ...['gateways', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
+  ...['money', 'npm-start', 'observability', 'operator', 'providers', 'receivers'],
+  ...['replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
   ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
-  ...['waiting', 'watches', 'workers', 'writing-watches'],
+  ...['upgrade', 'waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
 const pages = [
   ...[
@@ -109,7 +90,7 @@ const pages = [
   ],
   'versions',
 ].map((name) => `tests/e2e/console-${name}.test.ts`);
-const programs = ['attacking-pages', 'attribution', 'ci-workflows', 'hub-files-races'].map(
+const programs = ['attacking-pages', 'attribution', 'ci-workflows', 'hub-files-races', 'ssh'].map(
   (name) => `tests/e2e/${name}.test.ts`,
 );
 const single = [...pages, ...programs];

@@ -3,8 +3,8 @@
  * that need servers, then those that need the tools. It prints the slowest files. Its last line is
  * `N passed, N failed, N skipped`. Other arguments are passed on to vitest, as in `npm test -- hubs`.
  *
- * Files that fail with servers or a browser run once more, one after the other, unless they are many. What passes then is
- * listed as UNSTEADY: the test or the product depends on time, and one of them is wrong.
+ * Files that fail run once more, one after the other, unless they are many. What passes then is listed as UNSTEADY: the
+ * test or the product depends on time, and one of them is wrong.
  *
  *     node tools/test.ts                       what fits into eight minutes
  *     node tools/test.ts --added [--within=S]  only what --all adds; after S seconds no further form of the hub begins
@@ -308,7 +308,9 @@ async function runQuick(starting: Promise<Databases>, { extra, interrupted }: Op
     },
     () => {},
   );
-  const counts: Counts[] = [await runVitest({ projects: ['unit'], extra, env: process.env, interrupted })];
+  const counts: Counts[] = [
+    await runWithSecondTry({ projects: ['unit'], extra, env: process.env, interrupted }),
+  ];
   const databases = await starting;
   if (interrupted.aborted) return counts;
   // The tests with tools run beside the others, or at the end if a tool is still being built.

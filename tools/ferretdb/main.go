@@ -1,4 +1,4 @@
-// A MongoDB-wire server for the tests: FerretDB over SQLite, in one process.
+// A MongoDB-wire server for the tests: FerretDB over SQLite, in one process, without fsync.
 // Usage: ferretdb <host:port> <data directory>
 package main
 
@@ -18,7 +18,7 @@ func main() {
 	server, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{TCP: os.Args[1]},
 		Handler:   "sqlite",
-		SQLiteURL: "file:" + os.Args[2] + "/",
+		SQLiteURL: "file:" + os.Args[2] + "/?_pragma=synchronous(off)",
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -1,5 +1,5 @@
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Collection, type Db, type Document, type IndexSpecification, MongoServerError } from 'mongodb';
+import { type Collection, type Db, type Document, type IndexDescription, MongoServerError } from 'mongodb';
 import { isStale, type Shape } from '../collection-spec.ts';
 import { toScalar } from '../document.ts';
 import { isTombstone, type MongodbDocument, toTombstone, toUniqueValues, uniqueField } from './documents.ts';
@@ -18,20 +18,15 @@ interface Meta extends Document {
 export async function prepareMongodb(db: Db, shapes: readonly Shape[]): Promise<void> {
   const meta = db.collection<Meta>(metaCollection);
   await checkFormat(meta);
+  const specs = new Map((await meta.find({}).toArray()).map(({ _id, spec }) => [_id, spec]));
   for (const shape of shapes) {
     const kept = db.collection<MongodbDocument>(shape.name);
     const spec = JSON.stringify(shape);
-    const known = await meta.findOne({ _id: { $eq: `collection ${shape.name}` } });
-    if (known?.spec !== undefined && known.spec !== spec && isStale(known.spec, shape))
-      await refillFields(kept, shape);
+    const id = `collection ${shape.name}`;
+    const known = specs.get(id);
+    if (known !== undefined && known !== spec && isStale(known, shape)) await refillFields(kept, shape);
     await createIndexes(kept, shape);
-    if (known?.spec !== spec) {
-      await meta.updateOne(
-        { _id: { $eq: `collection ${shape.name}` } },
-        { $set: { spec } },
-        { upsert: true },
-      );
-    }
+    if (known !== spec) await meta.updateOne({ _id: { $eq: id } }, { $set: { spec } }, { upsert: true });
   }
 }
 
@@ -50,25 +45,43 @@ async function checkFormat(meta: Collection<Meta>): Promise<void> {
 }
 
 async function createIndexes(kept: Collection<MongodbDocument>, shape: Shape): Promise<void> {
-  const specs: [IndexSpecification, boolean][] = [
-    [{ accountId: 1, id: 1 }, false],
-    ...shape.indexes.map((name): [IndexSpecification, boolean] => [
-      { accountId: 1, [name]: 1, id: 1 },
-      false,
-    ]),
-    ...(shape.pairs ?? []).map(([first, second]): [IndexSpecification, boolean] => [
-      { accountId: 1, [first]: 1, [second]: 1, id: 1 },
-      false,
-    ]),
-    ...shape.unique.map((name): [IndexSpecification, boolean] => [{ [name]: 1 }, true]),
+  const specs: IndexDescription[] = [
+    { key: { accountId: 1, id: 1 } },
+    ...shape.indexes.map((name) => ({ key: { accountId: 1, [name]: 1, id: 1 } })),
+    ...(shape.pairs ?? []).map(([first, second]) => ({
+      key: { accountId: 1, [first]: 1, [second]: 1, id: 1 },
+    })),
+    ...shape.unique.map((name) => ({ key: { [name]: 1 }, unique: true })),
   ];
   const { expires, expiresBy, due } = shape;
-  if (due !== undefined) specs.push([{ [due]: 1 }, false]);
+  if (due !== undefined) specs.push({ key: { [due]: 1 } });
   if (expires !== undefined)
-    specs.push([{ ...(expiresBy === undefined ? {} : { [expiresBy]: 1 }), [expires]: 1 }, false]);
-  if (shape.outbox) specs.push([{ pending: 1 }, false]);
-  for (const [keys, unique] of specs) await kept.createIndex(keys, { unique });
+    specs.push({ key: { ...(expiresBy === undefined ? {} : { [expiresBy]: 1 }), [expires]: 1 } });
+  if (shape.outbox) specs.push({ key: { pending: 1 } });
+  await createMissing(kept, specs);
   for (const constraint of shape.uniqueWithin ?? []) await createPartialUnique(kept, uniqueField(constraint));
+}
+
+const namespaceNotFound = 26;
+
+/** By two commands at most, because a start over a slow link would wait for each. */
+async function createMissing(
+  kept: Collection<MongodbDocument>,
+  specs: readonly IndexDescription[],
+): Promise<void> {
+  const found = await kept.indexes().catch((err) => {
+    if (err instanceof MongoServerError && err.code === namespaceNotFound) return [];
+    throw err;
+  });
+  const nameOf = ({ key, unique = false }: Pick<IndexDescription, 'key' | 'unique'>) =>
+    JSON.stringify([key, unique]);
+  const there = new Set(found.map(nameOf));
+  const missing = specs.filter((spec) => !there.has(nameOf(spec)));
+  if (missing.length === 0) return;
+  await kept.createIndexes(missing).catch(async () => {
+    // FerretDB 1 closes the connection if another process has just created some of them.
+    for (const spec of missing) await kept.createIndexes([spec]);
+  });
 }
 
 const notImplemented = 238;
