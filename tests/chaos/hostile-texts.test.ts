@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SpawnedHub, spawnHub } from '../support/spawned.ts';
+import { parseMs } from './stalls/measure.ts';
 
 const characters = 100_000;
 const fill = (text: string) =>
@@ -27,6 +28,8 @@ const texts: Record<string, string> = {
 /** What three calls may take of the event loop together, and of all threads: CPU time, which no other program adds to. */
 const loopMsMax = 100;
 const cpuMsMax = 1_000;
+/** On a slow or busy machine, the CPU time of parsing a megabyte this often counts instead of `loopMsMax`. */
+const parsesMax = 8;
 
 describe.skipIf(process.platform !== 'linux')('100,000 characters of', () => {
   let hub: SpawnedHub;
@@ -60,8 +63,9 @@ describe.skipIf(process.platform !== 'linux')('100,000 characters of', () => {
       process.stdout.write(
         `${took.loop.toFixed(0)} ms of the event loop, ${took.all.toFixed(0)} ms in all\n`,
       );
-      expect(took.loop).toBeLessThan(loopMsMax);
-      expect(took.all).toBeLessThan(cpuMsMax);
+      const slowness = Math.max(1, (parsesMax * parseMs()) / loopMsMax);
+      expect(took.loop).toBeLessThan(loopMsMax * slowness);
+      expect(took.all).toBeLessThan(cpuMsMax * slowness);
     },
   );
 });

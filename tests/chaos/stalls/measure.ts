@@ -89,7 +89,7 @@ export function createMeasure(route: string, { hub, look, found }: Options) {
 }
 
 /** The CPU time of parsing a megabyte. */
-function parseMs(): number {
+export function parseMs(): number {
   const text = payloads.members();
   const before = process.threadCpuUsage();
   JSON.parse(text);
