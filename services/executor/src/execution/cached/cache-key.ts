@@ -68,8 +68,15 @@ function toText(param: Param): string {
 
 export const etagLength = 32;
 
-/** Creates ETags with a keyed MAC. With a plain hash, a caller could confirm a guess of an answer's content. */
-export function createTagger(secret = randomBytes(32)): (key: string, answer: Buffer) => string {
-  return (key, answer) =>
-    createHmac('sha256', secret).update(key).update(answer).digest('hex').slice(0, etagLength);
+/**
+ * Creates ETags with a keyed MAC. With a plain hash, a caller could confirm a guess of an answer's content. A CSV that a
+ * limit has cut may have the bytes of a complete one, and only its trailer says so.
+ */
+export function createTagger(secret = randomBytes(32)) {
+  return (key: string, answer: Buffer, truncated: boolean): string =>
+    createHmac('sha256', secret)
+      .update(`${truncated ? 'cut' : 'whole'} ${key}`)
+      .update(answer)
+      .digest('hex')
+      .slice(0, etagLength);
 }

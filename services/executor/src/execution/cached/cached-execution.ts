@@ -219,7 +219,8 @@ export class CachedExecution {
     const { answers, now } = this.#deps;
     const bytes = flight.take();
     const { isTruncated: truncated } = flight;
-    const answer = { bytes, etag: this.#tag(key, bytes), truncated, rowCount: own.outcome?.rowCount ?? 0 };
+    const etag = this.#tag(key, bytes, truncated);
+    const answer = { bytes, etag, truncated, rowCount: own.outcome?.rowCount ?? 0 };
     const entry = entryOf(call, flight, { runAt: own.runAt, answer, validation });
     const isNewest = (answers.get(key)?.freshAt ?? 0) <= flight.startedAt;
     const isUsable = validation !== undefined || now() - flight.startedAt <= rules.ageMsMax;

@@ -133,11 +133,12 @@ describe('the key', () => {
   });
 });
 
-test('the tag of an answer depends on a secret, its key and its bytes', () => {
+test('the tag of an answer depends on a secret, its key, its bytes, and whether a limit has cut it', () => {
   const [tag, other] = [createTagger(), createTagger()];
   const bytes = Buffer.from('rows');
-  expect(tag('k', bytes)).toMatch(/^[0-9a-f]{32}$/);
-  expect(tag('k', bytes)).toBe(tag('k', Buffer.from('rows')));
-  for (const different of [tag('l', bytes), tag('k', Buffer.from('row')), other('k', bytes)])
-    expect(different).not.toBe(tag('k', bytes));
+  const expected = tag('k', bytes, false);
+  expect(expected).toMatch(/^[0-9a-f]{32}$/);
+  expect(tag('k', Buffer.from('rows'), false)).toBe(expected);
+  const different = [tag('l', bytes, false), tag('k', Buffer.from('row'), false), tag('k', bytes, true)];
+  for (const one of [...different, other('k', bytes, false)]) expect(one).not.toBe(expected);
 });
