@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
-import { nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { createTurns, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { ByteBudget } from './byte-budget.ts';
 import { JsonBody } from './json-body.ts';
@@ -110,10 +110,19 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
 }
 
 /**
- * Bodies that arrive together, or whose clients leave together, would else be worked on in one turn of the event loop. What
- * follows a body that was read, up to its first wait, is part of its last step.
+ * Bodies that arrive together would else be worked on in one turn of the event loop. What follows a body that was read, up
+ * to its first wait, is part of its last step.
  */
-export const inTurn = (step: () => void): void => void nextTurn().then(step);
+const inTurn = (step: () => void): void => void nextTurn().then(step);
+
+const leavingTurn = createTurns();
+
+/**
+ * For the error of a body, which says only that its client has left. Nothing was done with what had arrived. Thousands of
+ * clients may leave at once, so their requests end one in a turn.
+ */
+export const whenClientLeft = (finish: (err: HubError) => void): void =>
+  void leavingTurn().then(() => finish(new HubError('CANCELLED', 'The client disconnected.')));
 
 interface ReadOptions {
   bodyBytesMax: number;
@@ -171,7 +180,7 @@ function readBody(
     if (body.bytes <= turnBytesMax) parse();
     else inTurn(parse);
   };
-  const leave = (err: Error): void => inTurn(() => finish(err));
+  const leave = (): void => whenClientLeft(finish);
   attempt(() => {
     const { 'content-length': length = '0' } = request.headers;
     if (Number(length) > bodyBytesMax) throw tooLarge(bodyBytesMax);

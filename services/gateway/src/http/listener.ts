@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
+import { createTurns } from '@datahub/service-kit/yield-to-loop';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 import { createPipelines, createRequestTurns } from './request-turns.ts';
@@ -79,15 +80,20 @@ const refusals = new Map<string | undefined, Refusal>([
 ]);
 
 /**
- * For `clientError`: answers with a problem if the socket is writable, then closes the connection. The request timeout
- * does not apply to the sockets in `streaming`. Node raises it once for each request.
+ * For `clientError`: answers with a problem if the socket is writable, then closes the connection. Thousands of clients may
+ * close theirs at once in the middle of a request, so one connection is worked on in a turn. The request timeout does not
+ * apply to the sockets in `streaming`. Node raises it once for each request.
  */
 export function createMalformedResponse(streaming: WeakSet<Socket>) {
+  const ownTurn = createTurns();
   return (cause: Error & { code?: string }, socket: Socket): void => {
     if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && streaming.has(socket)) return;
-    if (cause.code === 'ECONNRESET' || socket.destroyed) return;
-    if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
-    socket.destroy(cause);
+    if (cause.code === 'ECONNRESET') return;
+    void ownTurn().then(() => {
+      if (socket.destroyed) return;
+      if (socket.writable) socket.write(toText(refusals.get(cause.code) ?? malformed));
+      socket.destroy(cause);
+    });
   };
 }
 

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
-import { inTurn } from './bodies.ts';
+import { whenClientLeft } from './bodies.ts';
 
 export interface OpenBodies {
   /** A parser for `addContentTypeParser`. `parse` gets the text, and may throw a `HubError`. */
@@ -75,7 +75,7 @@ export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
         }
       };
       const fail = (err: Error): void => reading.finish(err);
-      const leave = (err: Error): void => inTurn(() => fail(err));
+      const leave = (): void => whenClientLeft(fail);
       readings.add(reading);
       if (Number(request.headers['content-length'] ?? 0) > bodyBytesMax) return fail(tooLarge());
       payload.on('data', take).on('end', end).on('error', leave);

@@ -8,7 +8,9 @@ import { createOpenBodies } from '../../src/http/open-bodies.ts';
 
 let server: Server | undefined;
 const sockets: Socket[] = [];
+const failures: (string | undefined)[] = [];
 afterEach(() => {
+  failures.length = 0;
   for (const socket of sockets.splice(0)) socket.destroy();
   server?.close();
 });
@@ -26,7 +28,10 @@ async function serve(bytesMax?: number): Promise<void> {
     'text/plain',
     createOpenBodies(bytesMax).as((text) => text),
   );
-  app.setErrorHandler((err: { code?: string }, _request, reply) => reply.send(err.code));
+  app.setErrorHandler((err: { code?: string }, _request, reply) => {
+    failures.push(err.code);
+    return reply.send(err.code);
+  });
   app.post('/', async ({ body }) => (body as string).slice(0, 20));
   await app.listen({ port: 0, host: '127.0.0.1' });
 }
@@ -74,4 +79,12 @@ it('ends the body that began first when all together are too many, and reads the
   await expect.poll(() => ended).toEqual([0, 1]);
   slow[3]?.write('x'.repeat(10_000));
   expect(await answerTo(slow[3] as Socket)).toBe('x'.repeat(20));
+});
+
+it('says of a client that leaves in the middle of a body that it has left', async () => {
+  await serve();
+  const left = begin(50_000, 'x');
+  expect(await answerTo(begin(3, 'one'))).toBe('one');
+  left.destroy();
+  await expect.poll(() => failures).toEqual(['CANCELLED']);
 });
