@@ -43,6 +43,43 @@ export function createTurnClock(spentMs: number, onEnd = () => {}): TurnClock {
   };
 }
 
+/** How many calls go on in one turn whose wait has ended in it. */
+const goingOnMax = 16;
+
+function createGoingOn(): () => Promise<void> | undefined {
+  const waiting: (() => void)[] = [];
+  let begun = 0;
+  const endTurn = () => {
+    const next = waiting.splice(0, goingOnMax);
+    begun = next.length;
+    if (begun > 0) atEndOfTurn(endTurn);
+    for (const resolve of next) resolve();
+  };
+  return () => {
+    if (begun === 0) atEndOfTurn(endTurn);
+    if (begun < goingOnMax && waiting.length === 0) {
+      begun++;
+      return undefined;
+    }
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+}
+
+/**
+ * To call when a wait is over that may end for thousands of calls in one turn: for one answer, a server that went away, or
+ * a time. Returns a promise that resolves, in order, in a turn that has room; undefined if this one has.
+ */
+export const goOn = createGoingOn();
+
+/** Awaits what other calls await, too. Not all of them go on in the turn in which it settles. */
+export async function joined<T>(shared: Promise<T>): Promise<T> {
+  try {
+    return await shared;
+  } finally {
+    await goOn();
+  }
+}
+
 const piecesOfTurn = 500;
 
 /** Waits for an own turn before work on many pieces, so that the work of calls that arrive together is not one turn. */

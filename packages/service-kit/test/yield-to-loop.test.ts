@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLoopYield, createTurns } from '../src/yield-to-loop.ts';
+import { createLoopYield, createTurns, joined } from '../src/yield-to-loop.ts';
 
 it('lets timers fire during long work, and costs short work no wait', async () => {
   const endOfTurn = createLoopYield();
@@ -49,4 +49,28 @@ it('gives one of many long pieces of work a turn in each iteration of the loop',
   isOver = true;
   expect(resumed).toBe(20);
   expect(iteration).toBeGreaterThanOrEqual(19);
+});
+
+it('lets 16 of the calls that waited for one thing go on in a turn, in order', async () => {
+  let iteration = 0;
+  let isOver = false;
+  const count = () => {
+    iteration++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const shared = Promise.withResolvers<void>();
+  const wentOn: [call: number, iteration: number][] = [];
+  const call = async (i: number, wait: Promise<void>) => {
+    await joined(wait).catch(() => {});
+    wentOn.push([i, iteration]);
+  };
+  const calls = Array.from({ length: 50 }, (_, i) => call(i, shared.promise));
+  const failed = Array.from({ length: 50 }, (_, i) => call(50 + i, Promise.reject(new Error('away'))));
+  shared.resolve();
+  await Promise.all([...calls, ...failed]);
+  isOver = true;
+  expect(wentOn.map(([i]) => i).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i));
+  const inTurn = Map.groupBy(wentOn, ([, at]) => at);
+  expect(Math.max(...[...inTurn.values()].map(({ length }) => length))).toBeLessThanOrEqual(16);
 });

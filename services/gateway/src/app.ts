@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
+import { goOn } from '@datahub/service-kit/yield-to-loop';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, admitAgain, authenticate } from './access/authenticate.ts';
@@ -111,8 +112,10 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', bodies.read);
   app.addContentTypeParser(importMediaTypes, bodies.stream);
-  app.setErrorHandler((err, request, reply) => {
+  app.setErrorHandler(async (err, request, reply) => {
     if (!isIgnoredBody(request.raw)) drain(request.raw);
+    // A service that goes away ends thousands of calls.
+    await goOn();
     return sendProblem(err, reply, deps.events);
   });
 

@@ -150,6 +150,9 @@ export interface Deadline {
   index: number;
 }
 
+/** How many deadlines are reached in one turn of the event loop. Each one can end a call. */
+const reachedMax = 16;
+
 /** The most that one timer can wait, in milliseconds. */
 const timerMaxMs = 2_147_483_647;
 
@@ -196,12 +199,24 @@ export class Deadlines {
 
   #fire(): void {
     const now = performance.now();
-    const reached = this.#pending.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
-    // A listener can remove other deadlines.
-    for (const deadline of reached) {
+    this.#reach(
+      this.#pending.filter(({ at }) => at <= now).sort((a, b) => a.at - b.at),
+      0,
+    );
+  }
+
+  /** Until all are reached, no timer is set for others. */
+  #reach(reached: readonly Deadline[], from: number): void {
+    const end = from + reachedMax;
+    for (const deadline of reached.slice(from, end)) {
+      // It can be removed by the listener of another one, or before its turn.
       if (deadline.index === -1) continue;
       this.remove(deadline);
       deadline.onReached();
+    }
+    if (end < reached.length) {
+      setImmediate(() => this.#reach(reached, end));
+      return;
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
     let next = Number.POSITIVE_INFINITY;

@@ -45,6 +45,20 @@ describe('deadlines', () => {
     expect(reached).toEqual(['first', 'third', 'fourth']);
   });
 
+  it('are reached in turns of 16, in which others are removed and added', () => {
+    const reached: number[] = [];
+    const deadlines = new Deadlines();
+    const all = Array.from({ length: 40 }, (_, i) => deadlines.add(10, () => reached.push(i)));
+    vi.advanceTimersToNextTimer();
+    expect(reached.length).toBe(16);
+    deadlines.remove(all.at(-1) as Deadline);
+    deadlines.add(1, () => reached.push(40));
+    vi.advanceTimersToNextTimer();
+    expect(reached.length).toBe(32);
+    vi.advanceTimersByTime(2);
+    expect(reached.toSorted((x, y) => x - y)).toEqual([...Array(39).keys(), 40]);
+  });
+
   it('that are over at once or never come are no special case', () => {
     const reached: string[] = [];
     const deadlines = new Deadlines();

@@ -9,6 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { orAborted } from '@datahub/service-kit/call/abort';
 import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import {
   type QueryDefinition,
   type SourceDefinition,
@@ -158,7 +159,7 @@ function createRequests(
     send: (queryId, principal, traceparent) => {
       const key = `${principal.accountId} ${queryId}`;
       const shared = pending.get(key);
-      if (shared) return shared;
+      if (shared) return joined(shared);
       const request = resolve(queryId, principal, traceparent).finally(() => {
         if (pending.get(key) === request) pending.delete(key);
       });

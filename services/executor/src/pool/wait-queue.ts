@@ -3,6 +3,7 @@
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { FairQueue } from '@datahub/service-kit/fair-queue';
+import { goOn } from '@datahub/service-kit/yield-to-loop';
 import type { AcquireOptions, Lease, Member } from './pool-types.ts';
 
 interface Waiter {
@@ -46,7 +47,10 @@ export class WaitQueue {
         },
         reject: (err) => {
           done();
-          reject(err);
+          // A server that goes away ends all waits.
+          const turn = goOn();
+          if (turn === undefined) reject(err);
+          else void turn.then(() => reject(err));
         },
       };
       signal.addEventListener('abort', abort, { once: true });

@@ -10,6 +10,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { audienceOfToken, formOfKey, hashApiKey, type KeyForm } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { userCacheControl } from '../response/cache-headers.ts';
@@ -274,7 +275,7 @@ class CatalogKeyCache implements KeyCache {
   /** One call at a time for a key, however many requests wait for it. */
   #lookUpOnce(hash: string): Promise<Principal> {
     const running = this.#pending.get(hash);
-    if (running) return running;
+    if (running) return joined(running);
     const call = this.#lookUp(hash).finally(() => this.#pending.delete(hash));
     this.#pending.set(hash, call);
     return call;

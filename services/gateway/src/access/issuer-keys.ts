@@ -7,6 +7,7 @@ import type { UserLimit } from '@datahub/contract/user-limit';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Upstreams } from '../upstreams.ts';
@@ -75,7 +76,7 @@ export function createIssuerKeys({ executor, now = () => performance.now() }: Is
     entry.fetching ??= fetching().finally(() => {
       entry.fetching = undefined;
     });
-    return entry.fetching;
+    return joined(entry.fetching);
   };
 
   const givenKeys = (jwksJson: string): KeySet => {

@@ -4,6 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import type { OidcSettings } from './oidc-settings.ts';
@@ -110,21 +111,31 @@ export function createProvider(settings: OidcSettings): Provider {
   };
 }
 
-/** Reads what the provider says of itself, again after an hour. While it is away, the last word is used. */
+/**
+ * Reads what the provider says of itself, again after an hour, and once for all who wait for it. While it is away, the last
+ * word is used.
+ */
 function createDescription(settings: OidcSettings): () => Promise<Described> {
   let described: Described | undefined;
+  let reading: Promise<Described> | undefined;
+  const read = async (): Promise<Described> => {
+    const config = await discover(settings);
+    const { jwks_uri: keysUrl = '' } = config.serverMetadata();
+    const keys = createRemoteJWKSet(new URL(keysUrl), { timeoutDuration: timeoutS * 1_000 });
+    described = { config, keys, readAt: performance.now() };
+    return described;
+  };
   return async () => {
-    const now = performance.now();
-    if (described !== undefined && now - described.readAt < describedMs) return described;
+    if (described !== undefined && performance.now() - described.readAt < describedMs) return described;
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
     try {
-      const config = await discover(settings);
-      const { jwks_uri: keysUrl = '' } = config.serverMetadata();
-      const keys = createRemoteJWKSet(new URL(keysUrl), { timeoutDuration: timeoutS * 1_000 });
-      described = { config, keys, readAt: now };
+      return await joined(reading);
     } catch (err) {
       if (described === undefined) throw away(err);
+      return described;
     }
-    return described;
   };
 }
 

@@ -6,6 +6,7 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { CacheEntry, ResponseStore } from './response-store.ts';
 
 /** Undefined if the answer is too large to cache. */
@@ -101,7 +102,7 @@ export class Flight implements ExecutionReply {
   async wait(left: Promise<never>): Promise<FlightResult> {
     this.waiting++;
     try {
-      return await Promise.race([this.result.promise, left]);
+      return await joined(Promise.race([this.result.promise, left]));
     } finally {
       this.waiting--;
       if (this.waiting === 0 && !this.isRefresh)
