@@ -71,6 +71,13 @@ function createGoingOn(): () => Promise<void> | undefined {
  */
 export const goOn = createGoingOn();
 
+/** The same for a callback: calls it now or in a later turn. */
+export function goOnWith(step: () => void): void {
+  const turn = goOn();
+  if (turn === undefined) step();
+  else void turn.then(step);
+}
+
 /** Awaits what other calls await, too. Not all of them go on in the turn in which it settles. */
 export async function joined<T>(shared: Promise<T>): Promise<T> {
   try {

@@ -12,6 +12,7 @@ import {
 import { onAbort } from '../call/abort.ts';
 import type { CallContext, Calls, ServiceDescription } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
+import { goOnWith } from '../yield-to-loop.ts';
 import {
   type Connections,
   keepalive,
@@ -122,8 +123,11 @@ function unary(connections: Connections, method: Descriptor, options: GrpcClient
           (err, response) => {
             ctx.signal.removeEventListener('abort', cancel);
             release();
-            if (err) reject(toError(err, ctx, options));
-            else resolve(response);
+            // A service that paused, or that goes away, ends all its calls in one turn.
+            goOnWith(() => {
+              if (err) reject(toError(err, ctx, options));
+              else resolve(response);
+            });
           },
         ),
       );

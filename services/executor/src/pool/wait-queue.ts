@@ -3,7 +3,7 @@
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { FairQueue } from '@datahub/service-kit/fair-queue';
-import { goOn } from '@datahub/service-kit/yield-to-loop';
+import { goOnWith } from '@datahub/service-kit/yield-to-loop';
 import type { AcquireOptions, Lease, Member } from './pool-types.ts';
 
 interface Waiter {
@@ -48,9 +48,7 @@ export class WaitQueue {
         reject: (err) => {
           done();
           // A server that goes away ends all waits.
-          const turn = goOn();
-          if (turn === undefined) reject(err);
-          else void turn.then(() => reject(err));
+          goOnWith(() => reject(err));
         },
       };
       signal.addEventListener('abort', abort, { once: true });
