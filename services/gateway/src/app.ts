@@ -8,7 +8,7 @@ import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { goOn } from '@datahub/service-kit/yield-to-loop';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type AccessDeps, admitAgain, authenticate } from './access/authenticate.ts';
+import { type AccessDeps, admitAgain, authenticate, authenticateAgain } from './access/authenticate.ts';
 import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
@@ -196,7 +196,12 @@ function addRequestContext(
   app.decorateRequest('steps', undefined);
   app.decorateRequest('executed', undefined);
   const { requestTimeoutMs: timeoutMs, transferTimeoutMs: transferMs } = config;
-  const contextOptions = { timeoutMs, transferMs, deadlines: new Deadlines() };
+  const contextOptions = {
+    timeoutMs,
+    transferMs,
+    deadlines: new Deadlines(),
+    requireCaller: (request: FastifyRequest) => authenticateAgain(request, deps),
+  };
   const answered = (request: FastifyRequest, reply: FastifyReply) => {
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);

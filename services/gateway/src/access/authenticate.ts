@@ -13,6 +13,7 @@ import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { requireScope } from '../http/route.ts';
 import { userCacheControl } from '../response/cache-headers.ts';
 import { addVary } from '../response/compression.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -29,7 +30,7 @@ export interface AccessDeps {
   /** The header `WWW-Authenticate` where tokens of agents are accepted; absent if agents cannot connect by address. */
   challenge?: string | undefined;
   /** The key of the session of a request without another key; absent if nobody can sign in. */
-  sessionOf?: ((request: FastifyRequest, reply: FastifyReply) => string | undefined) | undefined;
+  sessionOf?: ((request: FastifyRequest) => string | undefined) | undefined;
 }
 
 /** Returns a promise only if there is something to wait for. */
@@ -41,15 +42,11 @@ export function authenticate(
   let found: Principal | Promise<Principal>;
   let form: KeyForm = 'random';
   try {
-    const key = request.headers['x-service-api-key'];
     const beforeUnknown = (unknown: KeyForm) => {
       form = unknown;
       deps.rateLimiter.requireFewRefusals(addressOf(request), form);
     };
-    found =
-      key === undefined
-        ? withoutHeader(request, reply, { deps, beforeUnknown })
-        : deps.keyCache.principalOf(key, beforeUnknown);
+    found = callerOf(request, { deps, beforeUnknown, reply });
   } catch (err) {
     return refuse(err, request, { address: addressOf(request), form, deps });
   }
@@ -62,16 +59,48 @@ export function authenticate(
   );
 }
 
-/** The caller by the token of an agent, a key of a client that cannot send the header, or a session. */
-function withoutHeader(
+/**
+ * For a request that goes on for long: looks the caller up again, and gives the request what the caller may do now.
+ * Rejects as `authenticate` and the check of the scope do. Counts for no rate.
+ */
+export async function authenticateAgain(request: FastifyRequest, deps: AccessDeps): Promise<void> {
+  const { context, headers } = request;
+  if (context.refusedAs !== undefined) throw context.refusedAs;
+  try {
+    const principal = await callerOf(request, { deps, beforeUnknown: () => {} });
+    keyLimits.origins(principal.limits, headers.origin ?? originOfRead(request, deps));
+    context.principal = keyLimits.user(principal.limits)
+      ? await deps.userTokens.verify(principal, userTokenOf(request))
+      : principal;
+    requireScope(request);
+  } catch (err) {
+    // The catalog is not asked again for each thing that the request has not begun.
+    if (isKeyRefusal(err)) context.refusedAs = err;
+    throw err;
+  }
+}
+
+interface CallerOptions {
+  deps: AccessDeps;
+  beforeUnknown: BeforeUnknown;
+  /** Is told what its answer depends on. */
+  reply?: FastifyReply;
+}
+
+/** The caller by the header, the token of an agent, a key of a client that cannot send the header, or a session. */
+function callerOf(
   request: FastifyRequest,
-  reply: FastifyReply,
-  { deps, beforeUnknown }: { deps: AccessDeps; beforeUnknown: BeforeUnknown },
+  { deps: { keyCache, sessionOf }, beforeUnknown, reply }: CallerOptions,
 ): Principal | Promise<Principal> {
+  const key = request.headers['x-service-api-key'];
+  if (key !== undefined) return keyCache.principalOf(key, beforeUnknown);
   const bearer = bearerOf(request);
   if (bearer !== undefined && audienceOfToken(bearer) === 'mcp')
-    return deps.keyCache.principalOfAgent(bearer, beforeUnknown);
-  return deps.keyCache.principalOf(bearer ?? deps.sessionOf?.(request, reply), beforeUnknown);
+    return keyCache.principalOfAgent(bearer, beforeUnknown);
+  if (bearer !== undefined) return keyCache.principalOf(bearer, beforeUnknown);
+  const session = sessionOf?.(request);
+  if (session !== undefined && reply !== undefined) addVary(reply, 'cookie');
+  return keyCache.principalOf(session, beforeUnknown);
 }
 
 /** The key of clients that can only send `Authorization: Bearer`, on the route for them. */
@@ -131,9 +160,7 @@ function identify(
   { principal, deps }: { principal: Principal; deps: AccessDeps },
 ): void | Promise<void> {
   setUserHeaders(request, reply);
-  // Without the key's own header, Authorization is the key.
-  const { 'x-service-api-key': key, authorization } = request.headers;
-  const found = deps.userTokens.verify(principal, key === undefined ? undefined : authorization);
+  const found = deps.userTokens.verify(principal, userTokenOf(request));
   const admitUser = (user: Principal) => {
     request.context.principal = user;
     const perMinute = principal.limits?.user?.ratePerMinute;
@@ -142,6 +169,10 @@ function identify(
   };
   return found instanceof Promise ? found.then(admitUser) : admitUser(found);
 }
+
+/** Without the key's own header, Authorization is the key. */
+const userTokenOf = ({ headers }: FastifyRequest): string | undefined =>
+  headers['x-service-api-key'] === undefined ? undefined : headers.authorization;
 
 /** Caches may keep an answer only for the user whose token the request has, and ask the hub each time. */
 function setUserHeaders({ method }: FastifyRequest, reply: FastifyReply): void {

@@ -29,6 +29,8 @@ export interface RequestContextOptions {
   transferMs: number;
   /** Shared by all requests. */
   deadlines: Deadlines;
+  /** See `RequestContext.requireCaller`. */
+  requireCaller(request: FastifyRequest): Promise<void>;
 }
 
 /** How soon a deadline is looked at again. */
@@ -37,6 +39,8 @@ const lookMsMin = 100;
 /** The context of one HTTP request. The signal is created on first use, since most requests never need it. */
 export class RequestContext implements CallContext {
   principal: Principal | undefined;
+  /** Set once the caller was refused while the request was running. */
+  refusedAs: HubError | undefined;
   /** The rate of each signed-in user of the key. */
   userRatePerMinute: number | undefined;
   readonly requestId: string;
@@ -85,6 +89,14 @@ export class RequestContext implements CallContext {
   /** Fires when the client disconnects before the answer is complete, or at the deadline. */
   get signal(): CallSignal {
     return this.#stop ?? this.#watch();
+  }
+
+  /**
+   * A request that does many things calls this before each: its key may have been revoked or have expired. Rejects with
+   * KEY_INVALID, KEY_EXPIRED, TOKEN_INVALID, SCOPE_DENIED, or UNAVAILABLE. Mostly it costs a hash and a look-up.
+   */
+  requireCaller(): Promise<void> {
+    return this.#options.requireCaller(this.#request);
   }
 
   /** Restarts the time limit. For requests without a total limit that must keep making progress. */

@@ -68,6 +68,10 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       // Lists of tools do not announce their changes.
       { maxSubscriptions: 0, keepAliveMs: 0 },
     );
+    const admit = async () => {
+      await request.context.requireCaller();
+      await settings.admit(request, reply);
+    };
     const answer = async (message: unknown): Promise<Answer> => {
       const response = await handler.fetch(toWebRequest(request), { parsedBody: message });
       const contentType = response.headers.get('content-type');
@@ -75,7 +79,7 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
     };
     try {
       const { status, ...found } = Array.isArray(body)
-        ? await answerBatch(body, { answer, admit: () => settings.admit(request, reply) })
+        ? await answerBatch(body, { answer, admit })
         : await answer(body);
       const { text, contentType } = toAccepted(found, accepted);
       reply.code(status);

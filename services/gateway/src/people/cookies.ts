@@ -5,7 +5,6 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { addVary } from '../response/compression.ts';
 
 /** The key of the session. */
 export const sessionCookie = '__Host-datahub';
@@ -47,10 +46,8 @@ export function isFromOwnPage({ headers }: Pick<FastifyRequest, 'headers'>, publ
 
 /** The key of the session of a request from the hub's own pages. */
 export function createSessionReader(publicOrigin: string) {
-  return (request: FastifyRequest, reply: FastifyReply): string | undefined => {
+  return (request: FastifyRequest): string | undefined => {
     const secret = readCookie(request.headers, sessionCookie);
-    if (secret === undefined || !isFromOwnPage(request, publicOrigin)) return undefined;
-    addVary(reply, 'cookie');
-    return secret;
+    return isFromOwnPage(request, publicOrigin) ? secret : undefined;
   };
 }

@@ -1,4 +1,4 @@
-/** Reads a streamed body in chunks. Each renews the deadline of the request. */
+/** Reads a streamed body in chunks. Each renews the deadline of the request, if its caller may still call. */
 
 import type { IncomingMessage } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -76,6 +76,7 @@ export async function* readChunks(request: FastifyRequest, pace = idlePace()): A
       isReading = false;
       if (done === true) return;
       pace.took?.(performance.now() - startedAt, value.length);
+      await request.context.requireCaller();
       request.context.renewDeadline();
       yield value;
       // A client that sends as fast as it can would otherwise keep the event loop for itself.

@@ -51,7 +51,10 @@ it('reads a body whose buffer is full', async () => {
 
 it('reads the rest of a body whose reader stops while the buffer is full', async () => {
   const answers = await sendTwo(async (request) => {
-    for await (const _ of readChunks({ body: request, context: { renewDeadline: () => {} } } as never)) {
+    for await (const _ of readChunks({
+      body: request,
+      context: { requireCaller: async () => {}, renewDeadline: () => {} },
+    } as never)) {
       await fillBuffer(request);
       break;
     }

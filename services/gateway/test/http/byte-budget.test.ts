@@ -8,7 +8,8 @@ import { RequestContext } from '../../src/http/request-context.ts';
 it('counts nothing for a client that has left', () => {
   const exceeded = { key: 'too much', all: 'too much' };
   const budget = new ByteBudget({ bytesMax: 100, keyBytesMax: 100, smallBytesMax: 100, exceeded });
-  const options = { timeoutMs: 1_000, transferMs: 1_000, deadlines: new Deadlines() };
+  const requireCaller = async () => {};
+  const options = { timeoutMs: 1_000, transferMs: 1_000, deadlines: new Deadlines(), requireCaller };
   const requestOf = (closed: boolean) => {
     const request = { id: 'r', raw: { headers: {} } } as FastifyRequest;
     request.context = new RequestContext(request, { closed } as ServerResponse, options);

@@ -4,7 +4,7 @@ import { idlePace, readChunks, uploadPace } from '../../src/rows/streamed-body.t
 
 function requestOf(body: Readable) {
   let renewed = 0;
-  const request = { body, context: { renewDeadline: () => renewed++ } };
+  const request = { body, context: { requireCaller: async () => {}, renewDeadline: () => renewed++ } };
   return { request: request as never, renewals: () => renewed };
 }
 

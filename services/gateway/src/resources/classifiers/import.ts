@@ -75,6 +75,7 @@ async function importExamples(
   const train = async () => {
     if (batch.length === 0) return;
     if (request.context.signal.aborted) throw request.context.signal.reason;
+    await request.context.requireCaller();
     const examples = batch;
     batch = [];
     characters = 0;

@@ -140,6 +140,7 @@ async function* writePages(request: FastifyRequest, { page, read, isCsv }: Expor
         yield write(toJson(example));
       }
       if (!next.more) return;
+      await request.context.requireCaller();
       request.context.renewDeadline();
     }
   } catch (err) {

@@ -78,7 +78,7 @@ async function load(
         return true;
       },
       onDrain: () => {},
-      input: inTurns(first, batches, turns),
+      input: inTurns(first, batches, { turns, request }),
     });
   } catch (err) {
     throw interrupted(request, { err, progress, commitEvery });
@@ -93,12 +93,14 @@ async function load(
 async function* inTurns(
   first: RecordBatch,
   batches: RecordBatches,
-  turns: Turns,
+  { turns, request }: { turns: Turns; request: FastifyRequest },
 ): AsyncGenerator<RecordBatch, undefined> {
   let sent = 0;
   try {
     for (let batch: RecordBatch | undefined = first; batch !== undefined; batch = await batches.next()) {
-      await turns.reach(++sent - batchesAhead);
+      await turns.reach(sent + 1 - batchesAhead);
+      await request.context.requireCaller();
+      sent++;
       yield batch;
     }
   } catch (err) {

@@ -86,7 +86,7 @@ function createHandler(deps: ResourceDeps): Handler {
       for (const [i, asked] of waiting) {
         await endOfTurn();
         if (reply.raw.destroyed) return;
-        const refusal = refusals.get(i);
+        const refusal = refusals.get(i) ?? (await request.context.requireCaller().catch((err) => err));
         if (refusal === undefined)
           await run(i, toAsked(asked, exact?.[i], request), { request, answers, deps });
         else await answers.fail(i, refusal);
