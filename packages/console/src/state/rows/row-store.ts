@@ -4,7 +4,8 @@
  */
 
 import { contains, type DrawnAs, isIdentifier, isTimestampType } from './drawn.ts';
-import { isNumberText, membersOf, readValues, textOf, type Values } from './scan.ts';
+import { isNumberText, membersOf, readValues, type Values } from './scan.ts';
+import { compareBy, keyOf, type SortKey } from './sort-keys.ts';
 
 export interface GridColumn extends DrawnAs {
   name: string;
@@ -154,7 +155,8 @@ export class RowStore {
       return;
     }
     const found: number[] = [];
-    const keys: (string | number | undefined)[] = [];
+    const keys: SortKey[] = [];
+    const sorted = sort === undefined ? undefined : this.columns[sort.column];
     const cells: Values = [];
     let until = performance.now() + sliceMs;
     for (let at = 0; at < this.lines.length; at++) {
@@ -166,10 +168,11 @@ export class RowStore {
       readValues(this.lines[at] as string, this.#layout, cells);
       if (wanted !== '' && !this.#isFound(cells, wanted)) continue;
       found.push(at);
-      if (sort !== undefined)
-        keys[at] = keyOf(cells[sort.column], this.columns[sort.column]?.numeric === true);
+      if (sort !== undefined) keys[at] = keyOf(cells[sort.column], sorted);
     }
-    const order = sort === undefined ? found : await sortSliced(found, compareBy(keys, sort), isCurrent);
+    const numeric = sorted?.numeric === true;
+    const order =
+      sort === undefined ? found : await sortSliced(found, compareBy(keys, { ...sort, numeric }), isCurrent);
     if (order !== undefined && isCurrent()) this.order = Uint32Array.from(order);
   }
 
@@ -180,24 +183,6 @@ export class RowStore {
     }
     return false;
   }
-}
-
-function keyOf(cell: string | undefined, numeric: boolean): string | number | undefined {
-  if (cell === undefined || cell === 'null') return undefined;
-  const text = textOf(cell);
-  return numeric ? Number(text) : text;
-}
-
-/** Sorts nulls last in both directions, and keeps the order of equal rows. */
-function compareBy(keys: (string | number | undefined)[], { descending }: Sort) {
-  const sign = descending ? -1 : 1;
-  return (a: number, b: number): number => {
-    const [x, y] = [keys[a], keys[b]];
-    if (x === y) return a - b;
-    if (x === undefined) return 1;
-    if (y === undefined) return -1;
-    return x < y ? -sign : x > y ? sign : a - b;
-  };
 }
 
 /** A merge sort that pauses for the page. Resolves to undefined if a newer sort has started. */
