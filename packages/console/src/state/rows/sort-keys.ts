@@ -1,11 +1,15 @@
 /** What rows are sorted by: numbers by all their digits, and dates by their time. */
 
 import { compareNumbers } from './decimals.ts';
-import type { GridColumn } from './row-store.ts';
 import { textOf } from './scan.ts';
 
 /** A number as its text if a double would lose digits of it, or if it is none; undefined for a null. */
 export type SortKey = string | number | undefined;
+
+interface SortedColumn {
+  type: string;
+  numeric?: boolean | undefined;
+}
 
 /** A number of fewer characters keeps its digits as a double. */
 const exactLength = 15;
@@ -17,7 +21,7 @@ const yearDigits = 7;
 const yearsMax = 10 ** yearDigits;
 
 /** The key of a cell, a JSON text; undefined if the row has no such member. */
-export function keyOf(cell: string | undefined, column: GridColumn | undefined): SortKey {
+export function keyOf(cell: string | undefined, column: SortedColumn | undefined): SortKey {
   if (cell === undefined || cell === 'null') return undefined;
   const text = textOf(cell);
   if (column?.numeric) {
