@@ -2128,6 +2128,7 @@ export interface Routes {
       code: string | null;
       rows: number;
       cached: boolean;
+      dryRun: boolean;
       queueMs: number | null;
       databaseMs: number | null;
       totalMs: number | null;

@@ -237,6 +237,7 @@ export interface QueryRunDoc extends Doc {
   code?: string;
   rows: number;
   cached: boolean;
+  dryRun?: true;
   queueMs?: number;
   databaseMs?: number;
   totalMs?: number;

@@ -124,6 +124,7 @@ function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }
     code,
     rows,
     cached,
+    dryRun,
     queueMs,
     databaseMs,
     totalMs,
@@ -131,7 +132,7 @@ function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }
   } = run;
   const at = run.at.getTime();
   const subject = user === undefined || issuer === undefined ? undefined : { issuer, subject: user };
-  const optional = { user, code, queueMs, databaseMs, totalMs, valuesJson };
+  const optional = { user, code, dryRun: dryRun || undefined, queueMs, databaseMs, totalMs, valuesJson };
   return {
     id: createFixedId({ namespace, kind: 'qrun', atMs: at }, Buffer.from(seed)),
     accountId,
@@ -160,6 +161,7 @@ const toRun = (
   code: doc.code,
   rows: doc.rows,
   cached: doc.cached,
+  dryRun: doc.dryRun ?? false,
   queueMs: doc.queueMs,
   databaseMs: doc.databaseMs,
   totalMs: doc.totalMs,

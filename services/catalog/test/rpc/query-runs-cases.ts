@@ -86,8 +86,9 @@ function describeLists(openStore: OpenStore): void {
   it('are listed newest first, in pages, by outcome, and apart for each query', async () => {
     const record = recorder();
     await record([runOf(1), runOf(2, { code: 'STATEMENT_TIMEOUT' }), runOf(3, {}, { queryId: 'dh.q.2' })]);
-    await record([runOf(4)]);
+    await record([runOf(4, { dryRun: true })]);
     expect(await list()).toMatchObject({ rows: [4, 2, 1], total: 3 });
+    expect((await list()).runs.map(({ dryRun }) => dryRun)).toEqual([true, false, false]);
     expect(await list({ offset: 1, limit: 1 })).toMatchObject({ rows: [2], total: 3 });
     expect(await list({ failed: true })).toMatchObject({ rows: [2], total: 1 });
     expect(await list({ failed: false })).toMatchObject({ rows: [4, 1], total: 2 });

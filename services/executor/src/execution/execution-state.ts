@@ -56,6 +56,8 @@ export class Execution implements ExecutionReply, ErrorMapping {
   charactersBefore = 0;
   /** Set when the statement has ended. */
   outcome: RowFigures | undefined;
+  /** The records of a load that are committed, which stay if it fails. */
+  committedRows = 0;
   format: FormatName = 'json';
   timeoutMs = 0;
   /** The deadline of the call; while the statement runs, no later than the end of its timeout. */

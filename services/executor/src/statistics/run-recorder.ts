@@ -83,6 +83,7 @@ export function createRunRecorder(options: RunRecorderOptions): RunRecorder {
           code,
           rows,
           cached: cacheHits > 0,
+          dryRun: request.options?.dryRun === true,
           queueMs,
           databaseMs,
           totalMs,

@@ -99,7 +99,7 @@ const noCall: Pick<Sample, 'calls' | 'cacheHits' | 'failedWith' | 'rows' | 'byte
 function failedSample(execution: Execution, code: string): Sample {
   const times = timesOf(execution);
   const totalMs = execution.statement === undefined ? undefined : execution.now() - execution.startedAt;
-  return { ...noCall, calls: 1, failedWith: code, ...times, totalMs };
+  return { ...noCall, calls: 1, failedWith: code, rows: execution.committedRows, ...times, totalMs };
 }
 
 function timesOf(execution: Execution): Pick<Sample, 'queueMs' | 'databaseMs'> {

@@ -72,6 +72,14 @@ describe('the recorder of runs', () => {
     expect(JSON.stringify(sent)).not.toMatch(/s3cret|secret/);
   });
 
+  it('marks a dry run', async () => {
+    open();
+    const options = { dryRun: true, meta: false, numbersAsStrings: false };
+    for (const request of [{}, { options }]) recorder.note(executionOf(request), sample);
+    await recorder.close();
+    expect(sent.map(({ run }) => run?.dryRun)).toEqual([false, true]);
+  });
+
   it.each([
     ['data', { form: { values: [], checkOnly: false } }],
     ['rows', { load: { columns: [] } }],

@@ -198,6 +198,7 @@ const KeptTable = ({ runs, keepsValues, onReuse }: KeptTableProps) => (
         <td>
           {run.outcome === 'ok' ? 'ok' : <span class="failed-text">failed: {run.code}</span>}
           {run.cached && <span class="note"> from the cache</span>}
+          {run.dryRun && <span class="note"> dry run: undone</span>}
         </td>
         <td class="right" data-name="Version">
           {run.version}

@@ -841,7 +841,11 @@ export interface QueryRun {
    * The values that the call sent, as a JSON object without secret and pinned variables and claims. Absent if the query
    * keeps none, or they were too long.
    */
-  valuesJson?: string | undefined;
+  valuesJson?:
+    | string
+    | undefined;
+  /** True if the call asked to undo what it wrote. */
+  dryRun: boolean;
 }
 
 export interface QueryVersion {
@@ -6920,6 +6924,7 @@ function createBaseQueryRun(): QueryRun {
     databaseMs: undefined,
     totalMs: undefined,
     valuesJson: undefined,
+    dryRun: false,
   };
 }
 
@@ -6966,6 +6971,9 @@ export const QueryRun: MessageFns<QueryRun> = {
     }
     if (message.valuesJson !== undefined) {
       writer.uint32(114).string(message.valuesJson);
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(120).bool(message.dryRun);
     }
     return writer;
   },
@@ -7093,6 +7101,14 @@ export const QueryRun: MessageFns<QueryRun> = {
             }
 
             message.valuesJson = reader.string();
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
             continue;
           }
         }

@@ -294,6 +294,7 @@ class LoadRun {
 
   #noteCommit(): void {
     this.#committedLines = this.#lastLine;
+    this.#load.execution.committedRows = this.#records;
     if (!this.#isComplete) this.#report();
   }
 

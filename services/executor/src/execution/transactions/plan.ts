@@ -30,7 +30,7 @@ export interface PlanDeps {
 }
 
 /** What a step runs with unless something else is asked for. */
-const noOptions: ExecuteOptions = { dryRun: false, meta: false, numbersAsStrings: false };
+export const noOptions: ExecuteOptions = { dryRun: false, meta: false, numbersAsStrings: false };
 
 export interface PlannedStep {
   step: Step;

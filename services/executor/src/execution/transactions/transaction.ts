@@ -6,7 +6,7 @@
 import { formats } from '@datahub/contract/formats';
 import { parseTransaction, transactionBounds } from '@datahub/contract/transactions';
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
-import { CallForm, type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
+import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
@@ -23,7 +23,7 @@ import {
 import type { RowFigures } from '../../result/response.ts';
 import { sendBytes } from '../cached/send-bytes.ts';
 import { identity, toFailure } from '../execution-error.ts';
-import { Execution } from '../execution-state.ts';
+import type { Execution } from '../execution-state.ts';
 import { claimedNames, keyLimits } from '../key-limits.ts';
 import { leastOf, type PreparedQuery, runOptionsOf } from '../prepare.ts';
 import type { RunDeps } from '../run-statement.ts';
@@ -35,15 +35,13 @@ import { type Plan, type PlanDeps, type PlannedStep, planStored, planTransaction
 import { StepAnswer, withReferences } from './references.ts';
 import { SourceTransaction } from './source-transaction.ts';
 import { ofStep } from './step-error.ts';
+import { type StepEvents, StepExecutions } from './step-executions.ts';
 import { StepSessions } from './step-sessions.ts';
 
 export interface TransactionDeps extends RunDeps, PlanDeps {
   catalog: Pick<Catalog, 'noteCommit'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
-  events: {
-    executed(execution: Execution): void;
-    failed(execution: Execution, err: HubError): void;
-  };
+  events: StepEvents;
   tracing?: Tracing | undefined;
   now: () => number;
   random: () => number;
@@ -61,10 +59,17 @@ export function createTransactions(deps: TransactionDeps) {
       const principal = requirePrincipal(ctx);
       const plan = await planTransaction(request, { ctx, principal }, deps);
       const retry = request.transaction?.retry === true;
-      await hold(principal.accountId, async (bytes) => {
-        const { body } = await runPlan(plan, { request, ctx, retry, bytes }, deps);
-        await send(body, { reply, ctx });
-      });
+      const steps = new StepExecutions(plan, request, deps);
+      try {
+        await hold(principal.accountId, async (bytes) => {
+          const { body } = await runPlan(plan, { request, ctx, retry, steps, bytes }, deps);
+          await send(body, { reply, ctx });
+        });
+      } catch (err) {
+        steps.failed(err, ctx);
+        throw err;
+      }
+      steps.executed();
     }) satisfies Executor['execute'],
 
     /** Runs the steps of a stored query, whose values are checked. The last one makes the answer. */
@@ -89,8 +94,10 @@ async function executeStored(whole: Execution, deps: TransactionDeps, hold: Hold
   const plan = planStored(query, whole.prepared as PreparedQuery, { request, limits: deps.limits });
   whole.timeoutMs = plan.timeoutMs;
   const retry = parseTransaction(query.transactionJson as string).retry === true;
+  // The whole is one execution, so its steps have no spans and no figures.
+  const steps = new StepExecutions(plan, request, { ...deps, tracing: undefined });
   await hold(requirePrincipal(ctx).accountId, async (bytes) => {
-    const { body, last } = await runPlan(plan, { request, ctx, retry, whole, bytes }, deps);
+    const { body, last } = await runPlan(plan, { request, ctx, retry, steps, whole, bytes }, deps);
     if (last !== undefined) whole.onOutcome(last.figures, last.outcome);
     await send(body, { reply: whole, ctx });
   });
@@ -110,15 +117,16 @@ interface Ended {
 /** Repeats the whole if that was asked for. */
 async function runPlan(
   plan: Plan,
-  { request, ctx, retry, whole, bytes }: Omit<Call, 'notes' | 'attempt'> & { retry: boolean },
+  { retry, ...call }: Omit<Call, 'notes' | 'attempt'> & { retry: boolean },
   deps: TransactionDeps,
 ): Promise<Answered> {
   const { sourceId } = plan.source;
-  const { operation } = request;
+  const { ctx, steps } = call;
+  const { operation } = call.request;
   const notes = operation && new CommitNotes(operation, { ...deps, ctx, sourceId });
   let unrun = 0;
   for (let attempt = 1; ; attempt++) {
-    const run = new TransactionRun(plan, { request, ctx, notes, attempt, whole, bytes }, deps);
+    const run = new TransactionRun(plan, { ...call, notes, attempt }, deps);
     try {
       const body = await run.run();
       return { body, last: run.last };
@@ -126,6 +134,7 @@ async function runPlan(
       const again = retry && attempt - unrun <= transactionBounds.repeats && run.mayRepeat(err);
       // Each of its statements can have a plan that is out of date.
       if (!again && !(run.foundNothingRan(err) && unrun++ < plan.steps.length)) throw err;
+      steps.forget(err);
       const pauseMs = deps.random() * pauseMsMax * attempt;
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
@@ -150,6 +159,7 @@ interface Call {
   attempt: number;
   /** Set if the steps are those of one stored query: its execution, which stands for all of them. */
   whole?: Execution | undefined;
+  steps: StepExecutions;
   bytes: AnswerBytes;
 }
 
@@ -284,13 +294,9 @@ class TransactionRun {
     planned: PlannedStep,
     options: RunOptions,
   ): Promise<void> {
-    const { query, prepared } = planned;
     const { connection } = lease;
-    const { ctx, whole } = this.#call;
-    const { now, createWriter, events } = this.#deps;
+    const { ctx, whole, steps } = this.#call;
     const isAnswer = whole !== undefined && planned === this.#plan.steps.at(-1);
-    const request = toRequest(planned, this.#call.request, isAnswer);
-    const tracing = whole === undefined ? this.#deps.tracing : undefined;
     const chunks: Buffer[] = [];
     const reply = {
       chunk: (chunk: Buffer) => {
@@ -301,14 +307,12 @@ class TransactionRun {
       onDrain: () => {},
     };
     const stepCtx = { ...contextOf(ctx), deadlineAt: this.#deadlineAt };
-    const execution = new Execution(request, stepCtx, { reply, now, tracing });
+    const execution = steps.begin(planned, { ctx: stepCtx, reply, isAnswer });
     try {
       transaction.requireTime(this.#deadlineAt);
-      execution.stage = 'prepare';
-      execution.onPrepared(query, prepared, planned.timeoutMs);
-      execution.statement = await this.#bind(planned, request);
+      execution.statement = await this.#bind(planned, execution.request);
       execution.onConnection(lease);
-      const writer = createWriter(execution.responseOptions(options.maxRows));
+      const writer = this.#deps.createWriter(execution.responseOptions(options.maxRows));
       try {
         const running = connection.run(execution.statement, writer, options);
         const { deadlineAt } = execution;
@@ -324,13 +328,14 @@ class TransactionRun {
         this.#isUnrun = err instanceof NothingRan;
         throw err;
       }
-      if (isAnswer) this.#lastBody = Buffer.concat(chunks);
-      else this.#keep(planned.step.as, Buffer.concat(chunks));
-      if (whole === undefined) events.executed(execution);
+      const body = Buffer.concat(chunks);
+      chunks.length = 0;
+      if (isAnswer) this.#lastBody = body;
+      else this.#keep(planned.step.as, body);
     } catch (err) {
-      const failure = toFailure(execution.causeOf(err), execution.stage, execution);
-      if (whole === undefined) events.failed(execution, failure);
-      throw failure;
+      throw toFailure(execution.causeOf(err), execution.stage, execution);
+    } finally {
+      steps.end(planned);
     }
   }
 
@@ -383,18 +388,4 @@ class TransactionRun {
 
 const contextOf = ({ principal, requestId, traceparent, signal }: CallContext) => ({
   ...{ principal, requestId, traceparent, signal },
-});
-
-/** A step as an execution of its own, for the figures of its query. */
-const toRequest = (
-  { step, query }: PlannedStep,
-  { fromConsole, format }: ExecuteRequest,
-  isAnswer: boolean,
-): ExecuteRequest => ({
-  queryId: query.queryId,
-  contextJson: step.contextJson,
-  options: step.options,
-  format: isAnswer ? format : Format.FORMAT_JSON,
-  fromConsole,
-  callForm: CallForm.CALL_FORM_TRANSACTION,
 });
