@@ -90,9 +90,14 @@ const pages = [
   ],
   'versions',
 ].map((name) => `tests/e2e/console-${name}.test.ts`);
-const programs = ['attacking-pages', 'attribution', 'ci-workflows', 'hub-files-races', 'ssh'].map(
-  (name) => `tests/e2e/${name}.test.ts`,
-);
+const programs = [
+  'attacking-pages',
+  'attribution',
+  'ci-workflows',
+  'hub-files-races',
+  'ssh',
+  'transaction-runs',
+].map((name) => `tests/e2e/${name}.test.ts`);
 const single = [...pages, ...programs];
 
 /**
