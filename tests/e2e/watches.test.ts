@@ -173,6 +173,12 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect(events.map(({ eventId }: any) => eventId)).toEqual([told[1].eventId, told[0].eventId]);
     expect(after).toBe(told[1].eventId);
     expect((await api.get(`/v1/events?newest=1&after=${after}`)).status).toBe(400);
+    const { body } = await api.get('/v1/events?after=null');
+    expect(body).toMatchObject({ code: 'VALIDATION', errors: [{ pointer: 'query/after' }] });
+    // Events are removed because of their age.
+    const removed = after.replace(/.{30}$/, '0'.repeat(30));
+    const all = await api.ok(api.get(`/v1/events?hubId=${hubId}&after=${removed}`));
+    expect(all.events.map(({ eventId }: any) => eventId)).toContain(told[0].eventId);
   });
 
   it('runs by its schedule, with one record for each tick', async () => {

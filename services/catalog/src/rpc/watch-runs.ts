@@ -7,6 +7,7 @@ import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadHub, loadQuery, loadWatch, notFound } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
 import { isLimitedToQueries, keyLimits, requireMayReadWatches } from '../key-limits.ts';
@@ -105,17 +106,20 @@ function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>
     const where = { ...(hubId === undefined ? {} : { hubId }), ...(type === undefined ? {} : { type }) };
     const until = catalog.nowMs() - settlingMs;
     const found: EventDoc[] = [];
+    // The limit counts what is shown, so the store leaves out what is not.
+    const beforeId = firstIdAt(catalog, until + 1);
     const order = newest ? { descending: true } : after === '' ? {} : { afterId: after };
-    const filter = { accountId, where, ...order };
-    for await (const batch of findBatches(catalog.store.events, filter, { offset: 0, limit })) {
-      const settled = batch.filter(({ at }) => at <= until);
-      found.push(...settled);
-      if (!newest && settled.length < batch.length) break;
-    }
+    const filter = { accountId, where, beforeId, ...order };
+    for await (const batch of findBatches(catalog.store.events, filter, { offset: 0, limit }))
+      found.push(...batch);
     const mayReadRows = isGranted(scopes, 'queries:execute');
     return { events: found.map((doc) => toEvent(mayReadRows ? doc : withoutRows(doc))) };
   };
 }
+
+/** No event of this time has an earlier id. */
+const firstIdAt = ({ namespace }: Catalog, atMs: number): string =>
+  createFixedId({ namespace, kind: 'evt', atMs }, Buffer.alloc(10));
 
 /** For a key that may not execute queries. */
 function withoutRows(doc: EventDoc): EventDoc {

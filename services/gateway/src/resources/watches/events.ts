@@ -20,6 +20,9 @@ export function eventRoutes(deps: ResourceDeps): Route[] {
 
 const paging = { limitDefault: 100, limitMax: 500 };
 
+/** Of an event that is kept, or that was removed because of its age. */
+const eventIdPattern = /^[^.\s]+\.evt\.[0-9a-z]{30}$/;
+
 const event = record({
   eventId: text,
   type: { type: 'string', enum: eventTypes },
@@ -34,6 +37,8 @@ function createEventsHandler({ upstreams: { catalog }, settings }: ResourceDeps)
     const { limit = paging.limitDefault } = readPage(request, paging);
     const after = readText(request, 'after') ?? '';
     const newest = readFlag(request, 'newest');
+    if (after !== '' && !eventIdPattern.test(after))
+      throw validationError([{ pointer: 'query/after', detail: 'must be the id of an event' }]);
     if (newest && after !== '')
       throw validationError([{ pointer: 'query/after', detail: 'cannot be sent with newest' }]);
     const filter = { hubId: readText(request, 'hubId'), type: readChoice(request, 'type', eventTypes) };
