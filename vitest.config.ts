@@ -21,9 +21,9 @@ const extent = process.env.TEST_EXTENT;
  * takes. `tools/test.ts` runs a file that fails with servers once more, and lists what passes then.
  */
 const limits = {
-  testTimeout: 180_000,
-  hookTimeout: 180_000,
-  expect: { poll: { timeout: 60_000 } },
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
 };
 
 /** A third less CPU for unit tests: a worker loads and compiles a module once. So no test may mock one. */

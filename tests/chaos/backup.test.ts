@@ -83,7 +83,6 @@ describe('a backup', () => {
       await again.ok(again.post('/v1/hubs', { label: 'goes on' }));
       await restored.close();
     },
-    60_000,
   );
 
   it('can be taken from a stopped hub, and replaces a backup only with --overwrite', async () => {

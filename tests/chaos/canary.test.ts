@@ -130,7 +130,7 @@ describe.skipIf(!POSTGRES_URL)('a source’s user, password and key (needs POSTG
     api = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
     hubId = (await api.ok(api.post('/v1/hubs', { label: 'canary' }))).hubId;
     sources = await createFailingSources();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await hub?.close();

@@ -180,7 +180,7 @@ describe('the look-up of a key', () => {
     while (tried.length < 8 && isSignal());
     console.log(`Welch's t: ${tried.map((t) => t.toFixed(2)).join(', ')}`);
     expect(isSignal()).toBe(false);
-  }, 120_000);
+  });
 });
 
 /** Welch's t of two kinds, timed in random order; what the machine's own pauses made of the slowest tenth is left out. */

@@ -73,7 +73,6 @@ describe('the operator’s commands', () => {
       expect((await api(during.key).get('/v1/hubs')).body).toMatchObject([{ hubId }]);
       await hub.close();
     },
-    60_000,
   );
 
   it('explain themselves when asked with --help', async () => {

@@ -163,6 +163,6 @@ describe.each(Object.entries(servers))('a %s source behind a network that fails'
       }
       // Each was written once.
       expect((await execute(queries.count)).data).toEqual([{ n: count }]);
-    }, 120_000);
+    });
   });
 });

@@ -60,7 +60,7 @@ describe.skipIf(!MONGODB_URL || !POSTGRES_URL)(
       queryId = await create({});
       cachedId = await create({ cache: { maxAgeS: 3_600 } });
       stranger = createApi({ url, key: `test-key-${randomBytes(24).toString('hex')}` });
-    }, 120_000);
+    });
     afterAll(async () => {
       await hub?.close();
       network?.close();

@@ -97,7 +97,7 @@ describe.skipIf(!isPossible)('a training job (needs POSTGRES_URL and MONGODB_URL
     hub = await startDistributed(settings, 'ignore', { replicas: 2 });
     apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
     queryId = await store(apis[0] as Api);
-  }, 120_000);
+  });
   afterAll(async () => {
     await hub?.close();
     await client.query(`DROP TABLE IF EXISTS ${table}`);

@@ -43,7 +43,7 @@ describe('an upgrade', () => {
     await shell.type(start.replace('git pull && ', ''));
     await shell.type('welcomed');
     api = createApi({ url, key: (await readFile(join(place, 'data/api-key'), 'utf8')).trim() });
-  }, 120_000);
+  });
   afterAll(async () => {
     await shell?.type('kill %% 2>/dev/null; wait').catch(() => {});
     await shell?.close();

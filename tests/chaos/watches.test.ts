@@ -79,7 +79,7 @@ describe.skipIf(POSTGRES_URL === undefined).each(stores)(
         { replicas: { gateway: 3 } },
       );
       apis = hub.gateways.map(({ port }) => createApi({ url: `http://127.0.0.1:${port}`, key }));
-    }, 120_000);
+    });
     afterAll(async () => {
       await hub?.close();
       await Promise.all(late.map((one) => one.end()));

@@ -51,88 +51,84 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
     return { hubId, sourceId, queryId, classifierId, boardId, ...watch, quoted };
   };
 
-  it.each(bothEngines)(
-    'shows as text in every view: %s',
-    async (engine) => {
-      const { page } = shared;
-      const ids = await prepare(engine);
-      shared.hubId = ids.hubId;
-      await page.evaluate("location.hash = '#/hubs'");
-      await page.reload();
+  it.each(bothEngines)('shows as text in every view: %s', async (engine) => {
+    const { page } = shared;
+    const ids = await prepare(engine);
+    shared.hubId = ids.hubId;
+    await page.evaluate("location.hash = '#/hubs'");
+    await page.reload();
+    await shows(page);
+    await look('hubs');
+    for (const [name, path] of Object.entries(viewsOf(ids))) {
+      await goTo(...path);
+      await drawn(page);
       await shows(page);
-      await look('hubs');
-      for (const [name, path] of Object.entries(viewsOf(ids))) {
-        await goTo(...path);
-        await drawn(page);
-        await shows(page);
-        await look(name);
-        await closeDialog(page);
-      }
+      await look(name);
+      await closeDialog(page);
+    }
 
-      await goTo('query', ids.queryId);
-      await button(/^Run/).click();
-      await ended(page, 'done');
-      await page.locator('.grid-cell', { hasText: hostile }).first().waitFor();
-      expect(await page.locator('.grid-title > button:first-child').last().textContent()).toBe(hostile);
-      await page.locator('.grid').focus();
-      await page.keyboard.press('ArrowRight');
-      await page.keyboard.press('Enter');
-      await page.locator('.cell-text', { hasText: hostile }).waitFor();
-      await look('cell');
-      await page.keyboard.press('Escape');
-      await button('Chart').click();
-      await page.locator('.chart canvas').waitFor();
-      await look('chart');
-      await button('JSON').click();
-      await page.locator('.json', { hasText: hostile }).waitFor();
-      await look('json');
-      await page.getByRole('tab', { name: 'Use it' }).click();
-      for (const language of ['curl', 'TypeScript', 'Python', 'Web page']) {
-        await page.getByRole('tab', { name: language, exact: true }).click();
-        await page.locator('.copy-block pre', { hasText: 'queries/execute' }).waitFor();
-        await look(language);
-      }
-      await page.getByRole('tab', { name: 'Query' }).click();
-      await button('Declare v').click();
-      await look('variable');
-      await page.keyboard.press('Escape');
-      await page.getByRole('tab', { name: 'Runs' }).click();
-      await page.getByRole('button', { name: 'Use these values' }).waitFor();
-      await look('runs');
-      await page.keyboard.press('Control+k');
-      await page.keyboard.type('<img');
-      await page.getByRole('option', { name: hostile }).first().waitFor();
-      await look('search');
-      await page.keyboard.press('Escape');
+    await goTo('query', ids.queryId);
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await page.locator('.grid-cell', { hasText: hostile }).first().waitFor();
+    expect(await page.locator('.grid-title > button:first-child').last().textContent()).toBe(hostile);
+    await page.locator('.grid').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await page.locator('.cell-text', { hasText: hostile }).waitFor();
+    await look('cell');
+    await page.keyboard.press('Escape');
+    await button('Chart').click();
+    await page.locator('.chart canvas').waitFor();
+    await look('chart');
+    await button('JSON').click();
+    await page.locator('.json', { hasText: hostile }).waitFor();
+    await look('json');
+    await page.getByRole('tab', { name: 'Use it' }).click();
+    for (const language of ['curl', 'TypeScript', 'Python', 'Web page']) {
+      await page.getByRole('tab', { name: language, exact: true }).click();
+      await page.locator('.copy-block pre', { hasText: 'queries/execute' }).waitFor();
+      await look(language);
+    }
+    await page.getByRole('tab', { name: 'Query' }).click();
+    await button('Declare v').click();
+    await look('variable');
+    await page.keyboard.press('Escape');
+    await page.getByRole('tab', { name: 'Runs' }).click();
+    await page.getByRole('button', { name: 'Use these values' }).waitFor();
+    await look('runs');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('<img');
+    await page.getByRole('option', { name: hostile }).first().waitFor();
+    await look('search');
+    await page.keyboard.press('Escape');
 
-      // A fault of the database quotes the text.
-      await goTo('new-query');
-      await page.locator('.code').click();
-      await page.locator('.editor[data-state=open]').waitFor();
-      await page.keyboard.press('Control+a');
-      await page.keyboard.type('SELECT 1 FROM img');
-      await page.locator('.cm-tooltip-autocomplete li', { hasText: hostile }).waitFor();
-      await look('completion');
-      await page.keyboard.press('Control+a');
-      await page.keyboard.insertText(`SELECT ${ids.quoted.replaceAll('1>', '2>')} FROM sales`);
-      // MariaDB reports no position of this name.
-      if (engine === 'postgres') {
-        await page.locator('.cm-lintRange-error').first().hover();
-        await page.locator('.cm-tooltip-lint', { hasText: '<img' }).waitFor();
-        await look('fault');
-      }
-      await button('Create query').click();
-      await button('Create anyway').waitFor();
-      await look('confirmation');
-      await button('Create anyway').click();
-      await page.getByRole('tab', { name: 'Query', exact: true }).waitFor();
-      await button(/^Run/).click();
-      await ended(page, 'failed');
-      await page.locator('.results .problem', { hasText: '<img' }).waitFor();
-      await look('problem');
-    },
-    90_000,
-  );
+    // A fault of the database quotes the text.
+    await goTo('new-query');
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('SELECT 1 FROM img');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: hostile }).waitFor();
+    await look('completion');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(`SELECT ${ids.quoted.replaceAll('1>', '2>')} FROM sales`);
+    // MariaDB reports no position of this name.
+    if (engine === 'postgres') {
+      await page.locator('.cm-lintRange-error').first().hover();
+      await page.locator('.cm-tooltip-lint', { hasText: '<img' }).waitFor();
+      await look('fault');
+    }
+    await button('Create query').click();
+    await button('Create anyway').waitFor();
+    await look('confirmation');
+    await button('Create anyway').click();
+    await page.getByRole('tab', { name: 'Query', exact: true }).waitFor();
+    await button(/^Run/).click();
+    await ended(page, 'failed');
+    await page.locator('.results .problem', { hasText: '<img' }).waitFor();
+    await look('problem');
+  });
 
   it('shows as text where texts are classified and summarized', async () => {
     const { page } = shared;

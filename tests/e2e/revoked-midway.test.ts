@@ -70,7 +70,7 @@ describe.runIf(isPostgres)('a key that is revoked in the middle (needs PostgreSQ
     expect(committedLines).toBeLessThan(sent);
     expect(body.detail).toContain(`The lines up to ${committedLines} are committed.`);
     expect(await stored()).toEqual({ n: committedLines, last: committedLines });
-  }, 60_000);
+  });
 
   it('ends an import of examples, and those before are learnt', async () => {
     const { id } = await api.ok(api.post('/v1/classifiers', {}));
@@ -87,7 +87,7 @@ describe.runIf(isPostgres)('a key that is revoked in the middle (needs PostgreSQ
     expect([status, body.code]).toEqual([401, 'KEY_INVALID']);
     expect(body.detail).toContain(`the first ${await learnt()} valid examples of the body were trained.`);
     await api.ok(api.delete(`/v1/classifiers/${id}`));
-  }, 60_000);
+  });
 
   it('begins no more of several executions', async () => {
     const slow = await store('SELECT pg_sleep(1), 7 AS n', 'SELECT');
@@ -102,5 +102,5 @@ describe.runIf(isPostgres)('a key that is revoked in the middle (needs PostgreSQ
     expect(first).toBeGreaterThan(0);
     for (const { status, body } of answers.slice(first + 6))
       expect([status, body.code]).toEqual([401, 'KEY_INVALID']);
-  }, 60_000);
+  });
 });

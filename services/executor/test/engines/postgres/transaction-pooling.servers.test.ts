@@ -165,7 +165,7 @@ describe.skipIf(!here)(
         `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid IN (${lock}, ${lockReading})`,
       );
       expect(locks).toEqual([]);
-    }, 120_000);
+    });
 
     it('leaves nothing of a statement behind, nor of functions and triggers that it calls', async () => {
       const connection = await connect();
