@@ -82,6 +82,13 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect(await train(classifier)).toMatchObject({ trained: 0, corrected: 2, skipped: 598 });
     expect(await observations(classifier)).toEqual({ 'topic 0': 200, 'topic 1': 198, 'topic 2': 202 });
     expect((await train(await newClassifier())).trained).toBe(600);
+
+    await client.query(`UPDATE ${table} SET topic = 'topic 1' WHERE id IN ('1', '4')`);
+    expect(await train(classifier)).toMatchObject({ trained: 0, corrected: 2 });
+    const examples = await api.get(`/v1/classifiers/${classifier}/examples?limit=1000`);
+    expect(examples.headers.get('x-total-count')).toBe('600');
+    const texts: string[] = examples.body.map(({ context }: { context: string }) => context);
+    expect([texts.length, new Set(texts).size]).toEqual([600, 600]);
   });
 
   it('is listed, newest first, page by page, to keys that may see it', async () => {

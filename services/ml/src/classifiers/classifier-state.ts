@@ -6,7 +6,15 @@ import { deserialize, serialize } from 'node:v8';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
 import { inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
-import { digestsOfRow, KnownExamples, type KnownExamplesState, type RowIdentity } from './known-examples.ts';
+import {
+  digestsOfRow,
+  type KnownExample,
+  KnownExamples,
+  type KnownExamplesState,
+  type Place,
+  type RowIdentity,
+  withoutPlaces,
+} from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
 import { type CallResult, RecentCalls } from './recent-calls.ts';
 
@@ -21,6 +29,15 @@ export interface JobCounts {
   trained: number;
   corrected: number;
 }
+
+interface RowExample {
+  classId: string;
+  text: string;
+}
+
+/** True if the example has the latest form of its row. */
+const isSame = (known: KnownExample | undefined, { classId }: RowExample) =>
+  known?.isSameText === true && known.classId === classId;
 
 /** A change of this type needs a new `format`, except a change of `learner`, which has a format of its own. */
 interface Snapshot {
@@ -56,7 +73,9 @@ export interface Predicted<T> {
   classes: number;
 }
 
-const format = 4;
+const format = 5;
+/** Of snapshots whose rows have no places. */
+const formatWithoutPlaces = 4;
 const bytesPerClass = 512;
 /** The number of jobs whose counts are stored. */
 const jobsMax = 1_000;
@@ -122,7 +141,11 @@ export class ClassifierState {
   static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
     try {
       const snapshot = deserialize(bytes) as Snapshot;
-      if (snapshot.format !== format) return undefined;
+      if (snapshot.format === formatWithoutPlaces && snapshot.known !== undefined) {
+        // Learning the log again finds the places.
+        if (snapshot.known.size > 0) snapshot.stale = true;
+        snapshot.known = withoutPlaces(snapshot.known);
+      } else if (snapshot.format !== format && snapshot.format !== formatWithoutPlaces) return undefined;
       return new ClassifierState(learners.restore(snapshot.learner), snapshot);
     } catch {
       return undefined;
@@ -143,9 +166,15 @@ export class ClassifierState {
   }
 
   /** True if the row was learnt with this class and text. */
-  hasLearnt(row: RowIdentity, { classId, text }: { classId: string; text: string }): boolean {
-    const known = this.#known.find(digestsOfRow(row, text));
-    return known?.isSameText === true && known.classId === classId;
+  hasLearnt(row: RowIdentity, example: RowExample): boolean {
+    return isSame(this.#known.find(digestsOfRow(row, example.text)), example);
+  }
+
+  /** True if this example of the log is the last one of its row. */
+  isLatest(row: RowIdentity, example: RowExample, { event, index }: Place): boolean {
+    const known = this.#known.find(digestsOfRow(row, example.text));
+    const place = known?.place ?? { event, index };
+    return isSame(known, example) && place.event === event && place.index === index;
   }
 
   jobCounts(jobId: string): JobCounts {
@@ -216,13 +245,20 @@ export class ClassifierState {
     const { deletedClassId, changedExample } = event;
     if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
     if (changedExample !== undefined) this.#changeExample(changedExample);
+    let index = 0;
     for (const { eventId, examples, job } of event.calls ?? []) {
+      const first = index;
+      index += examples.length;
       if (job === undefined) {
         const results = await this.#learnAll(examples, work);
         // A rebuild must not overwrite the results that the first run returned.
         if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
           this.#recent.add(eventId, results);
-      } else await inSlices(examples, work, ({ id = '', ...example }) => this.#learnRow(job, id, example));
+      } else {
+        await inSlices(examples.entries(), work, ([i, { id = '', ...example }]) => {
+          this.#learnRow({ ...job, id }, example, { event: number, index: first + i });
+        });
+      }
     }
     this.updatedAt = event.at;
     this.applied = number;
@@ -249,20 +285,17 @@ export class ClassifierState {
   /**
    * Learns a row, or corrects it if its class or text changed. Until a rebuild, the learner also contains the old form.
    */
-  #learnRow(
-    { jobId, queryId }: RowSource,
-    id: string,
-    { classId, text }: { classId: string; text: string },
-  ): void {
-    const row = digestsOfRow({ queryId, id }, text);
-    const isSame = (known: ReturnType<KnownExamples['find']>) =>
-      known?.isSameText === true && known.classId === classId;
+  #learnRow({ jobId, ...identity }: RowSource & RowIdentity, example: RowExample, place: Place): void {
+    const { classId, text } = example;
+    const row = digestsOfRow(identity, text);
     const before = this.#known.find(row);
-    if (!this.classes.has(classId) || isSame(before)) return;
+    if (!this.classes.has(classId)) return;
     // A later event corrects the row.
-    if (this.#rebuilds !== undefined && !isSame(this.#rebuilds.#known.find(row))) return;
+    if (this.#rebuilds !== undefined && !isSame(this.#rebuilds.#known.find(row), example)) return;
+    this.#known.set(row, classId, place);
+    // A rebuild learns the latest form where the log first has it.
+    if (isSame(before, example)) return;
     this.#learn(classId, text);
-    this.#known.set(row, classId);
     if (before !== undefined) {
       this.needsRebuild = true;
       const old = this.classes.get(before.classId);

@@ -9,7 +9,8 @@ import type { EventDoc } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 import type { ClassifierLog } from './classifier-log.ts';
 import type { ClassifierState } from './classifier-state.ts';
-import { examplesOf, type Place, readEvent, unknownExample } from './examples.ts';
+import { examplesOf, readEvent, unknownExample } from './examples.ts';
+import type { Place } from './known-examples.ts';
 import { classesMaxDefault, type EventContent, tooManyClasses } from './train-batch.ts';
 
 export interface ExampleChangeDeps {

@@ -3,7 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
-import type { RowIdentity } from './known-examples.ts';
+import type { Place, RowIdentity } from './known-examples.ts';
 import { readEvents } from './log/event-log.ts';
 
 export interface StoredExample {
@@ -12,12 +12,6 @@ export interface StoredExample {
   text: string;
   /** The time of training in milliseconds since 1970. */
   at: number;
-}
-
-/** The position of an example: the number of its event, and its index among the examples of all calls of the event. */
-export interface Place {
-  event: number;
-  index: number;
 }
 
 export interface ExamplePage {
@@ -61,16 +55,16 @@ interface PageOptions {
   after: Place | undefined;
   limit: number;
   /** Examples for which this returns false are left out. */
-  isListed: (example: LoggedExample) => boolean;
-  /** The number of examples on all pages. The first page ends with the last of them. */
-  total: number;
+  isListed: (example: LoggedExample, place: Place) => boolean;
+  /** True if no other examples follow after so many. Asked for the first page. */
+  isWhole: (listed: number) => boolean;
 }
 
 /** Returns a page of examples in the order of training. It can be empty although others follow. */
 export async function readExamples(
   store: MlStore,
   classifier: { accountId: string; classifierId: string },
-  { after, limit, isListed, total }: PageOptions,
+  { after, limit, isListed, isWhole }: PageOptions,
 ): Promise<ExamplePage> {
   const examples: StoredExample[] = [];
   let [read, characters] = [0, 0];
@@ -81,15 +75,16 @@ export async function readExamples(
       const from = number === after?.event ? after.index + 1 : 0;
       for (const [i, example] of examplesOf(event).slice(from).entries()) {
         const { classId, text } = example;
-        const isWanted = isListed(example);
+        const place = { event: number, index: from + i };
+        const isWanted = isListed(example, place);
         const isFull = isWanted && examples.length === limit;
         characters += text.length;
         if (read > 0 && (isFull || read >= readMax || characters > pageCharactersMax))
           return { examples, next: last };
         read++;
-        last = toExampleId({ event: number, index: from + i }, classifier.classifierId);
+        last = toExampleId(place, classifier.classifierId);
         if (isWanted) examples.push({ exampleId: last, classId, text, at: event.at });
-        if (after === undefined && examples.length === total) return { examples, next: undefined };
+        if (after === undefined && isWhole(examples.length)) return { examples, next: undefined };
       }
     }
   }

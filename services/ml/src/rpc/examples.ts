@@ -2,8 +2,10 @@
 
 import type { TrainedExample } from '@datahub/proto/ml/v1/ml';
 import { turnFor } from '@datahub/service-kit/yield-to-loop';
+import type { ClassifierState } from '../classifiers/classifier-state.ts';
 import { changeExample } from '../classifiers/example-changes.ts';
-import { readExamples, type StoredExample, toPlace } from '../classifiers/examples.ts';
+import { type LoggedExample, readExamples, type StoredExample, toPlace } from '../classifiers/examples.ts';
+import type { Place } from '../classifiers/known-examples.ts';
 import {
   type ClassifierCallDeps,
   createScheduler,
@@ -29,12 +31,12 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
       const wanted = label === undefined ? undefined : checkLabel(label);
       const { accountId, log } = await openToTrain(deps, ctx, classifierId);
       await turnFor(limit + (await log.read(({ classes }) => classes.size)));
-      const { state, labels, total } = await log.read((state) => {
+      const { state, applied, labels, total } = await log.read((state) => {
         const classes = [...state.classes].filter(
           ([, { label }]) => wanted === undefined || label.normalize('NFC') === wanted,
         );
         const total = classes.reduce((sum, [, { observations }]) => sum + observations, 0);
-        return { state, labels: new Map(classes), total };
+        return { state, applied: state.applied, labels: new Map(classes), total };
       });
       if (total === 0) return { examples: [], more: false, total, nextAfter: '' };
       const { examples, next } = await readExamples(
@@ -43,10 +45,9 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
         {
           after: after === '' ? undefined : toPlace(after, classifierId),
           limit,
-          total,
-          // A row that was corrected later is not an example.
-          isListed: ({ row, ...one }) =>
-            labels.has(one.classId) && (row === undefined || state.hasLearnt(row, one)),
+          // A row that was learnt meanwhile has another place.
+          isWhole: (listed) => listed === total && state.applied === applied,
+          isListed: (one, place) => labels.has(one.classId) && isLatest(state, one, place),
         },
       );
       return {
@@ -86,6 +87,10 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
     },
   } satisfies Partial<MlCalls>;
 }
+
+/** True unless a row of a query was learnt again after this place. */
+const isLatest = (state: ClassifierState, { row, ...one }: LoggedExample, place: Place): boolean =>
+  row === undefined || state.isLatest(row, one, place);
 
 /** `label` is missing if the class was deleted meanwhile. */
 function toMessage({ exampleId, classId, text, at }: StoredExample, label = ''): TrainedExample {

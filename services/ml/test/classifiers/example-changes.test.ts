@@ -42,7 +42,7 @@ describe('a changed example', () => {
       after: after === undefined ? undefined : toPlace(after, classifierId),
       limit,
       isListed: ({ classId }) => classId !== '',
-      total: Number.POSITIVE_INFINITY,
+      isWhole: () => false,
     });
   const change = (log: ClassifierLog, at: StoredExample, to?: { label?: string; text?: string }) =>
     changeExample(log, logDeps(store), {
@@ -151,8 +151,8 @@ describe('a changed example', () => {
     const { examples } = await readExamples(store, classifier, {
       after: undefined,
       limit: 10,
-      total: 1,
-      isListed: ({ row, ...one }) => row === undefined || state.hasLearnt(row, one),
+      isWhole: (listed) => listed === 1,
+      isListed: ({ row, ...one }, place) => row === undefined || state.isLatest(row, one, place),
     });
     expect(examples.map(({ text }) => text)).toEqual(['black tea']);
     for (const to of [undefined, { label: 'x' }])

@@ -32,7 +32,7 @@ it('reads at most 20,000 examples for a page, and no more once all are found', a
           after: next === '' ? undefined : toPlace(next, classifierId),
           limit: 10,
           isListed: ({ classId }) => classId === wanted,
-          total,
+          isWhole: (listed) => listed === total,
         },
       );
       pages.push(page.examples.map(({ text }) => text));
