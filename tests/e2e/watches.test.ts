@@ -124,6 +124,20 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect(await rowsOf(gone)).toEqual([changes, [{ title: 'title 3' }]]);
   });
 
+  it('tells nothing because its query was published with another text, and tells rows after that', async () => {
+    await client.query(`DELETE FROM ${table}`);
+    await insert(1);
+    const watched = await store(`SELECT id, title FROM ${table}`);
+    const watchId = await create({ when: 'new', by: ['id'], queryId: watched });
+    const publish = (change: object) => api.ok(api.put(`/v1/queries/${watched}`, change));
+    await run(watchId);
+    await publish({ config: { query: { query: `SELECT 'EUR' || id AS id, title FROM ${table}` } } });
+    expect(await run(watchId)).toMatchObject({ outcome: 'ok', changes: null, eventId: null });
+    await insert(2);
+    await publish({ meta: { label: 'Another label' } });
+    expect(await run(watchId)).toMatchObject({ changes: { new: 1, gone: 0 } });
+  });
+
   it('says once that a condition is met, and once that it is not', async () => {
     await client.query(`DELETE FROM ${table}`);
     await insert(1, 't', '10');

@@ -45,8 +45,8 @@ export interface WatchStateDoc extends Doc {
   asked?: { runId: string; at: number };
   /** What the members below are about; another query, for example, starts anew. */
   basis?: string;
-  /** The rows of the last run. */
-  snapshot?: { id: string; digest: string };
+  /** The rows of the last run that worked, and the version of the query that had them. Without it they are not compared. */
+  snapshot?: { id: string; digest: string; queryVersion?: number };
   /** Of a condition; absent before the first run. */
   level?: 'ok' | 'firing';
   /** How many runs in a row have met the condition. */
@@ -64,6 +64,8 @@ export interface TickLease {
   token: string;
   until: number;
   runId: string;
+  /** What the watch was about when the tick was taken. */
+  basis?: string;
   /** The due time of the tick. */
   tick: number;
   manual: boolean;

@@ -14,6 +14,8 @@ import { eventRecords, makeEvent } from '../events/event.ts';
 import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
+import { areComparable } from './same-rows.ts';
+import { basisOf } from './watch.ts';
 import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
 
 /** Of each row the digests of its key and of its values. */
@@ -42,7 +44,11 @@ export async function endLease(
   state: WatchStateDoc,
   { watch, lease, found, kept = {} }: Ended,
 ): Promise<boolean> {
-  const { state: concluded, type } = conclude(watch, state, found);
+  // If the watch was changed while it ran, what it found is about something else, and the next run starts anew.
+  const isOther = lease.basis !== undefined && lease.basis !== basisOf(watch);
+  const about = isOther ? { ...found, changes: undefined, isMet: false } : found;
+  const { state: ended, type } = conclude(watch, state, about);
+  const concluded = isOther ? { ...ended, basis: undefined } : ended;
   const event = type && eventOf(catalog, { watch, lease, found, told: kept.told }, type);
   const run: WatchRunDoc = withoutUndefined<WatchRunDoc>({
     id: lease.runId,
@@ -77,12 +83,25 @@ export async function endLease(
     lease: undefined,
     tick,
     dueAt: state.asked === undefined ? tick : catalog.nowMs(),
-    snapshot: kept.snapshot ?? (isSame ? state.snapshot : undefined),
+    snapshot: isOther
+      ? undefined
+      : snapshotAfter({ found, kept, before: isSame ? state.snapshot : undefined }),
     lastRunId: run.id,
     runs: state.runs + 1,
     lastLease: lease.token,
   };
   return replaceState(catalog, state, { change, beside });
+}
+
+/** A run that found the same rows as the one before sends none, and they are also those of its version. */
+function snapshotAfter({
+  found: { outcome, queryVersion },
+  kept,
+  before,
+}: Required<Pick<Ended, 'found' | 'kept'>> & { before: WatchStateDoc['snapshot'] }) {
+  const snapshot = kept.snapshot ?? before;
+  if (snapshot === undefined || outcome !== 'ok') return snapshot;
+  return withoutUndefined<NonNullable<typeof snapshot>>({ ...snapshot, queryVersion });
 }
 
 /** The next tick, and the record of those that came due while this one ran. */
@@ -148,15 +167,30 @@ export async function endTick(
     const { lease } = state;
     const watch = await store.watches.get(accountId, watchId);
     if (watch === null) throw new HubError('CONFLICT', 'The watch was deleted.');
-    const kept = await keepRows(catalog, { accountId, watchId, lease }, { snapshot, toldNdjson });
-    const isWritten = await endLease(catalog, state, { watch, lease, found, kept });
+    const isAnew =
+      found.changes !== undefined && !(await isComparedWithSame(catalog, state, { watch, found }));
+    const told = isAnew ? { changes: undefined, toldNdjson: Buffer.alloc(0) } : { toldNdjson };
+    const kept = await keepRows(catalog, { accountId, watchId, lease }, { snapshot, ...told });
+    const compared = isAnew ? { ...found, changes: undefined } : found;
+    const isWritten = await endLease(catalog, state, { watch, lease, found: compared, kept });
     return isWritten ? { ...kept, runId: lease.runId, runs: state.runs } : overtaken;
   });
   if (written !== undefined && written.runs % trimmedEvery === 0) await trimRuns(catalog, accountId, watchId);
-  if (written?.snapshot === undefined) return;
+  if (written === undefined || snapshot === undefined) return;
   // Ids of runs sort by time, and that of the snapshot begins with this.
   const beforeId = `${watchId}/${written.runId}`;
   await store.watchSnapshots.deleteMany({ accountId, idPrefix: `${watchId}/`, beforeId, limit: 100 });
+}
+
+/** False if the query was published while the run went on, so that it executed another one than the run before. */
+async function isComparedWithSame(
+  { store }: Catalog,
+  { snapshot }: WatchStateDoc,
+  { watch, found }: { watch: WatchDoc; found: Found },
+): Promise<boolean> {
+  const query = await store.queries.get(watch.accountId, watch.queryId);
+  const numbers = { before: snapshot?.queryVersion, now: found.queryVersion };
+  return query !== null && areComparable(store, query, numbers);
 }
 
 /** Deletes the oldest runs beyond those that are kept. */

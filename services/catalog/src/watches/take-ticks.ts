@@ -15,6 +15,7 @@ import { endLease } from './end-tick.ts';
 import { forgetWatch } from './forget.ts';
 import { type Acting, loadActing } from './maker.ts';
 import { runIdOf, spanRecord } from './records.ts';
+import { areComparable } from './same-rows.ts';
 import { toSettings } from './to-proto.ts';
 import { basisOf, writes } from './watch.ts';
 import { nextTickOf, pauseWatch, replaceState, requireLease, spanOf } from './watch-state.ts';
@@ -79,6 +80,7 @@ async function leaseTick(
     until: now + leaseMs,
     startedAt: now,
     writes: isWriting,
+    basis: basisOf(watch),
   };
   const change = {
     lease,
@@ -87,7 +89,14 @@ async function leaseTick(
     asked: due.manual ? undefined : state.asked,
   };
   if (!(await replaceState(catalog, state, { change, beside }))) return undefined;
-  const isSame = state.basis === basisOf(watch);
+  const queryVersion = stampOf(acting.query).number;
+  const isSame =
+    state.basis === lease.basis &&
+    state.snapshot !== undefined &&
+    (await areComparable(catalog.store, acting.query, {
+      before: state.snapshot.queryVersion,
+      now: queryVersion,
+    }));
   return {
     watchId: watch.id,
     hubId: watch.hubId,
@@ -97,7 +106,7 @@ async function leaseTick(
     principal: acting.principal,
     settings: toSettings(watch),
     writes: isWriting,
-    queryVersion: stampOf(acting.query).number,
+    queryVersion,
     before:
       isSame && state.snapshot !== undefined
         ? { snapshotId: state.snapshot.id, digest: state.snapshot.digest }

@@ -2,6 +2,7 @@
 
 import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keepVersion, stampChanged } from '../../src/query-version.ts';
 import type { CatalogStore } from '../../src/store.ts';
 import { everyTen, openCase } from './watch-fixture.ts';
 
@@ -39,5 +40,113 @@ export function describeTelling(name: string, open: () => Promise<CatalogStore>)
       expect(await list({ after: second, limit: 1 })).toEqual([third]);
       expect(await list({ newest: true, limit: 3 })).toEqual([fourth, third, second]);
     });
+  });
+}
+
+/** What the tests of comparisons do with a catalog. */
+function comparing(at: Awaited<ReturnType<typeof openCase>>) {
+  /** Runs the watch; its query has these rows. Resolves to what the run says of changes. */
+  const runWith = async (watchId: string, digest: string, during?: () => Promise<number>) => {
+    const { runId } = await at.calls.runWatch({ watchId }, at.ctx());
+    const [tick] = await at.take();
+    const queryVersion = (await during?.()) ?? tick?.queryVersion;
+    const isCompared = tick?.before !== undefined;
+    const isNew = tick?.before?.digest !== digest;
+    await at.end(tick as TakenTick, {
+      queryVersion,
+      changes: isCompared ? { new: isNew ? 2 : 0, changed: 0, gone: isNew ? 2 : 0 } : undefined,
+      snapshot: isNew ? { digest, rows: Buffer.alloc(32), ndjson: Buffer.alloc(0) } : undefined,
+      toldNdjson: Buffer.from(isCompared && isNew ? '{"id":1}\n' : ''),
+    });
+    const { run } = await at.calls.getWatchRun({ watchId, runId }, at.ctx());
+    return { changes: run?.changes?.new, isTold: run?.eventId !== undefined, hasRows: run?.hasRows };
+  };
+  const publish = async (change: object): Promise<number> => {
+    const query = await at.store.queries.get('a', at.reading);
+    if (query === null) throw new Error('It was stored.');
+    await keepVersion(at.store, query);
+    const next = stampChanged(query, { ...query, ...change }, { at: 2, keyId: 'k' });
+    await at.store.queries.replace({ ...next, version: query.version + 1 });
+    return query.version + 1;
+  };
+  return { runWith, publish };
+}
+
+const tellsNothing = { changes: undefined, isTold: false, hasRows: false };
+const tells = { changes: 2, isTold: true, hasRows: true };
+const same = { changes: 0, isTold: false, hasRows: false };
+
+async function changeWatch(at: Awaited<ReturnType<typeof openCase>>): Promise<void> {
+  const { runWith } = comparing(at);
+  const watchId = await at.create(everyTen, { when: 'new', by: ['id'] });
+  await runWith(watchId, 'one');
+  const change = async () => {
+    const watch = await at.store.watches.get('a', watchId);
+    if (watch === null) throw new Error('It was created.');
+    await at.store.watches.replace({ ...watch, by: ['v'], version: watch.version + 1 });
+    return 1;
+  };
+  expect((await runWith(watchId, 'two', change)).isTold).toBe(false);
+  expect(await runWith(watchId, 'three')).toEqual(tellsNothing);
+  expect(await runWith(watchId, 'four')).toEqual(tells);
+  const state = await at.store.watchStates.get('a', watchId);
+  if (state?.snapshot === undefined) throw new Error('A run ended.');
+  const { id, digest } = state.snapshot;
+  await at.store.watchStates.replace({ ...state, snapshot: { id, digest }, version: state.version + 1 });
+  expect(await runWith(watchId, 'five')).toEqual(tellsNothing);
+  expect(await runWith(watchId, 'six')).toEqual(tells);
+}
+
+export function describeComparing(name: string, open: () => Promise<CatalogStore>): void {
+  describe(`what watches compare on ${name}`, () => {
+    let at: Awaited<ReturnType<typeof openCase>>;
+    let runWith: ReturnType<typeof comparing>['runWith'];
+    let publish: ReturnType<typeof comparing>['publish'];
+    beforeEach(async () => {
+      at = await openCase(open);
+      ({ runWith, publish } = comparing(at));
+    });
+    afterEach(() => at.close());
+
+    it('begins anew after a change of what decides the rows of the query, not of its label', async () => {
+      const watchId = await at.create(everyTen, { when: 'new', by: ['id'] });
+      expect(await runWith(watchId, 'one')).toEqual(tellsNothing);
+      expect(await runWith(watchId, 'two')).toEqual(tells);
+      await publish({ label: 'another', cache: { maxAgeS: 5 } });
+      expect(await runWith(watchId, 'three')).toEqual(tells);
+      for (const change of [
+        { query: 'SELECT 2' },
+        { context: [{ key: 'a', valueJson: '1' }] },
+        { sourceId: 'other' },
+        { sessionJson: '{"role":"r"}' },
+      ]) {
+        await publish(change);
+        expect(await runWith(watchId, `after ${Object.keys(change)}`)).toEqual(tellsNothing);
+        expect(await runWith(watchId, `then ${Object.keys(change)}`)).toEqual(tells);
+      }
+    });
+
+    it('begins anew if the query was published during a run, and goes on from the rows of the last', async () => {
+      const watchId = await at.create(everyTen, { when: 'gone', by: ['id'] });
+      await runWith(watchId, 'one');
+      // The run executed the new text.
+      expect(await runWith(watchId, 'two', () => publish({ query: 'SELECT 2' }))).toEqual(tellsNothing);
+      expect(await runWith(watchId, 'three')).toEqual(tells);
+      // The run had begun with the text before.
+      const [before] = await at.store.queries.find({ accountId: 'a', limit: 1 });
+      const late = async () => {
+        await publish({ query: 'SELECT 3' });
+        return before?.version as number;
+      };
+      expect(await runWith(watchId, 'four', late)).toEqual(tells);
+      expect(await runWith(watchId, 'five')).toEqual(tellsNothing);
+      // The new text has the same rows.
+      expect(await runWith(watchId, 'five', () => publish({ query: 'SELECT 4' }))).toEqual(tellsNothing);
+      expect(await runWith(watchId, 'five')).toEqual(same);
+      expect(await runWith(watchId, 'six', () => publish({ label: 'l' }))).toEqual(tells);
+    });
+
+    it('begins anew if the watch was changed during a run, or if no version is stored', () =>
+      changeWatch(at));
   });
 }

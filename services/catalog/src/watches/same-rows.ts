@@ -1,0 +1,27 @@
+/** Whether a watch may compare the rows of two versions of its query. */
+
+import type { QueryDoc } from '../documents.ts';
+import { findVersion } from '../query-version.ts';
+import type { CatalogStore } from '../store.ts';
+
+/** What decides the rows. A change of other members, such as the label, leaves them. */
+const decisiveOf = ({ command, query, context, sourceId, engine, sessionJson, transactionJson }: QueryDoc) =>
+  JSON.stringify([
+    ...[command, query, sourceId, engine, sessionJson ?? null, transactionJson ?? null],
+    context.map(({ description: _, ...variable }) => variable),
+  ]);
+
+/** False for versions that are not known, or no longer kept. */
+export async function areComparable(
+  store: Pick<CatalogStore, 'queryVersions'>,
+  query: QueryDoc,
+  numbers: { before: number | undefined; now: number | undefined },
+): Promise<boolean> {
+  if (numbers.before === undefined || numbers.now === undefined) return false;
+  if (numbers.before === numbers.now) return true;
+  const [before, now] = await Promise.all([
+    findVersion(store, query, numbers.before),
+    findVersion(store, query, numbers.now),
+  ]);
+  return before !== null && now !== null && decisiveOf(before) === decisiveOf(now);
+}
