@@ -45,7 +45,7 @@ export interface WatchStateDoc extends Doc {
   asked?: { runId: string; at: number };
   /** What the members below are about; another query, for example, starts anew. */
   basis?: string;
-  /** The rows of the last run that worked, and the version of the query that had them. Without it they are not compared. */
+  /** The rows of the last run that worked, and the version of the query that had them, which older releases do not write. */
   snapshot?: { id: string; digest: string; queryVersion?: number };
   /** Of a condition; absent before the first run. */
   level?: 'ok' | 'firing';

@@ -11,14 +11,17 @@ const decisiveOf = ({ command, query, context, sourceId, engine, sessionJson, tr
     context.map(({ description: _, ...variable }) => variable),
   ]);
 
-/** False for versions that are not known, or no longer kept. */
+/**
+ * False for versions that are no longer kept. Rows that an older release kept have no version; they are compared as it did,
+ * so that an upgrade loses none.
+ */
 export async function areComparable(
   store: Pick<CatalogStore, 'queryVersions'>,
   query: QueryDoc,
   numbers: { before: number | undefined; now: number | undefined },
 ): Promise<boolean> {
-  if (numbers.before === undefined || numbers.now === undefined) return false;
-  if (numbers.before === numbers.now) return true;
+  if (numbers.before === undefined || numbers.before === numbers.now) return true;
+  if (numbers.now === undefined) return false;
   const [before, now] = await Promise.all([
     findVersion(store, query, numbers.before),
     findVersion(store, query, numbers.now),

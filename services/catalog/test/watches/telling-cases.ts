@@ -93,8 +93,7 @@ async function changeWatch(at: Awaited<ReturnType<typeof openCase>>): Promise<vo
   if (state?.snapshot === undefined) throw new Error('A run ended.');
   const { id, digest } = state.snapshot;
   await at.store.watchStates.replace({ ...state, snapshot: { id, digest }, version: state.version + 1 });
-  expect(await runWith(watchId, 'five')).toEqual(tellsNothing);
-  expect(await runWith(watchId, 'six')).toEqual(tells);
+  expect(await runWith(watchId, 'five')).toEqual(tells);
 }
 
 export function describeComparing(name: string, open: () => Promise<CatalogStore>): void {
@@ -146,7 +145,7 @@ export function describeComparing(name: string, open: () => Promise<CatalogStore
       expect(await runWith(watchId, 'six', () => publish({ label: 'l' }))).toEqual(tells);
     });
 
-    it('begins anew if the watch was changed during a run, or if no version is stored', () =>
+    it('begins anew if the watch was changed during a run, but not if an older release stored no version', () =>
       changeWatch(at));
   });
 }
