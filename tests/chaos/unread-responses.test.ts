@@ -17,7 +17,7 @@ describe('large responses', () => {
   beforeAll(async () => {
     hub = await spawnHub({
       DATAHUB_KEY_RESPONSES_BYTES_MAX: String(keyBytesMax),
-      DATAHUB_STALL_TIMEOUT_MS: '5000',
+      DATAHUB_STALL_TIMEOUT_MS: '15000',
     });
     const { api } = hub;
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'a hub' })));

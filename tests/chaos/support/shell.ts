@@ -20,7 +20,7 @@ export interface Shell {
   close(): Promise<void>;
 }
 
-const commandTimeoutMs = 50_000;
+const commandTimeoutMs = 150_000;
 const mark = 'end-of-the-command';
 
 /**
