@@ -1,6 +1,17 @@
 import { expect, it } from 'vitest';
 import { createLoopYield, createTurns, joined } from '../src/yield-to-loop.ts';
 
+/** Counts the iterations of the event loop until it is stopped. */
+function countIterations() {
+  const loop = { iteration: 0, stop: () => clearImmediate(next) };
+  const count = () => {
+    loop.iteration++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  return loop;
+}
+
 it('lets timers fire during long work, and costs short work no wait', async () => {
   const endOfTurn = createLoopYield();
   expect(endOfTurn()).toBeUndefined();
@@ -15,27 +26,17 @@ it('lets timers fire during long work, and costs short work no wait', async () =
 
 it('gives one of many pieces of work a turn in each iteration of the loop, in order', async () => {
   const turns = createTurns();
-  let iteration = 0;
+  const loop = countIterations();
   const taken: number[] = [];
-  const count = () => {
-    iteration++;
-    if (taken.length < 5) setImmediate(count);
-  };
-  setImmediate(count);
-  await Promise.all(Array.from({ length: 5 }, () => turns().then(() => taken.push(iteration))));
+  await Promise.all(Array.from({ length: 5 }, () => turns().then(() => taken.push(loop.iteration))));
+  loop.stop();
   expect(new Set(taken).size).toBe(5);
   expect(taken).toEqual(taken.toSorted((a, b) => a - b));
 });
 
 it('gives one of many long pieces of work a turn in each iteration of the loop', async () => {
-  let iteration = 0;
+  const loop = countIterations();
   let resumed = 0;
-  let isOver = false;
-  const count = () => {
-    iteration++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
   const work = async () => {
     const endOfTurn = createLoopYield();
     for (let turn = 0; turn < 5; turn++) {
@@ -46,30 +47,24 @@ it('gives one of many long pieces of work a turn in each iteration of the loop',
     }
   };
   await Promise.all([work(), work(), work(), work()]);
-  isOver = true;
+  loop.stop();
   expect(resumed).toBe(20);
-  expect(iteration).toBeGreaterThanOrEqual(19);
+  expect(loop.iteration).toBeGreaterThanOrEqual(19);
 });
 
-it('lets 16 of the calls that waited for one thing go on in a turn, in order', async () => {
-  let iteration = 0;
-  let isOver = false;
-  const count = () => {
-    iteration++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+it('lets 16 of the calls that waited for one thing go on in a turn', async () => {
+  const loop = countIterations();
   const shared = Promise.withResolvers<void>();
   const wentOn: [call: number, iteration: number][] = [];
   const call = async (i: number, wait: Promise<void>) => {
     await joined(wait).catch(() => {});
-    wentOn.push([i, iteration]);
+    wentOn.push([i, loop.iteration]);
   };
   const calls = Array.from({ length: 50 }, (_, i) => call(i, shared.promise));
   const failed = Array.from({ length: 50 }, (_, i) => call(50 + i, Promise.reject(new Error('away'))));
   shared.resolve();
   await Promise.all([...calls, ...failed]);
-  isOver = true;
+  loop.stop();
   expect(wentOn.map(([i]) => i).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i));
   const inTurn = Map.groupBy(wentOn, ([, at]) => at);
   expect(Math.max(...[...inTurn.values()].map(({ length }) => length))).toBeLessThanOrEqual(16);

@@ -205,7 +205,7 @@ export class Deadlines {
     );
   }
 
-  /** Until all are reached, no timer is set for others. */
+  /** Calls the listeners in groups. The timer for the deadlines that come later is set after the last group. */
   #reach(reached: readonly Deadline[], from: number): void {
     const end = from + reachedMax;
     for (const deadline of reached.slice(from, end)) {

@@ -56,8 +56,8 @@ interface RecordRunsOptions {
 }
 
 /**
- * The oldest go first, some hundred at a time. No call waits for that, because counting can
- * take long, and the runs of all queries wait for the call.
+ * The oldest runs of a query go first, some hundred at a time. No call waits for that, because counting can take long, and
+ * the runs of all queries wait for the call.
  */
 export function createRecordRuns(
   catalog: Catalog,

@@ -125,7 +125,7 @@ export function describeComparing(name: string, open: () => Promise<CatalogStore
       }
     });
 
-    it('begins anew if the query was published during a run, and goes on from the rows of the last', async () => {
+    it('begins anew if the query was published during a run, and then compares with the rows of that run', async () => {
       const watchId = await at.create(everyTen, { when: 'gone', by: ['id'] });
       await runWith(watchId, 'one');
       // The run executed the new text.

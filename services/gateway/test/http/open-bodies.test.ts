@@ -58,7 +58,7 @@ it('reads the text of a body', async () => {
   expect(await answerTo(begin(5, 'müde'))).toBe('müde');
 });
 
-it('refuses a body that is too large, said or sent', async () => {
+it('refuses a body that is too large, by its declared length or by what arrives', async () => {
   await serve();
   expect(await answerTo(begin(65_537, ''))).toBe('TOO_LARGE');
   const chunked = send('transfer-encoding: chunked', `20000\r\n${'x'.repeat(0x20000)}\r\n0\r\n\r\n`);
