@@ -8,6 +8,7 @@ import { Principal } from '@datahub/proto/common/v1/principal';
 import {
   ExecutorServiceService,
   SessionCall,
+  type SessionInput,
   SessionReply,
   SessionRequest,
   SessionResponse,
@@ -61,6 +62,18 @@ export function requestFromBytes(bytes: Buffer): SessionRequest {
   const rest = SessionRequest.decode(reader);
   return { ...rest, calls: [...calls, ...rest.calls] };
 }
+
+/** About the bytes that a call takes in a message: those of what callers choose. */
+export function callBytes({ principal, request }: SessionCall): number {
+  const { contextJson = '', form, draft, transaction } = request ?? {};
+  let bytes = (principal === undefined ? 0 : bytesOf(principal).length) + contextJson.length;
+  for (const { name, value } of form?.values ?? []) bytes += name.length + value.length;
+  for (const step of transaction?.steps ?? []) bytes += step.contextJson.length;
+  return bytes + (draft?.query.length ?? 0);
+}
+
+export const inputBytes = ({ batch }: SessionInput): number =>
+  batch?.records.reduce((bytes, record) => bytes + record.length, 0) ?? 0;
 
 function readCall(reader: BinaryReader, bytes: Buffer): SessionCall {
   const end = reader.uint32() + reader.pos;

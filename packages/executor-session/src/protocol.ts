@@ -14,6 +14,28 @@ export function batchIterations(inFlight: number): number {
   return inFlight > 8 ? 6 : 1;
 }
 
+/**
+ * The most bytes of one message, unless a single call or answer has more. A message becomes one buffer, and whoever keeps
+ * the chunk of one answer keeps all of it. gRPC ends the stream, with all its calls, for a message of more than 64 MiB.
+ */
+export const messageBytesMax = 262_144;
+
+/** Splits a batch into messages. */
+export function* toMessages<T>(items: T[], bytesOf: (item: T) => number): Iterable<T[]> {
+  let start = 0;
+  let bytes = 0;
+  for (const [i, item] of items.entries()) {
+    const itemBytes = bytesOf(item);
+    if (i > start && bytes + itemBytes > messageBytesMax) {
+      yield items.slice(start, i);
+      start = i;
+      bytes = 0;
+    }
+    bytes += itemBytes;
+  }
+  yield start === 0 ? items : items.slice(start);
+}
+
 export interface SilenceWatch {
   /** The peer has sent something. */
   reset(): void;

@@ -1,6 +1,6 @@
 /**
  * The gateway's end of one session. The executions of one iteration of the event loop, or of several under load, share
- * one message on one stream.
+ * one message on one stream, or as few as their size allows.
  */
 
 import type {
@@ -18,6 +18,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import type { ReplicaHealth } from '@datahub/service-kit/grpc/replica-health';
 import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { callBytes, inputBytes } from './codec.ts';
 import { type ExecutionReply, Rerouted } from './executor.ts';
 import {
   type BatchQueue,
@@ -26,6 +27,7 @@ import {
   InFlightCalls,
   pings,
   type SilenceWatch,
+  toMessages,
   watchSilence,
   windowBytes,
 } from './protocol.ts';
@@ -305,18 +307,26 @@ async function* toRequests(
   greeting: Promise<void>,
 ): AsyncIterable<SessionRequest> {
   await greeting;
-  for (let items = await outgoing.take(false); items !== undefined; items = await outgoing.take(false)) {
-    const request: SessionRequest = { calls: [], cancelled: [], windows: [], inputs: [] };
-    let pings = 0;
-    for (const item of items) {
-      if (item === 'ping') pings++;
-      else if ('call' in item) request.calls.push(item.call);
-      else if ('cancelled' in item) request.cancelled.push(item.cancelled);
-      else if ('input' in item) request.inputs.push(item.input);
-      else request.windows.push(item.window);
-    }
-    if (items.length > pings) yield request;
-    // A ping is an empty message, which the executor always answers.
-    if (pings > 0) yield { calls: [], cancelled: [], windows: [], inputs: [] };
+  for (let batch = await outgoing.take(false); batch !== undefined; batch = await outgoing.take(false))
+    for (const items of toMessages(batch, itemBytes)) yield* toRequest(items);
+}
+
+function itemBytes(item: Item): number {
+  if (item === 'ping') return 0;
+  return 'call' in item ? callBytes(item.call) : 'input' in item ? inputBytes(item.input) : 0;
+}
+
+function* toRequest(items: readonly Item[]): Iterable<SessionRequest> {
+  const request: SessionRequest = { calls: [], cancelled: [], windows: [], inputs: [] };
+  let pings = 0;
+  for (const item of items) {
+    if (item === 'ping') pings++;
+    else if ('call' in item) request.calls.push(item.call);
+    else if ('cancelled' in item) request.cancelled.push(item.cancelled);
+    else if ('input' in item) request.inputs.push(item.input);
+    else request.windows.push(item.window);
   }
+  if (items.length > pings) yield request;
+  // A ping is an empty message, which the executor always answers.
+  if (pings > 0) yield { calls: [], cancelled: [], windows: [], inputs: [] };
 }

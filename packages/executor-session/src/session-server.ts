@@ -1,6 +1,7 @@
 /**
  * The executor's end of a session: many executions over one stream. All replies of one iteration of the event loop, or
- * of several under load, are sent in one message, because grpc-js has a high cost per message and per stream.
+ * of several under load, are sent in one message, or in as few as their size allows, because grpc-js has a high cost per
+ * message and per stream.
  */
 
 import type {
@@ -26,6 +27,7 @@ import {
   batchIterations,
   createBatchQueue,
   InFlightCalls,
+  toMessages,
   watchSilence,
   windowBytes,
 } from './protocol.ts';
@@ -84,7 +86,8 @@ export async function* serveSession(
       const batch = await replies.take(draining);
       if (batch === undefined) return;
       announcedDraining ||= ctx.options.draining.aborted;
-      yield { replies: batch, draining: announcedDraining, ...busyNow() };
+      for (const replies of toMessages(batch, replyBytes))
+        yield { replies, draining: announcedDraining, ...busyNow() };
     }
   } finally {
     silence.stop();
@@ -93,6 +96,8 @@ export async function* serveSession(
       call.stop.abort(new HubError('CANCELLED', 'The gateway closed the connection.'));
   }
 }
+
+const replyBytes = ({ chunk }: SessionReply): number => chunk.length;
 
 interface ServedSession {
   executor: Pick<Executor, 'execute'>;

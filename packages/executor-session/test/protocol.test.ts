@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createBatchQueue } from '../src/protocol.ts';
+import { createBatchQueue, messageBytesMax, toMessages } from '../src/protocol.ts';
 
 const iterationEnd = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -38,5 +38,31 @@ describe('a batch queue', () => {
     queue.close();
     expect(await queue.take(false)).toEqual(['last']);
     expect(await queue.take(false)).toBeUndefined();
+  });
+});
+
+describe('the messages of a batch', () => {
+  const sizes = (batch: number[]) => [...toMessages(batch, (bytes) => bytes)];
+  const half = messageBytesMax / 2;
+
+  it('is one if its items are small', () => {
+    expect(sizes([1, 2, 3])).toEqual([[1, 2, 3]]);
+    expect(sizes([half, half])).toEqual([[half, half]]);
+  });
+
+  it('have no more bytes than one may have, in the order of the batch', () => {
+    expect(sizes([half, half, 1, half])).toEqual([
+      [half, half],
+      [1, half],
+    ]);
+  });
+
+  it('have a large item alone', () => {
+    const large = messageBytesMax + 1;
+    expect(sizes([large, 1, large])).toEqual([[large], [1], [large]]);
+  });
+
+  it('is an empty one for an empty batch', () => {
+    expect(sizes([])).toEqual([[]]);
   });
 });

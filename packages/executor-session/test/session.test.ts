@@ -39,6 +39,9 @@ const behaviours: Record<string, Executor['execute']> = {
         reject(ctx.signal.reason);
       });
     }),
+  megabyte: async (_request, _ctx, reply) => {
+    reply.chunk(Buffer.alloc(windowBytes, 97));
+  },
   large: async (_request, _ctx, reply) => {
     for (let i = 0; i < 200; i++) {
       sent += 65_536;
@@ -216,6 +219,26 @@ describe('a session', () => {
       collect().reply,
     );
     await expect(call).rejects.toMatchObject({ code: 'STATEMENT_TIMEOUT' });
+  });
+
+  // In one message they would be more than gRPC sends, which ended all calls of the session.
+  it('carries 72 answers of a megabyte that come at once', async () => {
+    const answers = Array.from({ length: 72 }, async () => {
+      const { reply, text } = collect();
+      await remote.execute(request('megabyte'), context(), reply);
+      return text().length;
+    });
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([windowBytes]));
+  });
+
+  it('carries 72 calls of a megabyte that come at once', async () => {
+    const json = 'x'.repeat(windowBytes);
+    const answers = Array.from({ length: 72 }, async () => {
+      const { reply, text } = collect();
+      await remote.execute(request('small', json), context(), reply);
+      return text().length;
+    });
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([windowBytes]));
   });
 
   it('stops sending while the receiver is behind, and continues when it has caught up', async () => {

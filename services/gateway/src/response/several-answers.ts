@@ -67,12 +67,14 @@ export class SeveralAnswers {
   }
 
   /** Resolves when the next answer is wanted. */
-  async send(index: number, { head, bytes, parts }: HeldAnswer): Promise<void> {
-    await this.#add(index, { status: 200, ...head }, { parts, bytes });
+  async send(index: number, held: HeldAnswer): Promise<void> {
+    const { head, bytes } = held;
+    await this.#add(index, { status: 200, ...head }, { parts: held.takeParts(), bytes });
   }
 
   /** Sends a problem in place of the answer. `held` is what had come. */
   async fail(index: number, err: unknown, held?: HeldAnswer): Promise<void> {
+    held?.takeParts();
     this.#heldBytes -= held?.bytes ?? 0;
     const pointers = { context: `/executions/${index}/values`, options: `/executions/${index}/options` };
     const { problem, headers } = this.#settings.failPart(err, this.#request, pointers);
@@ -166,7 +168,7 @@ interface HeldOptions {
 export class HeldAnswer implements WorkingReply {
   readonly head: Omit<Head, 'status'> = { headers: {} };
   bytes = 0;
-  readonly parts: Buffer[] = [];
+  #parts: Buffer[] = [];
   readonly #options: HeldOptions;
 
   constructor(options: HeldOptions) {
@@ -179,11 +181,18 @@ export class HeldAnswer implements WorkingReply {
     try {
       take(bytes.length);
       this.bytes += bytes.length;
-      this.parts.push(bytes);
+      this.#parts.push(withoutRest(bytes));
     } catch (err) {
       stop.abort(err);
     }
     return true;
+  }
+
+  /** Returns the chunks so far, and forgets them: an error that came from here can live longer than they may. */
+  takeParts(): Buffer[] {
+    const parts = this.#parts;
+    this.#parts = [];
+    return parts;
   }
 
   /** Chunks are never refused. */
@@ -211,3 +220,7 @@ export class HeldAnswer implements WorkingReply {
     if (stop.aborted) throw stop.reason;
   }
 }
+
+/** A chunk is often a part of a message with those of other answers, which it would keep. */
+const withoutRest = (bytes: Buffer): Buffer =>
+  bytes.buffer.byteLength === bytes.length ? bytes : Buffer.from(bytes);
