@@ -5,6 +5,7 @@ import { describeStartFailure } from '../settings/start-failure.ts';
 import { tuneHeap } from './heap.ts';
 import type { StopLog } from './stop-log.ts';
 import { keepTicksFast } from './ticks.ts';
+import { refuseSlowKeyExchange } from './tls-ciphers.ts';
 
 /** A running service. `runProcess` logs its stop in `stopLog`. */
 export interface RunningService extends Closable {
@@ -25,6 +26,7 @@ export async function runProcess(options: {
   ignoresInterrupt?: boolean;
 }): Promise<void> {
   tuneHeap();
+  refuseSlowKeyExchange();
   void keepTicksFast();
   let running: RunningService | undefined;
   let closing = false;
