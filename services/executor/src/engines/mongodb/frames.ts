@@ -1,7 +1,7 @@
 /**
  * Checks a server's messages before the driver reads them. The driver itself waits for as many bytes as a server
- * announces, loops forever on a message of length 0, computes as many SCRAM rounds as a server requests (which blocks
- * the thread), accepts any nonce, and throws outside of promises if a member's name is not a string.
+ * announces, loops forever on a message of length 0, computes as many SCRAM rounds as a server requests, accepts any
+ * nonce, and throws outside of promises if a member's name is not a string.
  */
 
 import { Carry } from '../../network/shared-read-buffer.ts';
@@ -81,15 +81,18 @@ function firstName(start: Buffer): string {
   return start.toString('latin1', at, start.indexOf(0, at));
 }
 
+/** Passes bytes to the driver. `rounds` are those of SCRAM that it computes before it answers. */
+export type PassReply = (bytes: Buffer, rounds?: number) => void;
+
 /** Checks the server's replies. Throws if the connection must be closed. */
 export class Replies {
   readonly #requests: Requests;
-  readonly #pass: (bytes: Buffer) => void;
+  readonly #pass: PassReply;
   readonly #carry = new Carry();
   #left = 0;
   #pieces: ReplyPieces | undefined;
 
-  constructor(requests: Requests, pass: (bytes: Buffer) => void) {
+  constructor(requests: Requests, pass: PassReply) {
     this.#requests = requests;
     this.#pass = pass;
   }
@@ -121,7 +124,8 @@ export class Replies {
     this.#requests.id = 0;
     this.#pieces = new ReplyPieces(length - bodyAt);
     this.#pieces.take(there.subarray(bodyAt));
-    this.#pass(isWide ? there : this.#checked(there, bodyAt));
+    if (isWide) this.#pass(there);
+    else this.#passChecked(there, bodyAt);
   }
 
   #check(message: Buffer): { length: number; bodyAt: number } {
@@ -139,16 +143,20 @@ export class Replies {
     return { length, bodyAt };
   }
 
-  #checked(message: Buffer, bodyAt: number): Buffer {
+  #passChecked(message: Buffer, bodyAt: number): void {
     const body = message.subarray(bodyAt, documentEnd(message, bodyAt, message.length));
-    if (this.#requests.nonce !== undefined) checkScram(body, this.#requests.nonce);
-    if (this.#requests.asked !== 'hello') return message;
+    const { nonce, asked } = this.#requests;
+    const rounds = nonce === undefined ? undefined : checkScram(body, nonce);
+    if (asked !== 'hello') {
+      this.#pass(message, rounds);
+      return;
+    }
     const clean = cleanHello(body);
     const head = Buffer.from(message.subarray(0, bodyAt));
     head.writeInt32LE(bodyAt + clean.length, 0);
     // An OP_REPLY counts its documents.
     if (bodyAt === beforeBody[opReply]) head.writeInt32LE(1, bodyAt - 4);
-    return Buffer.concat([head, clean]);
+    this.#pass(Buffer.concat([head, clean]));
   }
 }
 

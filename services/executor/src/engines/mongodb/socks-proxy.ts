@@ -9,6 +9,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { deriveInTurn } from '../shared/key-derivation.ts';
 import { Replies, Requests } from './frames.ts';
 
 /** What the proxy needs for one client of the driver. */
@@ -185,8 +186,19 @@ async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise
 /** Relays data in both directions with backpressure. If one side closes, both are closed. */
 function relay(driver: Socket, server: Duplex, client: ProxyClient): void {
   const requests = new Requests();
-  const replies = new Replies(requests, (bytes) => {
+  const pass = (bytes: Buffer) => {
     if (!driver.write(bytes)) server.pause();
+  };
+  const replies = new Replies(requests, (bytes, rounds) => {
+    if (rounds === undefined) return pass(bytes);
+    // The server sends nothing more before the driver has derived its keys and answered.
+    void deriveInTurn(rounds, async () => {
+      if (driver.destroyed) return;
+      pass(bytes);
+      await new Promise<void>((resolve) => {
+        driver.once('data', () => resolve()).once('close', resolve);
+      });
+    });
   });
   const end = () => {
     driver.destroy();

@@ -126,6 +126,8 @@ export interface ColumnDefinition {
 /** The most columns that MySQL and MariaDB allow in a result, and far more bytes than their definitions need. */
 const columnsMax = 4_096;
 const columnBytesMax = 4 * 1_048_576;
+/** More than the 256 characters of an alias. */
+const nameBytesMax = 4_096;
 
 /** Collects column definitions. Throws if they exceed what a real server sends. */
 export class ColumnReader {
@@ -164,6 +166,7 @@ function readColumn(
   let at = start;
   const texts: string[] = [];
   const skip = ({ value, next }: { value: number; next: number }) => {
+    if (value > nameBytesMax) throw new RangeError('The server sent the name of a column that is too long.');
     at = next + value;
     if (at + fixedColumnBytes > end)
       throw new RangeError('The server sent a column definition that is shorter than its fields.');

@@ -225,15 +225,22 @@ export interface FieldDescription {
 
 /** More than PostgreSQL's 1,664. */
 const columnsMax = 4_096;
+/** More than the 63 bytes of PostgreSQL, and of all columns together. */
+const nameBytesMax = 4_096;
+const namesBytesMax = 524_288;
 
 export function readRowDescription(body: Buffer): FieldDescription[] {
   const fields: FieldDescription[] = [];
   let at = 2;
+  let namesBytes = 0;
   const count = body.readUInt16BE(0);
   if (count > columnsMax) throw new RangeError('The server described too many columns.');
   for (let i = count; i > 0; i--) {
     const end = body.indexOf(0, at);
     if (end < 0) throw new RangeError('The server sent a column name without a terminator.');
+    namesBytes += end - at;
+    if (end - at > nameBytesMax || namesBytes > namesBytesMax)
+      throw new RangeError('The server sent names of columns that are too long.');
     const name = body.toString('utf8', at, end);
     fields.push({
       name,

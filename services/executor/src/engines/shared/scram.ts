@@ -7,6 +7,7 @@
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { HubError } from '@datahub/service-kit/call/error';
+import { deriveInTurn } from './key-derivation.ts';
 
 const [scram, scramPlus] = ['SCRAM-SHA-256', 'SCRAM-SHA-256-PLUS'];
 
@@ -58,12 +59,9 @@ export function createScram(
         throw scramError('the server’s first message is malformed');
       }
       if (Number(rounds) > roundsMax) throw scramError(`the server asks for ${rounds} rounds`);
-      const salted = await derive(
-        prepare(password),
-        Buffer.from(salt, 'base64'),
-        Number(rounds),
-        keyBytes,
-        'sha256',
+      const saltBytes = Buffer.from(salt, 'base64');
+      const salted = await deriveInTurn(Number(rounds), () =>
+        derive(prepare(password), saltBytes, Number(rounds), keyBytes, 'sha256'),
       );
       const withoutProof = `c=${channel},r=${both}`;
       const signed = `${bare},${serverFirst},${withoutProof}`;

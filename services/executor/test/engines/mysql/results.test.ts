@@ -30,6 +30,22 @@ describe('the definition of a column', () => {
   });
 });
 
+describe('the name of a column', () => {
+  it('has at most 4,096 bytes', () => {
+    const named = (bytes: number) => {
+      const length = Buffer.from([0xfd, bytes & 255, (bytes >> 8) & 255, bytes >> 16]);
+      const name = Buffer.concat([length, Buffer.alloc(bytes, 97)]);
+      const before = Buffer.from(['def', '', '', ''].flatMap(text));
+      const definition = Buffer.concat([before, name, column.subarray(column.length - 15)]);
+      const reader = new ColumnReader(1, false);
+      reader.read(definition, 0, definition.length);
+      return reader.columns[0]?.name.length;
+    };
+    expect(named(4_096)).toBe(4_096);
+    expect(() => named(4_097)).toThrow('name of a column that is too long');
+  });
+});
+
 describe('the answer to a query of the hub', () => {
   /** Reads packets as they lie in a buffer with what follows them. */
   const readRow = (columns: number) => {

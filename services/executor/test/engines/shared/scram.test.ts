@@ -1,0 +1,25 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { createScram } from '../../../src/engines/shared/scram.ts';
+
+const compress = promisify(gzip);
+
+/** Begins a log-in at a server that asks for so many rounds. */
+async function logIn(rounds: number): Promise<void> {
+  const scram = createScram('secret', ['SCRAM-SHA-256'], undefined);
+  const nonce = scram?.first.split('r=')[1];
+  await scram?.answer(`r=${nonce}server,s=c2FsdA==,i=${rounds}`);
+}
+
+it.each([
+  ['few', 4_096],
+  ['many', 200_000],
+])('leaves threads for compression while many log-ins need %s rounds', async (_few, rounds) => {
+  let done = 0;
+  const logIns = Array.from({ length: 16 }, () => logIn(rounds).then(() => done++));
+  // Behind more of them than there are threads, this would be the last.
+  await compress(Buffer.alloc(1_000));
+  expect(done).toBeLessThan(8);
+  await Promise.all(logIns);
+});
