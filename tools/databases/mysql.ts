@@ -108,10 +108,10 @@ const small = [
   '--secure-file-priv=NULL',
 ];
 
-/** In a `dir` of a stopped server it starts with the existing data and a new password. */
+/** In a `dir` of a stopped server it starts with the existing data and a new password. `more` are further arguments. */
 export async function startMysql(
   { command, args }: Mysql,
-  options: { dir: string; port: number; certificates: Certificates },
+  options: { dir: string; port: number; certificates: Certificates; more?: readonly string[] },
 ): Promise<StartedDatabase> {
   const dir = join(options.dir, 'mysql');
   const password = randomBytes(12).toString('hex');
@@ -155,6 +155,7 @@ export async function startMysql(
       `--ssl-key=${tls.key}`,
       '--max-connections=300',
       '--skip-name-resolve',
+      ...(options.more ?? []),
     ],
     port: options.port,
     timeoutMs: 60_000,

@@ -29,10 +29,12 @@ import { createTextReader, type ResultHost, ResultReader, type TextRow, withExac
 import {
   createWarningsReader,
   failedIncompleteError,
+  isRefused,
   requireTransactional,
   rollBackAll,
   runInTransaction,
   type TransactionSession,
+  warnsOfRows,
 } from './rollback.ts';
 import { describePrepared, readSchema } from './schema.ts';
 import {
@@ -265,13 +267,9 @@ export class MysqlConnection implements Connection {
     return leftOpenError();
   }
 
-  /** MariaDB warns of tables without transactions only in an open transaction. */
   async #mayLeaveRows(prepared: Prepared, { kind, text }: Statement, run: Run): Promise<boolean> {
-    if (!this.#session.isMariadb || kind !== 'write' || run.inOpenTransaction) return false;
-    return this.#requireTransactional(prepared, { text }).then(
-      () => false,
-      () => true,
-    );
+    if (kind !== 'write' || run.inOpenTransaction || (await this.#warnsOfRows())) return false;
+    return isRefused(this.#requireTransactional(prepared, { text }));
   }
 
   async #requireTransactional(prepared: Prepared, { text }: Pick<Statement, 'text'>): Promise<void> {
@@ -290,6 +288,8 @@ export class MysqlConnection implements Connection {
     };
     return runInTransaction(session, run.options);
   }
+
+  #warnsOfRows = () => warnsOfRows(this.#session.isMariadb, (query) => this.#rows(query));
 
   #rollBack = () => rollBackAll(this.#wire, this.#session.hasExtended);
 

@@ -20,6 +20,14 @@ export function createWarningsReader(hasExtended: boolean): { incomplete(): bool
   return { incomplete: () => rows.some(([, code]) => code === incompleteWarning), response };
 }
 
+/**
+ * Whether the server warns that a statement which failed, outside of a transaction, changed tables without transactions.
+ * MariaDB does not, and MySQL only if it writes a binary log.
+ */
+export async function warnsOfRows(isMariadb: boolean, runQuery: RunQuery): Promise<boolean> {
+  return !isMariadb && (await runQuery('SELECT @@log_bin'))[0]?.[0] === '1';
+}
+
 const rowsRemain =
   'It uses a table without transactions, so the database could not roll back everything: rows may have been changed. Check the data before you repeat it.';
 
@@ -141,6 +149,12 @@ export async function requireTransactional(text: string, runQuery: RunQuery): Pr
     }
   }
 }
+
+export const isRefused = (required: Promise<void>): Promise<boolean> =>
+  required.then(
+    () => false,
+    () => true,
+  );
 
 function onceAsked(runQuery: RunQuery): (engine: string) => Promise<boolean> {
   let engines: Set<string | null | undefined> | undefined;
