@@ -54,6 +54,25 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await api.ok(api.get(`/v1/hubs/${hubId}`, once('x')))).label).toBe('a');
   });
 
+  it('is carried out once for a key and for those that replace it', async () => {
+    const made = await api.ok(api.post('/v1/keys', { name: 'rotated', scopes: ['*'] }));
+    const key = randomUUID();
+    const create = (apiKey: string, label = 'rotated') =>
+      api.post('/v1/hubs', { label }, { ...once(key), key: apiKey });
+    const first = await api.ok(create(made.key));
+    const next = await api.ok(api.post(`/v1/keys/${made.keyId}/rotate`));
+    const last = await api.ok(api.post(`/v1/keys/${next.keyId}/rotate`));
+    for (const replacing of [next.key, last.key]) {
+      const { status, body } = await create(replacing);
+      expect([status, body.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
+      expect(body.detail).toContain('the API key that yours replaced');
+    }
+    expect(await api.ok(create(made.key))).toEqual(first);
+    // Another key is another caller.
+    const other = await api.ok(api.post('/v1/keys', { name: 'other', scopes: ['*'] }));
+    expect((await create(other.key)).status).toBe(200);
+  });
+
   it('that did nothing frees its key', async () => {
     const key = randomUUID();
     const hubId = 'dh.hub.000000000000000000000000000000';

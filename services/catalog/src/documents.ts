@@ -322,8 +322,10 @@ export interface WindowDoc extends Doc {
 
 /** The record of an operation with an idempotency key. */
 export interface OperationDoc extends Doc {
-  /** HMAC of the body in hexadecimal. */
+  /** HMAC of the body in hexadecimal, with the API key as its key. */
   bodyMac: string;
+  /** Absent if an older hub wrote the record. */
+  keyId?: string;
   /** A digest of what the caller of the last start could do where; absent if an older hub wrote the record. */
   rights?: string;
   /** 1 until the outcome is known, then 0. */

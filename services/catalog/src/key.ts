@@ -210,6 +210,7 @@ export function toPrincipal(key: KeyDoc): Complete<Principal> {
     scopes: key.scopes,
     limits: toLimits(key.limits),
     budgets: key.budgets && { budgets: key.budgets },
+    firstKeyId: key.ownBudget,
     // Only the gateway knows the signed-in user.
     user: undefined,
     person: undefined,

@@ -84,6 +84,7 @@ function newRecord(catalog: Catalog, principal: Principal, request: BeginOperati
     accountId,
     version: 1,
     bodyMac: Buffer.from(request.bodyMac).toString('hex'),
+    keyId: principal.keyId,
     rights: rightsOf(principal),
     open: 1,
     status: 0,
@@ -133,9 +134,19 @@ async function repeat(catalog: Catalog, { request, doc, found }: Repeat): Promis
   const nowMs = doc.createdAt;
   // The new record replaces an expired one.
   if (found.expiresAt <= nowMs) return takeOver(catalog, found, doc);
-  if (found.bodyMac !== doc.bodyMac) return { ...nothing, state: State.STATE_OTHER_BODY };
+  if (found.bodyMac !== doc.bodyMac) {
+    const isOfOther = found.keyId !== undefined && found.keyId !== doc.keyId;
+    return isOfOther ? ofOtherKey : { ...nothing, state: State.STATE_OTHER_BODY };
+  }
   return found.open === 1 ? settle(catalog, { request, doc, found }) : done(found, doc);
 }
+
+/** The bodies of two keys of one rotation cannot be compared. */
+const ofOtherKey: BeginOperationResponse = {
+  ...nothing,
+  state: State.STATE_DONE,
+  note: 'The first request with this Idempotency-Key was sent with the API key that yours replaced, or by which it was replaced. Repeat it with that key, or look at what it has changed.',
+};
 
 /** What the caller could do at first is not repeated to a caller who may no longer do it. */
 function done(found: OperationDoc, { rights }: OperationDoc): BeginOperationResponse {

@@ -66,6 +66,17 @@ describe('a record of an operation', () => {
     expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its response was not stored.`);
   });
 
+  it('is not carried out again for the key that replaced that of its first request', async () => {
+    const { recordId } = await begin();
+    await finish(recordId, { status: 200, kept: true, body: Buffer.from('[1]') });
+    const replacing = createCallContext({ timeoutMs: 60_000, principal: { ...principal, keyId: 'next' } });
+    const again = await calls().beginOperation({ ...asked, bodyMac: Buffer.from('other mac') }, replacing);
+    expect(again).toMatchObject({ state: State.STATE_DONE, kept: false });
+    expect(again.note).toContain('with the API key that yours replaced');
+    const otherBody = await begin({ bodyMac: Buffer.from('other mac') });
+    expect(otherBody.state).toBe(State.STATE_OTHER_BODY);
+  });
+
   it('is not repeated to a caller whose rights were changed since', async () => {
     const { recordId } = await begin();
     await finish(recordId, { status: 200, kept: true, body: Buffer.from('[1]') });

@@ -210,11 +210,11 @@ function readKey(request: FastifyRequest): string | undefined {
 
 /**
  * Names the record. The same idempotency key with another operation, another API key, or another user or claims of a
- * user names another record.
+ * user names another record. A key that replaces another one by rotation names the records of that one.
  */
 function operationOf({ method, url, context }: FastifyRequest): string {
-  const { keyId, user, limits } = context.principal ?? {};
-  const ofKey = `${method} ${url.split('?', 1)[0]} ${keyId}`;
+  const { keyId, firstKeyId = keyId, user, limits } = context.principal ?? {};
+  const ofKey = `${method} ${url.split('?', 1)[0]} ${firstKeyId}`;
   if (user === undefined) return ofKey;
   const { issuer, subject, claimsJson } = user;
   const named = [issuer, subject, limits?.contextJson, claimsJson && lastingClaims(claimsJson)];

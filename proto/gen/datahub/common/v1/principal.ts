@@ -35,7 +35,11 @@ export interface Principal {
     | User
     | undefined;
   /** The person who acts: for a session, whose `key_id` is the id of the person, and for a key that a person made. */
-  person?: Person | undefined;
+  person?:
+    | Person
+    | undefined;
+  /** The key that this one replaced by rotations, the first of them. Absent if it replaced none. */
+  firstKeyId?: string | undefined;
 }
 
 export interface Person {
@@ -135,6 +139,7 @@ function createBasePrincipal(): Principal {
     budgets: undefined,
     user: undefined,
     person: undefined,
+    firstKeyId: undefined,
   };
 }
 
@@ -160,6 +165,9 @@ export const Principal: MessageFns<Principal> = {
     }
     if (message.person !== undefined) {
       Person.encode(message.person, writer.uint32(58).fork()).join();
+    }
+    if (message.firstKeyId !== undefined) {
+      writer.uint32(66).string(message.firstKeyId);
     }
     return writer;
   },
@@ -231,6 +239,14 @@ export const Principal: MessageFns<Principal> = {
             }
 
             message.person = Person.decode(reader, reader.uint32());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.firstKeyId = reader.string();
             continue;
           }
         }
