@@ -288,7 +288,7 @@ describe('hubs as files', () => {
   });
 
   it('does not overwrite what somebody changed, and takes over queries without a path', async () => {
-    const { dir, table, path, run, env } = await copyExample('adopt', engine);
+    const { dir, table, path, run, env, change } = await copyExample('adopt', engine);
     await withTable(engine, table);
     expect((await run('apply')).code).toBe(0);
     const hubs = (await api.get('/v1/hubs?limit=20')).body as { hubId: string; path?: string }[];
@@ -301,6 +301,9 @@ describe('hubs as files', () => {
     expect(JSON.parse((await run('plan', '--adopt', '--json')).stdout).changes).toMatchObject([
       { action: 'update', members: ['path'] },
     ]);
+    const pool = { max: 5, idleTimeoutMs: 5_000 };
+    await api.ok(api.put(`/v1/sources/${sourceId}`, { connectionSettings: { pool } }));
+    await change('hub.yaml', (text) => text.replace(/( +)password: .*\n/, '$&$1pool: {max: 4}\n'));
     expect((await run('apply', '--adopt')).code).toBe(0);
     expect((await run('plan')).code).toBe(0);
     expect(JSON.parse(await datahub.ok(['run', `${path}/old-query`], { env })).data).toEqual([{ one: 1 }]);

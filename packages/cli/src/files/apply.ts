@@ -10,7 +10,7 @@ import { applyBoard } from './boards.ts';
 import { changedMembers } from './compare.ts';
 import { changedSincePlan, hubChanged, readWithETag } from './conflicts.ts';
 import { type Fault, toLine } from './fault.ts';
-import { hubFileName } from './hub-file.ts';
+import { hubFileName, isObject } from './hub-file.ts';
 import { keepFirst } from './keep-first.ts';
 import { applyKey, type NewKey } from './keys.ts';
 import { folderKey, type QueryModel, type Settable, settingsOf } from './model.ts';
@@ -182,8 +182,11 @@ async function updateSource(
     ...Object.keys(source.connectionSettings),
   ]);
   const removed = Object.keys(known).filter((name) => !kept.has(name));
+  const { pool } = source.connectionSettings;
   const connectionSettings = {
     ...source.connectionSettings,
+    // The hub takes the members of a pool one by one.
+    ...(isObject(pool) ? { pool: { max: null, idleTimeoutMs: null, ...pool } } : {}),
     ...Object.fromEntries(removed.map((name) => [name, null])),
   };
   const { etag: ifMatch } = await readWithETag((onResponse) =>

@@ -8,6 +8,7 @@ import { withoutUndefined } from '@datahub/contract/complete';
 import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, notFound, overtaken, untilWritten } from '../catalog.ts';
+import { foldAddress } from '../people/fold-address.ts';
 import { take } from '../rates/windows.ts';
 import { dayMs, hourMs } from '../usage/use-counts.ts';
 import { confirmationOf } from './body.ts';
@@ -33,8 +34,8 @@ export function mailMembers(
     const ended = mailEndedAt === undefined ? {} : { disabled: 1 as const, disabledBecause: unsubscribed };
     return withoutUndefined<MailMembers>({ mailTo, mailKey, confirmedAt, mailEndedAt, ...ended });
   }
-  const domain = mailTo.slice(mailTo.lastIndexOf('@') + 1).toLowerCase();
-  const isTrusted = mail?.domains.some((one) => one.toLowerCase() === domain) === true;
+  const domain = foldAddress(mailTo.slice(mailTo.lastIndexOf('@') + 1));
+  const isTrusted = mail?.domains.some((one) => foldAddress(one) === domain) === true;
   const mailKey = randomBytes(keyBytes).toString('hex');
   return { mailTo, mailKey, ...(isTrusted ? { confirmedAt: nowMs() } : {}) };
 }
@@ -45,9 +46,9 @@ export async function requireMayMail(
   { accountId, mailTo }: { accountId: string; mailTo?: string | undefined },
 ): Promise<void> {
   if (mailTo === undefined) return;
-  const address = mailTo.toLowerCase();
+  const address = foldAddress(mailTo);
   const all = await store.destinations.find({ accountId, limit: destinationsMax });
-  const ended = all.find((one) => one.mailEndedAt !== undefined && one.mailTo?.toLowerCase() === address);
+  const ended = all.find((one) => one.mailEndedAt !== undefined && foldAddress(one.mailTo ?? '') === address);
   if (ended !== undefined)
     throw new HubError(
       'CONFLICT',
@@ -93,7 +94,7 @@ const endOf = (lengthMs: number, now: number): number => now - (now % lengthMs) 
 async function requireMayAsk(catalog: Catalog, { accountId, mailTo = '' }: DestinationDoc): Promise<void> {
   const now = catalog.nowMs();
   const endsAt = endOf(dayMs, now);
-  const address = createHash('sha256').update(mailTo.toLowerCase()).digest('hex');
+  const address = createHash('sha256').update(foldAddress(mailTo)).digest('hex');
   const id = `ask.${address}.${endsAt / dayMs}`;
   if ((await take(catalog, { accountId, id, endsAt, count: 1 })) <= asksInDay) return;
   const detail = `This recipient has been asked ${asksInDay} times today and has not agreed.`;

@@ -86,6 +86,14 @@ const code = async (call: Promise<unknown>) =>
   );
 
 describe('grants', () => {
+  it('for an address are for it in any case, and not for one beyond ASCII', async () => {
+    await grant('email', 'Book@Example.com', 'admin');
+    expect((await signIn('a', { email: 'bOOK@example.COM', groups: [] })).secret).not.toBe('');
+    // The Kelvin sign, of which the small letter is k.
+    const other = signIn('b', { email: 'boo\u212a@example.com', groups: [] });
+    await expect(other).rejects.toThrow('You have no role');
+  });
+
   it('name so many hubs together, because each call of a person looks through them', async () => {
     const named = Array.from({ length: 200 }, (_, i) => `dh.hub.${i}`);
     for (let i = 0; i < 100; i++) {

@@ -99,6 +99,8 @@ export function createProvider(settings: OidcSettings): Provider {
       try {
         const tokens = await client.refreshTokenGrant(config, token);
         const person = await readPerson(config, tokens, { settings, subject });
+        // OpenID Connect Core 1.0, section 12.2.
+        if (person.subject !== subject) throw new Error('The provider answered with another person.');
         // Some providers give a new token each time, others none.
         return { ...person, refreshToken: person.refreshToken ?? token };
       } catch (err) {

@@ -13,6 +13,7 @@ import { type KeyReach, requireNoMore, requireNoStronger } from '../../key-deleg
 import { listSome } from '../../pagination.ts';
 import { grantedHubsMax, grantsMax, grantsOf } from '../../people/acting.ts';
 import { type GrantDoc, type WhoKind, whoKinds } from '../../people/documents.ts';
+import { foldAddress } from '../../people/fold-address.ts';
 import { toGrant } from '../../people/to-proto.ts';
 import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
@@ -35,7 +36,7 @@ export function createGrantCalls(catalog: Catalog) {
         id: createId('grnt', nowMs),
         accountId,
         version: 1,
-        who: { kind, value: kind === 'email' ? value.toLowerCase() : value },
+        who: { kind, value: kind === 'email' ? foldAddress(value) : value },
         role: role as Role,
         ...(hubIds.length === 0 ? {} : { hubIds: [...new Set(hubIds)] }),
         createdAt: nowMs,

@@ -8,6 +8,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../../catalog.ts';
 import { grantsOf } from '../../people/acting.ts';
 import type { PersonDoc, SessionDoc } from '../../people/documents.ts';
+import { foldAddress } from '../../people/fold-address.ts';
 import { identityOf, rolesOf } from '../../people/person.ts';
 import { endOldest, makeSession, sessionsOf } from '../../people/session.ts';
 import { personEntry } from '../audit.ts';
@@ -70,7 +71,7 @@ export function saidMembers(
     name: name.slice(0, textMax),
     groups: groups.slice(0, groupsMax).map((group) => group.slice(0, textMax)),
     confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
-    ...(email === undefined ? {} : { email: email.slice(0, textMax).toLowerCase() }),
+    ...(email === undefined ? {} : { email: foldAddress(email.slice(0, textMax)) }),
     ...(refreshToken === undefined ? {} : { refreshToken: Buffer.from(refreshToken).toString('base64') }),
     refreshAt: (refreshToken && refreshAt?.getTime()) ?? null,
   };
