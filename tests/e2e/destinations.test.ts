@@ -265,6 +265,20 @@ describe('destinations', () => {
     const listed = await api.ok(api.get('/v1/destinations', { key }));
     const found = listed.find((one: any) => one.destinationId === destinationId);
     expect(found).toEqual({ destinationId, label: 'd', kind: 'webhook', disabled: false });
+    const path = `/v1/destinations/${destinationId}`;
+    expect(await api.ok(api.get(path, { key }))).toEqual(found);
+    const whole = await api.get(path);
+    expect([whole.body.url, whole.body.events]).toEqual([`${origin}/hidden`, ['watch.failed']]);
+    // Its ETag is that of a change.
+    const at = (tag: string) => ({ headers: { 'if-match': tag } });
+    const etag = whole.headers.get('etag') ?? '';
+    const body = { label: 'e', url: `${origin}/hidden`, hubIds: [hubId] };
+    expect((await api.put(path, body, at(etag))).status).toBe(200);
+    expect((await api.put(path, body, at(etag))).status).toBe(412);
+    const { hubId: other } = await api.ok(api.post('/v1/hubs', { label: 'other' }));
+    const scopes = { scopes: ['watches:read'], limits: { hubIds: [other] } };
+    const elsewhere = (await api.ok(api.post('/v1/keys', { name: 'k', ...scopes }))).key;
+    expect((await api.get(path, { key: elsewhere })).status).toBe(404);
     expect((await api.get(`/v1/deliveries?destinationId=${destinationId}`, { key })).status).toBe(403);
   });
 });

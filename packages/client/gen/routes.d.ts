@@ -3224,6 +3224,28 @@ export interface Routes {
       updatedAt?: string | null | undefined;
     })[];
   };
+  /** Get a destination */
+  'GET /v1/destinations/{destinationId}': {
+    path: {
+      destinationId: string;
+    };
+    answer: {
+      destinationId: string;
+      label: string;
+      kind: "webhook" | "mail";
+      url?: string | undefined;
+      mailTo?: string | undefined;
+      confirmedAt?: string | null | undefined;
+      template?: string | null | undefined;
+      hubIds?: string[] | null | undefined;
+      events?: string[] | undefined;
+      disabled: boolean;
+      disabledBecause?: string | null | undefined;
+      failingSince?: string | null | undefined;
+      createdAt?: string | undefined;
+      updatedAt?: string | null | undefined;
+    };
+  };
   /** Update a destination */
   'PUT /v1/destinations/{destinationId}': {
     path: {

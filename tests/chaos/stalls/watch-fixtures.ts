@@ -55,6 +55,9 @@ export const watchFixtures = (createQuery: CreateQuery): Record<string, Fixtures
   'GET /v1/events': { stored: () => plain('/v1/events') },
   'POST /v1/destinations': { base: destinationBody },
   'GET /v1/destinations': { stored: () => plain('/v1/destinations') },
+  'GET /v1/destinations/:destinationId': {
+    stored: () => ({ absent: { path: '/v1/destinations/none' } }),
+  },
   'PUT /v1/destinations/:destinationId': {
     path: () => '/v1/destinations/none',
     base: destinationBody,

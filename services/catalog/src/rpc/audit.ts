@@ -79,6 +79,7 @@ const actionOf = {
   listEvents: null,
   createDestination: 'destination.create',
   listDestinations: null,
+  getDestination: null,
   updateDestination: 'destination.update',
   deleteDestination: 'destination.delete',
   rotateDestinationSecret: 'destination.rotate',

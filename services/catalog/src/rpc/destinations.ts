@@ -3,7 +3,7 @@
 import { rotationOverlapSeconds } from '@datahub/contract/limits';
 import { withScope } from '@datahub/contract/roles';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
-import type { DestinationSettings } from '@datahub/proto/catalog/v1/watches';
+import type { Destination, DestinationSettings } from '@datahub/proto/catalog/v1/watches';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
@@ -46,21 +46,7 @@ export function createDestinationCalls(catalog: Catalog) {
   return {
     createDestination: createCreate(catalog),
 
-    listDestinations: async (page, ctx) => {
-      const principal = requirePrincipal(ctx);
-      requireMayReadWatches(principal.limits);
-      const isListed = (one: DestinationDoc) => isVisible(principal, one);
-      const { docs, total } = await listSome(
-        store.destinations,
-        { accountId: principal.accountId, isListed },
-        page,
-      );
-      // A person by the role that may write destinations, which can count in fewer hubs.
-      const manager = withScope(principal, 'destinations:write');
-      const toListed = (one: DestinationDoc) =>
-        toDestination(one, { whole: manager !== undefined && mayManage(manager, one) });
-      return { destinations: docs.map(toListed), total };
-    },
+    ...createReadCalls(catalog),
 
     updateDestination: createUpdate(catalog),
 
@@ -109,6 +95,36 @@ export function createDestinationCalls(catalog: Catalog) {
       return {};
     },
   } satisfies Partial<DestinationCalls>;
+}
+
+function createReadCalls({ store }: Catalog) {
+  return {
+    listDestinations: async (page, ctx) => {
+      const principal = requirePrincipal(ctx);
+      requireMayReadWatches(principal.limits);
+      const isListed = (one: DestinationDoc) => isVisible(principal, one);
+      const { docs, total } = await listSome(
+        store.destinations,
+        { accountId: principal.accountId, isListed },
+        page,
+      );
+      return { destinations: docs.map(asSeenBy(principal)), total };
+    },
+
+    getDestination: async ({ destinationId }, ctx) => {
+      const principal = requirePrincipal(ctx);
+      requireMayReadWatches(principal.limits);
+      const destination = await store.destinations.get(principal.accountId, destinationId);
+      if (destination === null || !isVisible(principal, destination)) throw notFound('destination');
+      return { destination: asSeenBy(principal)(destination) };
+    },
+  } satisfies Partial<DestinationCalls>;
+}
+
+function asSeenBy(principal: Principal): (destination: DestinationDoc) => Destination {
+  // A person by the role that may write destinations, which can count in fewer hubs.
+  const manager = withScope(principal, 'destinations:write');
+  return (one) => toDestination(one, { whole: manager !== undefined && mayManage(manager, one) });
 }
 
 function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {

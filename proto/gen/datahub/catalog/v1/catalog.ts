@@ -84,6 +84,8 @@ import {
   DeleteWatchResponse,
   EndTickRequest,
   EndTickResponse,
+  GetDestinationRequest,
+  GetDestinationResponse,
   GetWatchRequest,
   GetWatchResponse,
   GetWatchRunRequest,
@@ -10496,6 +10498,17 @@ export const CatalogServiceService = {
       Buffer.from(ListDestinationsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListDestinationsResponse => ListDestinationsResponse.decode(value),
   },
+  getDestination: {
+    path: "/datahub.catalog.v1.CatalogService/GetDestination" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetDestinationRequest): Buffer =>
+      Buffer.from(GetDestinationRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetDestinationRequest => GetDestinationRequest.decode(value),
+    responseSerialize: (value: GetDestinationResponse): Buffer =>
+      Buffer.from(GetDestinationResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetDestinationResponse => GetDestinationResponse.decode(value),
+  },
   updateDestination: {
     path: "/datahub.catalog.v1.CatalogService/UpdateDestination" as const,
     requestStream: false as const,
@@ -11023,6 +11036,7 @@ export interface CatalogServiceServer extends UntypedServiceImplementation {
   listEvents: handleUnaryCall<ListEventsRequest, ListEventsResponse>;
   createDestination: handleUnaryCall<CreateDestinationRequest, CreateDestinationResponse>;
   listDestinations: handleUnaryCall<ListDestinationsRequest, ListDestinationsResponse>;
+  getDestination: handleUnaryCall<GetDestinationRequest, GetDestinationResponse>;
   updateDestination: handleUnaryCall<UpdateDestinationRequest, UpdateDestinationResponse>;
   deleteDestination: handleUnaryCall<DeleteDestinationRequest, DeleteDestinationResponse>;
   rotateDestinationSecret: handleUnaryCall<RotateDestinationSecretRequest, RotateDestinationSecretResponse>;

@@ -417,6 +417,14 @@ export interface ListDestinationsResponse {
   total: number;
 }
 
+export interface GetDestinationRequest {
+  destinationId: string;
+}
+
+export interface GetDestinationResponse {
+  destination?: Destination | undefined;
+}
+
 export interface UpdateDestinationRequest {
   destinationId: string;
   settings?: DestinationSettings | undefined;
@@ -3973,6 +3981,98 @@ export const ListDestinationsResponse: MessageFns<ListDestinationsResponse> = {
             }
 
             message.total = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetDestinationRequest(): GetDestinationRequest {
+  return { destinationId: "" };
+}
+
+export const GetDestinationRequest: MessageFns<GetDestinationRequest> = {
+  encode(message: GetDestinationRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.destinationId !== "") {
+      writer.uint32(10).string(message.destinationId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDestinationRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDestinationRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.destinationId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetDestinationResponse(): GetDestinationResponse {
+  return { destination: undefined };
+}
+
+export const GetDestinationResponse: MessageFns<GetDestinationResponse> = {
+  encode(message: GetDestinationResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.destination !== undefined) {
+      Destination.encode(message.destination, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetDestinationResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetDestinationResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.destination = Destination.decode(reader, reader.uint32());
             continue;
           }
         }

@@ -39,6 +39,7 @@ export function destinationRoutes(deps: ResourceDeps): Route[] {
   return [
     { method: 'POST', path: '/v1/destinations', scope: 'destinations:write', summary: 'Create a destination', audit: 'by catalog', body: destinationBody, secretResponse: true, response: createdDestination, handler: handlers.create },
     { method: 'GET', path: '/v1/destinations', scope: 'watches:read', summary: 'List destinations', query: paged, response: destinations, handler: handlers.list },
+    { method: 'GET', path: '/v1/destinations/:destinationId', scope: 'watches:read', summary: 'Get a destination', response: destination, handler: handlers.get },
     { method: 'PUT', path: '/v1/destinations/:destinationId', scope: 'destinations:write', summary: 'Update a destination', audit: 'by catalog', body: destinationBody, versioned: true, response: destination, handler: handlers.update },
     { method: 'DELETE', path: '/v1/destinations/:destinationId', scope: 'destinations:write', summary: 'Delete a destination', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
     { method: 'POST', path: '/v1/destinations/:destinationId/rotate', scope: 'destinations:write', summary: 'Replace the secret of a destination', audit: 'by catalog', body: rotateBody, bodyOptional: true, secretResponse: true, response: newSecret, handler: handlers.rotate },
@@ -138,6 +139,14 @@ function createDestinationHandlers({ upstreams: { catalog }, settings }: Resourc
       const found = await catalog.listDestinations(page, request.context);
       const toJson = (one: Destination) => toDestinationJson(one, one.whole);
       return sendList(reply, { items: found.destinations, toJson, page, total: found.total }, settings);
+    },
+
+    get: async (request, reply) => {
+      const destinationId = destinationIdOf(request);
+      const { destination } = await catalog.getDestination({ destinationId }, request.context);
+      setVersion(reply, destination?.version);
+      const found = required(destination);
+      return toDestinationJson(found, found.whole);
     },
 
     update: async (request, reply) => {
