@@ -66,6 +66,7 @@ const pages = [
   ...[
     'access',
     'account',
+    'changed',
     'classifiers',
     'completion',
     'docs',

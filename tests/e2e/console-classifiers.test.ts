@@ -47,7 +47,7 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     await page.getByLabel('Name', { exact: true }).fill('mine');
     await api.ok(api.put(`/v1/classifiers/${id}`, { name: `theirs ${name}` }));
     await button('Rename').click();
-    await page.locator('dialog .problem', { hasText: 'VERSION_MISMATCH (412)' }).waitFor();
+    await page.locator('dialog .problem', { hasText: `Name (theirs: “theirs ${name}”)` }).waitFor();
     expect((await api.get(`/v1/classifiers/${id}`)).body.name).toBe(`theirs ${name}`);
   });
 

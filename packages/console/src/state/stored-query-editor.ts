@@ -1,6 +1,7 @@
 /** The state of an open query: its stored definition, the draft, the values, the current run and earlier runs. */
 
 import { batch, computed, signal } from '@preact/signals';
+import { setMembers } from '../api/change-document.ts';
 import { call, callJson, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
 import type { Presentation, Query, Signature } from '../api/types.ts';
@@ -335,14 +336,9 @@ export class StoredQueryEditor extends QueryEditor {
 
   /** Stores what the console draws of the query. It is no part of a version, so this publishes nothing. */
   async present(change: Partial<Presentation>): Promise<void> {
-    const presentation = { ...this.stored.value?.config.presentation, ...change };
-    await call(`v1/queries/${part(this.queryId)}`, { method: 'PUT', body: { config: { presentation } } });
-    await this.load({ adopt: 'never' });
-  }
-
-  /** Offers the query to agents, or hides it from them. It is no part of a version, either. */
-  async setTool(tool: { name: string; description: string } | null): Promise<void> {
-    await call(`v1/queries/${part(this.queryId)}`, { method: 'PUT', body: { config: { tool } } });
+    await setMembers<Query>(`v1/queries/${part(this.queryId)}`, ({ config }) => ({
+      config: { presentation: { ...config.presentation, ...change } },
+    }));
     await this.load({ adopt: 'never' });
   }
 

@@ -3,9 +3,9 @@
 import type { Scope } from '@datahub/contract/scopes';
 import { signal } from '@preact/signals';
 import { call, callJson, part } from '../api/client.ts';
-import type { TreeNode } from '../api/types.ts';
+import type { Query, Source, TreeNode } from '../api/types.ts';
 import { linkTo } from './route.ts';
-import { hubId, loadTree } from './workspace.ts';
+import { hubId, loadTree, walk } from './workspace.ts';
 
 export interface TreeChange {
   action: 'rename' | 'move' | 'delete' | 'folder';
@@ -35,16 +35,30 @@ const scopes: Record<string, Scope> = {
 export const scopeOf = ({ nodeType }: TreeNode): Scope => scopes[nodeType] ?? 'hubs:write';
 
 const paths = { folder: 'v1/folders', query: 'v1/queries', source: 'v1/sources' } as const;
-const pathOf = ({ nodeType, nodeId }: TreeNode) => `${paths[nodeType as keyof typeof paths]}/${part(nodeId)}`;
+export const pathOf = ({ nodeType, nodeId }: TreeNode) =>
+  `${paths[nodeType as keyof typeof paths]}/${part(nodeId)}`;
 
-async function put(node: TreeNode, change: { label?: string; parentNodeId?: string }): Promise<void> {
-  const body = node.nodeType === 'query' ? { meta: change } : change;
-  await call(pathOf(node), { method: 'PUT', body });
-  await loadTree();
+/** Where the name of a node is read. A folder is only in the tree of its hub. */
+export const namedAt = (node: TreeNode): string =>
+  node.nodeType === 'folder' ? `v1/hubs/${part(hubId.value ?? '')}/contents` : pathOf(node);
+
+/** The name of a node in what is read at `namedAt`. */
+export function nameIn(read: TreeNode | Query | Source, { nodeId, label }: TreeNode): string {
+  if ('meta' in read) return read.meta.label;
+  if (!('children' in read)) return read.label;
+  return [...walk(read)].find(({ node }) => node.nodeId === nodeId)?.node.label ?? label;
 }
 
-export const rename = (node: TreeNode, label: string): Promise<void> => put(node, { label });
-export const move = (node: TreeNode, parentNodeId: string): Promise<void> => put(node, { parentNodeId });
+/** The body of a PUT that changes these members of the node. */
+export const nodeBody = (
+  { nodeType }: TreeNode,
+  change: { label?: string; parentNodeId?: string },
+): object => (nodeType === 'query' ? { meta: change } : change);
+
+export async function move(node: TreeNode, parentNodeId: string): Promise<void> {
+  await call(pathOf(node), { method: 'PUT', body: nodeBody(node, { parentNodeId }) });
+  await loadTree();
+}
 
 export async function remove(node: TreeNode): Promise<void> {
   await call(pathOf(node), { method: 'DELETE' });

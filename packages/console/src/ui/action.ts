@@ -23,5 +23,5 @@ export function useAction({ leaves = false } = {}) {
       return failed;
     }
   };
-  return { busy, problem, run };
+  return { busy, problem, run, forget: () => setProblem(undefined) };
 }

@@ -3,8 +3,8 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from './action.ts';
+import { SaveProblem } from './changed-form.tsx';
 import { Icon } from './icons.tsx';
-import { ProblemBox } from './problem.tsx';
 
 interface DialogProps {
   title: string;
@@ -46,6 +46,8 @@ interface FormDialogProps {
   children?: ComponentChildren;
   onClose(): void;
   onSubmit(): Promise<unknown>;
+  /** Fills the form with what somebody else saved meanwhile. */
+  onTheirs?(): void;
 }
 
 /** Closes when `onSubmit` succeeded, and shows the problem where it failed. */
@@ -58,8 +60,9 @@ export function FormDialog({
   children,
   onClose,
   onSubmit,
+  onTheirs,
 }: FormDialogProps) {
-  const { busy, problem, run } = useAction({ leaves: true });
+  const { busy, problem, run, forget } = useAction({ leaves: true });
   const submit = async (event: Event) => {
     event.preventDefault();
     if (busy) return;
@@ -68,11 +71,15 @@ export function FormDialog({
       onClose();
     });
   };
+  const loadTheirs = () => {
+    onTheirs?.();
+    forget();
+  };
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
       <form class="form" onSubmit={submit}>
         {children}
-        {problem && <ProblemBox problem={problem} />}
+        {problem && <SaveProblem problem={problem} onTheirs={onTheirs && loadTheirs} />}
         <div class="actions">
           <button type="button" onClick={onClose}>
             Cancel

@@ -7,21 +7,27 @@ import type { ListedQuery } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { addressQuery, go, linkTo, setAddressQuery } from '../../state/route.ts';
 import { useAction } from '../../ui/action.ts';
+import { FieldsChanged, SaveProblem, saveFields } from '../../ui/changed-form.tsx';
 import { copyText } from '../../ui/copy.ts';
+import { counted } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
+import { isSame } from '../../ui/merged-form.ts';
 import { notify } from '../../ui/notice.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
 import { PageProblem } from '../../ui/page-problem.tsx';
-import { ProblemBox } from '../../ui/problem.tsx';
 import type { CardValues } from '../hub/cards.ts';
 import { CommonVariable, readHome } from '../hub/home.tsx';
 import { commonVariables } from '../hub/pinned.ts';
 import {
   asksOf,
   type Board,
+  type BoardCard,
   type BoardDraft,
+  type BoardFields,
+  fieldNames,
+  fieldsOf,
   fromQuery,
   toBody,
   toCardValues,
@@ -66,32 +72,69 @@ export function BoardPage({ hubId, boardId, isEdited }: BoardPageProps) {
   );
 }
 
-/** Changes that are not saved, by board, with the board that they began with. They stay until the tab is closed. */
-const unsaved = new Map<string, { draft: BoardDraft; etag: string }>();
+interface Unsaved {
+  draft: BoardDraft;
+  /** The board as the person was shown it. */
+  base: BoardFields;
+}
+
+/** Changes that are not saved, by board. They stay until the tab is closed. */
+const unsaved = new Map<string, Unsaved>();
+
+const textOf = (name: keyof BoardFields, value: unknown): string | undefined => {
+  if (name === 'cards') return counted((value as BoardCard[]).length, 'card');
+  return name === 'values' ? toQuery(value as CardValues) || 'none' : undefined;
+};
 
 /** The board as the person edits it. */
-function useDraft({ board, etag }: Read) {
+function useDraft({ board }: Read) {
   const { boardId } = board;
   const [draft, setDraft] = useState(() => unsaved.get(boardId)?.draft ?? toDraft(board));
+  const keep = (next: Unsaved) => {
+    unsaved.set(boardId, next);
+    setDraft(next.draft);
+  };
+  const baseOf = () => unsaved.get(boardId)?.base ?? fieldsOf(board);
   return {
     draft,
-    isChanged: unsaved.has(boardId) && JSON.stringify(draft) !== JSON.stringify(toDraft(board)),
-    edit: (change: Partial<BoardDraft>) => {
-      const next = { ...draft, ...change };
-      unsaved.set(boardId, { etag, ...unsaved.get(boardId), draft: next });
-      setDraft(next);
-    },
+    isChanged: unsaved.has(boardId) && !isSame(draft, toDraft(board)),
+    edit: (change: Partial<BoardDraft>) => keep({ base: baseOf(), draft: { ...draft, ...change } }),
     forget: () => {
       unsaved.delete(boardId);
       setDraft(toDraft(board));
     },
-    /** Stores the body of a change, unless the board has changed since the person began. */
-    store: async (body: object) => {
-      const headers = { 'if-match': unsaved.get(boardId)?.etag ?? etag };
-      await call(`v1/boards/${part(boardId)}`, { method: 'PUT', body, headers });
-      unsaved.delete(boardId);
+    /** Stores the draft with these values. If somebody else changed the board, `onValues` gets the values to go on with. */
+    store: async (values: CardValues, onValues: (values: CardValues) => void) => {
+      const path = `v1/boards/${part(boardId)}`;
+      const form = { ...draft, values };
+      try {
+        const of = { path, formOf: fieldsOf, names: fieldNames, textOf };
+        await saveFields<Board, BoardFields>(of, { base: baseOf(), form }, () => toBody(form));
+        unsaved.delete(boardId);
+      } catch (err) {
+        if (err instanceof FieldsChanged) {
+          const { base, form: merged } = (err as FieldsChanged<BoardFields>).fields;
+          const { values: theirs, ...next } = merged;
+          keep({ base, draft: next });
+          onValues(theirs);
+        }
+        throw err;
+      }
     },
   };
+}
+
+/** The values of the board, or those of the address, where they stay. */
+function useValues(board: Board): [CardValues, (next: CardValues) => void] {
+  const [values, setValues] = useState<CardValues>(() => ({
+    ...toCardValues(board.values),
+    ...fromQuery(addressQuery.value),
+  }));
+  const show = (next: CardValues) => {
+    setValues(next);
+    setAddressQuery(toQuery(next));
+  };
+  return [values, show];
 }
 
 interface OpenedProps {
@@ -105,10 +148,7 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
   const place = useRef<HTMLDivElement>(null);
   const { boardId, hubId } = board;
   const { draft, isChanged, edit, forget, store } = useDraft(read);
-  const [values, setValues] = useState<CardValues>(() => ({
-    ...toCardValues(board.values),
-    ...fromQuery(addressQuery.value),
-  }));
+  const [values, show] = useValues(board);
   const [turn, setTurn] = useState(0);
   const saving = useAction();
   const cards = isEdited ? draft.cards : board.cards;
@@ -116,14 +156,17 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
   const found = useMemo(() => cards.flatMap((card) => asksOf(card, queries) ?? []), [cards, queries]);
   const change = (name: string, value: string | string[]) => {
     const { [name]: _, ...others } = values;
-    const next = value.length === 0 ? others : { ...others, [name]: value };
-    setValues(next);
-    setAddressQuery(toQuery(next));
+    show(value.length === 0 ? others : { ...others, [name]: value });
+  };
+  const loadTheirs = () => {
+    forget();
+    setAddressQuery('');
+    onSaved();
   };
   const leave = () => go('hub', hubId, 'boards', boardId);
   const save = () =>
     saving.run(async () => {
-      await store(toBody(draft, values));
+      await store(values, show);
       leave();
       onSaved();
       notify('The board is saved.');
@@ -153,7 +196,7 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
           />
         )}
       </PageHead>
-      {saving.problem !== undefined && <ProblemBox problem={saving.problem} />}
+      {saving.problem !== undefined && <SaveProblem problem={saving.problem} onTheirs={loadTheirs} />}
       {isEdited && <BoardSettings draft={draft} onChange={edit} />}
       <Values queries={found} values={values} onChange={change} isEdited={isEdited} />
       <BoardCards

@@ -1,7 +1,7 @@
 /** The settings of a board that is edited. */
 
 import { Field } from '../../ui/field.tsx';
-import { type BoardDraft, isMinutes } from './board.ts';
+import { type BoardDraft, fieldNames, isMinutes } from './board.ts';
 
 interface BoardSettingsProps {
   draft: BoardDraft;
@@ -10,16 +10,16 @@ interface BoardSettingsProps {
 
 export const BoardSettings = ({ draft, onChange }: BoardSettingsProps) => (
   <div class="board-settings">
-    <Field label="Name" value={draft.label} onInput={(label) => onChange({ label })} required />
+    <Field label={fieldNames.label} value={draft.label} onInput={(label) => onChange({ label })} required />
     <Field
-      label="Path"
+      label={fieldNames.path}
       value={draft.path}
       onInput={(path) => onChange({ path })}
       hint="For files of the hub, such as sales/daily."
       mono
     />
     <Field
-      label="Minutes between runs"
+      label={fieldNames.refreshMinutes}
       value={draft.refreshMinutes}
       onInput={(refreshMinutes) => onChange({ refreshMinutes })}
       placeholder="never"

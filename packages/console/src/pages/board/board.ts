@@ -30,14 +30,31 @@ export const toDraft = ({ label, path, refreshMinutes, cards }: Board): BoardDra
   cards,
 });
 
-/** The body of a change, with the values that the page shows. */
-export function toBody(draft: BoardDraft, values: CardValues): object {
-  const minutes = Number(draft.refreshMinutes);
+/** What a change replaces: the draft, and the values that the page shows. */
+export type BoardFields = BoardDraft & { values: CardValues };
+
+export const fieldsOf = (board: Board): BoardFields => ({
+  ...toDraft(board),
+  values: toCardValues(board.values),
+});
+
+/** What the page calls them. */
+export const fieldNames: Readonly<Record<keyof BoardFields, string>> = {
+  label: 'Name',
+  path: 'Path',
+  refreshMinutes: 'Minutes between runs',
+  cards: 'Cards',
+  values: 'Values',
+};
+
+/** The body of a change. */
+export function toBody({ label, path, refreshMinutes, cards, values }: BoardFields): object {
+  const minutes = Number(refreshMinutes);
   return {
-    label: draft.label,
-    path: draft.path.trim() || null,
+    label,
+    path: path.trim() || null,
     refreshMinutes: minutes > 0 ? minutes : null,
-    cards: draft.cards,
+    cards,
     values,
   };
 }

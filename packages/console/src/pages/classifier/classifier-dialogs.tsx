@@ -5,9 +5,9 @@ import { call, callJson, part } from '../../api/client.ts';
 import type { Classifier } from '../../api/types.ts';
 import { go } from '../../state/route.ts';
 import { hubId, loadClassifiers } from '../../state/workspace.ts';
+import { useChangedForm } from '../../ui/changed-form.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { changeAsShown, isChanged } from './change.ts';
 
 export function NewClassifier() {
   const [name, setName] = useState('');
@@ -41,25 +41,19 @@ interface ClassifierDialogProps {
 }
 
 interface RenameProps extends ClassifierDialogProps {
-  /** Called if the classifier was renamed, by this dialog or by someone else. */
   onRenamed(): void;
 }
 
 export function RenameClassifier({ classifier, onClose, onRenamed }: RenameProps) {
-  const { classifierId, name: shown } = classifier;
-  const [name, setName] = useState(shown);
+  const changed = useChangedForm<Classifier, { name: string }>({
+    path: `v1/classifiers/${part(classifier.classifierId)}`,
+    first: { name: classifier.name },
+    formOf: ({ name }) => ({ name }),
+    names: { name: 'Name' },
+  });
+  const { name } = changed.form;
   const submit = async () => {
-    const path = `v1/classifiers/${part(classifierId)}`;
-    const body = { name: name.trim() };
-    try {
-      await changeAsShown(classifierId, {
-        isAsShown: ({ name }) => name === shown,
-        send: (headers) => call(path, { method: 'PUT', body, headers }),
-      });
-    } catch (err) {
-      if (isChanged(err)) onRenamed();
-      throw err;
-    }
+    await changed.save(() => ({ name: name.trim() }));
     onRenamed();
     await loadClassifiers();
   };
@@ -70,8 +64,9 @@ export function RenameClassifier({ classifier, onClose, onRenamed }: RenameProps
       disabled={name.trim() === ''}
       onClose={onClose}
       onSubmit={submit}
+      onTheirs={changed.takeTheirs}
     >
-      <Field label="Name" value={name} onInput={setName} required autofocus />
+      <Field label="Name" value={name} onInput={(next) => changed.set({ name: next })} required autofocus />
     </FormDialog>
   );
 }

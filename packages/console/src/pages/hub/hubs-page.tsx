@@ -6,6 +6,7 @@ import type { Hub } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go, linkTo } from '../../state/route.ts';
 import { hubs, hubsProblem, loadHubs } from '../../state/workspace.ts';
+import { useChangedForm } from '../../ui/changed-form.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { moment } from '../../ui/format.ts';
@@ -90,11 +91,17 @@ export function HubsPage() {
 }
 
 function HubDialog({ asked, onClose }: { asked: PendingDialog; onClose(): void }) {
-  const [label, setLabel] = useState(asked.action === 'rename' ? asked.hub.label : '');
+  const changed = useChangedForm<Hub, { label: string }>({
+    path: asked.action === 'create' ? '' : `v1/hubs/${part(asked.hub.hubId)}`,
+    first: { label: asked.action === 'rename' ? asked.hub.label : '' },
+    formOf: ({ label }) => ({ label }),
+    names: { label: 'Name' },
+  });
+  const { label } = changed.form;
   if (asked.action === 'delete') return <DeleteHub hub={asked.hub} onClose={onClose} />;
   const submit = async () => {
     if (asked.action === 'rename') {
-      await call(`v1/hubs/${part(asked.hub.hubId)}`, { method: 'PUT', body: { label: label.trim() } });
+      await changed.save(() => ({ label: label.trim() }));
       return loadHubs();
     }
     const { hubId } = await callJson<Hub>('v1/hubs', { body: { label: label.trim() } });
@@ -109,8 +116,16 @@ function HubDialog({ asked, onClose }: { asked: PendingDialog; onClose(): void }
       disabled={label.trim() === ''}
       onClose={onClose}
       onSubmit={submit}
+      onTheirs={changed.takeTheirs}
     >
-      <Field label="Name" value={label} onInput={setLabel} required autofocus placeholder="Shop" />
+      <Field
+        label="Name"
+        value={label}
+        onInput={(next) => changed.set({ label: next })}
+        required
+        autofocus
+        placeholder="Shop"
+      />
     </FormDialog>
   );
 }

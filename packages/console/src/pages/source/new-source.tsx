@@ -1,5 +1,6 @@
 /** The form of a new source. The hub tests the connection before it keeps the source. */
 
+import { useState } from 'preact/hooks';
 import { needs } from '../../state/permissions.ts';
 import { go } from '../../state/route.ts';
 import { hubId, loadTree } from '../../state/workspace.ts';
@@ -12,7 +13,8 @@ import { SourceFields } from './source-form.tsx';
 import { useSourceForm } from './use-source-form.ts';
 
 export function NewSource() {
-  const { form, faults, busy, problem, change, attempt } = useSourceForm(() => emptyForm, { leaves: true });
+  const [form, set] = useState(emptyForm);
+  const { faults, busy, problem, change, attempt } = useSourceForm({ form, set }, { leaves: true });
   const hub = hubId.value ?? '';
   const show = async (sourceId: string) => {
     await loadTree();

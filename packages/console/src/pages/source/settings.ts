@@ -9,8 +9,10 @@ import {
   type serverSettings,
   textServerSettings,
 } from '@datahub/contract/source-settings';
+import { setMembers } from '../../api/change-document.ts';
 import { call, callJson, part } from '../../api/client.ts';
 import type { Answer, ConnectionSettings, Host, Source } from '../../api/types.ts';
+import { isSame } from '../../ui/merged-form.ts';
 
 /** `hosts` has one server per line. */
 type ServerFields = {
@@ -108,6 +110,38 @@ export function formOf({ label, engine, connectionSettings: settings }: Source):
   };
 }
 
+/** What the form calls them. */
+export const fieldNames: Readonly<Record<keyof SourceForm, string>> = {
+  label: 'Name',
+  engine: 'Engine',
+  host: 'Host',
+  port: 'Port',
+  database: 'Database',
+  user: 'User',
+  password: 'Password',
+  tlsMode: 'TLS',
+  ca: 'Certificate authority (PEM)',
+  cert: 'Client certificate (PEM)',
+  clientKey: 'Client key (PEM)',
+  poolMax: 'Maximum connections',
+  statementTimeoutMs: 'Statement time limit, ms',
+  sshHost: 'Bastion',
+  sshPort: 'SSH port',
+  sshUser: 'SSH user',
+  sshHostKey: 'Host key',
+  sshPrivateKey: 'Private key (OpenSSH)',
+  sshPassword: 'SSH password',
+  hosts: 'Further servers of the same database',
+  srv: 'The host is a mongodb+srv name',
+  targetSessionAttrs: 'Server to connect to',
+  pooling: 'Pooling',
+  replicaSet: 'Replica set',
+  readPreference: 'Reads go to',
+  authSource: 'Authentication database',
+  authMechanism: 'Authentication mechanism',
+  statementComments: 'Comments of statements',
+};
+
 const hostText = ({ host, port }: Host): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /** Parses servers, one per line, as `name`, `name:port`, `[IPv6]:port` or an IPv6 address. */
@@ -201,17 +235,32 @@ export async function createTested(
   try {
     return { sourceId, tested: await testSource(sourceId) };
   } catch (err) {
-    await call(`v1/sources/${part(sourceId)}`, { method: 'DELETE' }).catch(() => undefined);
+    await call(sourcePath(sourceId), { method: 'DELETE' }).catch(() => undefined);
     throw err;
   }
 }
 
-export async function updateSource(sourceId: string, form: SourceForm): Promise<void> {
+/** The body of a change: the members that differ from the source as it is now. */
+export function changeOf(form: SourceForm, now: Source): object {
+  const before = formOf(now);
   const { label, engine } = form;
-  const body = { label: label.trim(), engine, connectionSettings: settingsOf(form, { existing: true }) };
-  await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body });
+  const members = { label: label.trim(), engine };
+  const connectionSettings = changed(
+    settingsOf(form, { existing: true }),
+    settingsOf(before, { existing: true }),
+  );
+  return {
+    ...changed(members, { label: before.label, engine: before.engine }),
+    ...(Object.keys(connectionSettings).length === 0 ? {} : { connectionSettings }),
+  };
 }
 
-export async function setPooling(sourceId: string, pooling: string): Promise<void> {
-  await call(`v1/sources/${part(sourceId)}`, { method: 'PUT', body: { connectionSettings: { pooling } } });
+function changed(members: object, before: object): object {
+  const old = new Map(Object.entries(before));
+  return Object.fromEntries(Object.entries(members).filter(([name, value]) => !isSame(value, old.get(name))));
 }
+
+export const sourcePath = (sourceId: string): string => `v1/sources/${part(sourceId)}`;
+
+export const setPooling = (sourceId: string, pooling: string): Promise<void> =>
+  setMembers(sourcePath(sourceId), () => ({ connectionSettings: { pooling } }));

@@ -15,7 +15,7 @@ import { Choice, Field, Tick } from '../../ui/field.tsx';
 import { engineNames } from '../../ui/format.ts';
 import { formOfAddress } from './address.ts';
 import { type BoundForm, bindTexts } from './bound-form.ts';
-import { defaultPorts, type SourceForm } from './settings.ts';
+import { defaultPorts, fieldNames, type SourceForm } from './settings.ts';
 
 interface SourceFieldsProps extends BoundForm {
   existing?: boolean;
@@ -47,9 +47,9 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
     <>
       {!existing && <Address form={form} onChange={onChange} />}
       <div class="columns-2">
-        <Field label="Name" {...field('label')} placeholder="orders" hint={existing ? undefined : nameHint} />
+        <Field {...field('label')} placeholder="orders" hint={existing ? undefined : nameHint} />
         <Choice
-          label="Engine"
+          label={fieldNames.engine}
           value={form.engine}
           fault={faults.engine}
           options={Object.entries(engineNames)}
@@ -60,8 +60,8 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
       <fieldset class="group">
         <legend>Log-in</legend>
         <div class="columns-2">
-          <Field label="User" {...field('user')} />
-          <Field label="Password" type="password" {...field('password')} />
+          <Field {...field('user')} />
+          <Field type="password" {...field('password')} />
         </div>
         <p class="hint">
           {existing
@@ -74,12 +74,8 @@ export function SourceFields({ form, faults, onChange, existing = false, childre
       <details class="more">
         <summary>More settings</summary>
         <div class="columns-2">
-          <Field label="Maximum connections" {...field('poolMax')} placeholder="default of the hub" />
-          <Field
-            label="Statement time limit, ms"
-            {...field('statementTimeoutMs')}
-            placeholder="default of the hub"
-          />
+          <Field {...field('poolMax')} placeholder="default of the hub" />
+          <Field {...field('statementTimeoutMs')} placeholder="default of the hub" />
         </div>
         <ServerFields {...bound} />
       </details>
@@ -141,16 +137,15 @@ function Servers(bound: BoundForm) {
       <legend>Server</legend>
       <div class="columns-host">
         <Field
-          label="Host"
           {...field('host')}
           onInput={setHost}
           placeholder="db.example.com"
           hint="As seen from the hub, not from your browser."
         />
-        <Field label="Port" {...field('port')} />
+        <Field {...field('port')} />
       </div>
       <SrvTick form={form} onChange={onChange} />
-      <Field label="Database" {...field('database')} />
+      <Field {...field('database')} />
     </fieldset>
   );
 }
@@ -162,14 +157,14 @@ function Security(bound: BoundForm) {
   return (
     <fieldset class="group">
       <legend>Encryption</legend>
-      <Choice label="TLS" {...choice('tlsMode')} options={tlsModes} />
+      <Choice {...choice('tlsMode')} options={tlsModes} />
       {form.tlsMode !== 'disable' && (
         <details class="more" open={hasCertificates}>
           <summary>Certificates</summary>
-          <Field label="Certificate authority (PEM)" {...field('ca')} rows={2} />
+          <Field {...field('ca')} rows={2} />
           <div class="columns-2">
-            <Field label="Client certificate (PEM)" {...field('cert')} rows={2} />
-            <Field label="Client key (PEM)" {...field('clientKey')} rows={2} />
+            <Field {...field('cert')} rows={2} />
+            <Field {...field('clientKey')} rows={2} />
           </div>
         </details>
       )}
@@ -194,28 +189,21 @@ function Bastion(bound: BoundForm) {
         <>
           <div class="columns-host">
             <Field
-              label="Bastion"
               {...field('sshHost')}
               placeholder="bastion.example.com"
               hint="The host of the database is then as seen from the bastion."
             />
-            <Field label="SSH port" {...field('sshPort')} />
+            <Field {...field('sshPort')} />
           </div>
-          <Field label="SSH user" {...field('sshUser')} />
+          <Field {...field('sshUser')} />
           <Field
-            label="Host key"
             {...field('sshHostKey')}
             placeholder="ssh-ed25519 AAAA… or SHA256:…"
             hint="The public key of the bastion, or its fingerprint. The hub sends nothing to a server with another key."
           />
           <div class="columns-2">
-            <Field
-              label="Private key (OpenSSH)"
-              {...field('sshPrivateKey')}
-              rows={2}
-              hint="Without a passphrase. Or a password:"
-            />
-            <Field label="SSH password" type="password" {...field('sshPassword')} />
+            <Field {...field('sshPrivateKey')} rows={2} hint="Without a passphrase. Or a password:" />
+            <Field type="password" {...field('sshPassword')} />
           </div>
         </>
       )}
@@ -240,34 +228,29 @@ function ServerFields(bound: BoundForm) {
     <>
       {has('hosts') && !form.srv && (
         <Field
-          label="Further servers of the same database"
           {...field('hosts')}
           rows={2}
           placeholder={`db2.example.com:${isEngine(form.engine) ? defaultPorts[form.engine] : ''}`}
           hint="One per line. The default port is that of the first server."
         />
       )}
-      {has('targetSessionAttrs') && (
-        <Choice label="Server to connect to" {...choice('targetSessionAttrs', targetSessionAttrs)} />
-      )}
+      {has('targetSessionAttrs') && <Choice {...choice('targetSessionAttrs', targetSessionAttrs)} />}
       {has('pooling') && (
         <Choice
-          label="Pooling"
           {...choice('pooling', poolings)}
           hint="transaction: for a pooler such as PgBouncer in transaction mode."
         />
       )}
       {has('replicaSet') && (
         <div class="columns-2">
-          <Field label="Replica set" {...field('replicaSet')} placeholder="rs0" />
-          <Choice label="Reads go to" {...choice('readPreference', readPreferences)} />
+          <Field {...field('replicaSet')} placeholder="rs0" />
+          <Choice {...choice('readPreference', readPreferences)} />
         </div>
       )}
       {has('authMechanism') && (
         <div class="columns-2">
-          <Field label="Authentication database" {...field('authSource')} placeholder="admin" />
+          <Field {...field('authSource')} placeholder="admin" />
           <Choice
-            label="Authentication mechanism"
             {...bindChoice('authMechanism')}
             options={[
               ['', 'Strongest SCRAM of the server'],
@@ -284,7 +267,7 @@ function SrvTick({ form, onChange }: Pick<BoundForm, 'form' | 'onChange'>) {
   if (!hasServerSetting(form.engine, 'srv')) return null;
   return (
     <Tick
-      label="The host is a mongodb+srv name: DNS lists the servers, and the port is ignored"
+      label={`${fieldNames.srv}: DNS lists the servers, and the port is ignored`}
       checked={form.srv}
       onChange={(srv) => onChange({ ...form, srv, ...(srv ? { hosts: '' } : {}) })}
     />

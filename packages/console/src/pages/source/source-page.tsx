@@ -7,6 +7,7 @@ import { may, needs } from '../../state/permissions.ts';
 import { go, linkTo, route } from '../../state/route.ts';
 import { askChange } from '../../state/tree-actions.ts';
 import { findNode, hubId, loadTree } from '../../state/workspace.ts';
+import { SaveProblem, useChangedForm } from '../../ui/changed-form.tsx';
 import { duration, engineName } from '../../ui/format.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
@@ -18,7 +19,16 @@ import { ProblemBox } from '../../ui/problem.tsx';
 import { SessionFacts } from '../../ui/session-facts.tsx';
 import { faultsOfProblem } from './form-faults.ts';
 import { SchemaBrowser } from './schema-browser.tsx';
-import { formOf, setPooling, type Tested, testSource, updateSource } from './settings.ts';
+import {
+  changeOf,
+  fieldNames,
+  formOf,
+  type SourceForm,
+  setPooling,
+  sourcePath,
+  type Tested,
+  testSource,
+} from './settings.ts';
 import { SourceFields } from './source-form.tsx';
 import { useSourceForm } from './use-source-form.ts';
 
@@ -152,15 +162,24 @@ interface SourceSettingsProps {
 }
 
 function SourceSettings({ source, refusal, onSaved }: SourceSettingsProps) {
-  const { form, faults, busy, problem, change, attempt } = useSourceForm(() => formOf(source));
-  const [saved, setSaved] = useState(form);
-  const dirty = JSON.stringify(form) !== JSON.stringify(saved);
+  const changed = useChangedForm<Source, SourceForm>({
+    path: sourcePath(source.sourceId),
+    first: formOf(source),
+    formOf,
+    names: fieldNames,
+  });
+  const { form, isEdited: dirty } = changed;
+  const { faults, busy, problem, change, attempt, forget } = useSourceForm(changed);
+  useEffect(() => changed.follow(formOf(source)), [source]);
+  const loadTheirs = () => {
+    changed.takeTheirs();
+    forget();
+  };
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault();
     void attempt(event.currentTarget, async () => {
-      await updateSource(source.sourceId, form);
+      await changed.save((now) => changeOf(form, now));
       notify('Saved.');
-      setSaved(form);
       onSaved();
       await loadTree();
     });
@@ -179,7 +198,7 @@ function SourceSettings({ source, refusal, onSaved }: SourceSettingsProps) {
             are encrypted for one address.
           </p>
           <SessionFacts session={source.connectionSettings.session} />
-          {problem !== undefined && <ProblemBox problem={problem} />}
+          {problem !== undefined && <SaveProblem problem={problem} onTheirs={loadTheirs} />}
           <div class="actions">
             <button type="submit" class="primary" {...needs('sources:write', busy || !dirty)}>
               Save and test

@@ -1,4 +1,4 @@
-/** The state of the form of a source: its texts, their faults, and the attempt to save them. */
+/** The faults of the form of a source, and the attempt to save it. */
 
 import { useState } from 'preact/hooks';
 import { useAction } from '../../ui/action.ts';
@@ -6,12 +6,16 @@ import { type FormFaults, faultsOfForm, faultsOfProblem, unchanged } from './for
 import type { SourceForm } from './settings.ts';
 import { focusFirstFault } from './source-form.tsx';
 
-export function useSourceForm(start: () => SourceForm, options: Parameters<typeof useAction>[0] = {}) {
-  const [form, setForm] = useState(start);
+interface HeldForm {
+  form: SourceForm;
+  set(next: SourceForm): void;
+}
+
+export function useSourceForm({ form, set }: HeldForm, options: Parameters<typeof useAction>[0] = {}) {
   const [faults, setFaults] = useState<FormFaults>({});
   const { run, ...action } = useAction(options);
   const change = (next: SourceForm) => {
-    setForm(next);
+    set(next);
     setFaults(unchanged(faults, form, next));
   };
   /** Saves unless the page sees faults in the form. Shows the faults that the hub finds. */
@@ -22,5 +26,5 @@ export function useSourceForm(start: () => SourceForm, options: Parameters<typeo
     const failed = await run(save);
     if (failed !== undefined) setFaults(faultsOfProblem(failed, form));
   };
-  return { ...action, form, faults, change, attempt };
+  return { ...action, faults, change, attempt };
 }

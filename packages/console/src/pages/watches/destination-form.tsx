@@ -2,7 +2,8 @@
 
 import { eventTypes } from '@datahub/contract/watches';
 import { useRef, useState } from 'preact/hooks';
-import { call, callJson, part } from '../../api/client.ts';
+import { callJson, part } from '../../api/client.ts';
+import { useChangedForm } from '../../ui/changed-form.tsx';
 import { CopyBlock } from '../../ui/copy-block.tsx';
 import { Dialog, FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
@@ -17,6 +18,22 @@ const kinds = [
 type Kind = (typeof kinds)[number][0];
 
 const kindOf = ({ kind, template }: Destination): Kind => (template === 'slack' ? 'slack' : kind);
+
+interface DestinationFields {
+  label: string;
+  address: string;
+  events: readonly string[];
+}
+
+const formOf = ({ label, url, mailTo, events }: Destination): DestinationFields => ({
+  label,
+  address: mailTo ?? url ?? '',
+  events: events ?? [],
+});
+
+const names = { label: 'Name', address: 'Address', events: 'Events that it is told' };
+
+export const destinationPath = (destinationId: string): string => `v1/destinations/${part(destinationId)}`;
 
 /** What a request that changes it sends. */
 export const settingsOf = ({ label, url, mailTo, template, hubIds, events, disabled }: Destination) => ({
@@ -44,9 +61,13 @@ interface DestinationFormProps {
 
 export function DestinationForm({ of: one, hubId, onDone, onClose }: DestinationFormProps) {
   const [kind, setKind] = useState<Kind>(one === undefined ? 'webhook' : kindOf(one));
-  const [label, setLabel] = useState(one?.label ?? '');
-  const [address, setAddress] = useState(one?.mailTo ?? one?.url ?? '');
-  const [events, setEvents] = useState<string[]>(one?.events ?? []);
+  const changed = useChangedForm<Destination, DestinationFields>({
+    path: destinationPath(one?.destinationId ?? ''),
+    first: one === undefined ? { label: '', address: '', events: [] } : formOf(one),
+    formOf,
+    names,
+  });
+  const { label, address, events } = changed.form;
   const [secret, setSecret] = useState<string>();
   const showsSecret = useRef(false);
   if (secret !== undefined) return <SecretDialog secret={secret} onClose={onClose} />;
@@ -56,8 +77,7 @@ export function DestinationForm({ of: one, hubId, onDone, onClose }: Destination
     const template = kind === 'slack' ? { template: 'slack' } : {};
     const body = { label, events, ...place, ...template };
     if (one !== undefined) {
-      const path = `v1/destinations/${part(one.destinationId)}`;
-      await call(path, { method: 'PUT', body: { ...settingsOf(one), ...body } });
+      await changed.save((now) => ({ ...settingsOf(now), ...body }));
       return onDone();
     }
     const made = await callJson<{ secret?: string }>('v1/destinations', {
@@ -75,25 +95,32 @@ export function DestinationForm({ of: one, hubId, onDone, onClose }: Destination
       disabled={label === '' || address === ''}
       onClose={() => showsSecret.current || onClose()}
       onSubmit={save}
+      onTheirs={changed.takeTheirs}
     >
       {one === undefined && (
         <Choice label="Kind" value={kind} options={kinds} onChange={(next) => setKind(next as Kind)} />
       )}
-      <Field label="Name" value={label} onInput={setLabel} required autofocus />
       <Field
-        label={isMail ? 'Mail address' : 'Address'}
+        label={names.label}
+        value={label}
+        onInput={(next) => changed.set({ label: next })}
+        required
+        autofocus
+      />
+      <Field
+        label={isMail ? 'Mail address' : names.address}
         value={address}
-        onInput={setAddress}
+        onInput={(next) => changed.set({ address: next })}
         required
         hint={isMail ? 'The recipient must agree before anything is sent.' : undefined}
       />
       <Chosen
-        label="Events that it is told"
+        label={names.events}
         everything="Only those of watches that name it"
         add="Add a type of event …"
-        ids={events}
+        ids={[...events]}
         options={eventTypes.map((type) => [type, type] as const)}
-        onChange={setEvents}
+        onChange={(next) => changed.set({ events: next })}
       />
     </FormDialog>
   );

@@ -1,7 +1,8 @@
 /** The destinations that a hub may tell, their deliveries, and new ones. */
 
 import { useRef, useState } from 'preact/hooks';
-import { call, callJson, callList, part } from '../../api/client.ts';
+import { setMembers } from '../../api/change-document.ts';
+import { call, callJson, callList } from '../../api/client.ts';
 import { may } from '../../state/permissions.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { moment } from '../../ui/format.ts';
@@ -11,7 +12,7 @@ import { Menu } from '../../ui/menu.tsx';
 import { notify } from '../../ui/notice.tsx';
 import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { Deliveries } from './deliveries.tsx';
-import { DestinationForm, SecretDialog, settingsOf } from './destination-form.tsx';
+import { DestinationForm, destinationPath, SecretDialog, settingsOf } from './destination-form.tsx';
 import type { Destination } from './words.ts';
 
 export const readDestinations = (signal: AbortSignal) =>
@@ -66,18 +67,21 @@ interface RowProps {
   onChange(): void;
 }
 
-type What = 'deliveries' | 'edit' | 'rotate' | 'delete';
+type What = 'deliveries' | 'rotate' | 'delete';
 
 function DestinationRow({ of: one, hubId, onChange }: RowProps) {
   const [open, setOpen] = useState<What>();
+  const [edited, setEdited] = useState<Destination>();
   const { destinationId, label, kind, url, mailTo, disabled } = one;
-  const address = `v1/destinations/${part(destinationId)}`;
+  const address = destinationPath(destinationId);
   const say = (work: Promise<unknown>, said: string) =>
     work.then(
       () => notify(said),
       (err) => notify(err.message),
     );
-  const enable = () => call(address, { method: 'PUT', body: { ...settingsOf(one), disabled: false } });
+  const enable = () => setMembers<Destination>(address, (now) => ({ ...settingsOf(now), disabled: false }));
+  // Others may have changed it since the list was read.
+  const edit = () => callJson<Destination>(address).then(setEdited, (err) => notify(err.message));
   const items = [
     { label: 'Deliveries', run: () => setOpen('deliveries') },
     {
@@ -85,7 +89,7 @@ function DestinationRow({ of: one, hubId, onChange }: RowProps) {
       run: () =>
         say(call(`${address}/test`, { method: 'POST' }), 'A test is on its way. Look at the deliveries.'),
     },
-    { label: 'Edit …', run: () => setOpen('edit') },
+    { label: 'Edit …', run: () => void edit() },
     ...(disabled
       ? [{ label: 'Enable', run: () => say(enable(), 'The destination is told again.').then(onChange) }]
       : []),
@@ -102,13 +106,10 @@ function DestinationRow({ of: one, hubId, onChange }: RowProps) {
       <td>
         <span class={disabled || one.failingSince != null ? 'failed-text' : undefined}>{stateOf(one)}</span>
         {open !== undefined && (
-          <OpenedDialog
-            what={open}
-            of={one}
-            hubId={hubId}
-            onChange={onChange}
-            onClose={() => setOpen(undefined)}
-          />
+          <OpenedDialog what={open} of={one} onChange={onChange} onClose={() => setOpen(undefined)} />
+        )}
+        {edited !== undefined && (
+          <DestinationForm of={edited} hubId={hubId} onDone={onChange} onClose={() => setEdited(undefined)} />
         )}
       </td>
       <td class="right">
@@ -118,17 +119,15 @@ function DestinationRow({ of: one, hubId, onChange }: RowProps) {
   );
 }
 
-function OpenedDialog({
-  what,
-  of: one,
-  hubId,
-  onChange,
-  onClose,
-}: RowProps & { what: What; onClose(): void }) {
-  const address = `v1/destinations/${part(one.destinationId)}`;
+interface OpenedProps extends Pick<RowProps, 'of' | 'onChange'> {
+  what: What;
+  onClose(): void;
+}
+
+function OpenedDialog({ what, of: one, onChange, onClose }: OpenedProps) {
+  const address = destinationPath(one.destinationId);
   if (what === 'deliveries') return <Deliveries of={one} onClose={onClose} />;
   if (what === 'rotate') return <NewSecret of={one} onClose={onClose} />;
-  if (what === 'edit') return <DestinationForm of={one} hubId={hubId} onDone={onChange} onClose={onClose} />;
   return (
     <FormDialog
       title={`Delete “${one.label}”?`}
@@ -147,7 +146,7 @@ function NewSecret({ of: { destinationId, label }, onClose }: { of: Destination;
   const isMade = useRef(false);
   if (secret !== undefined) return <SecretDialog secret={secret} onClose={onClose} />;
   const make = async () => {
-    const path = `v1/destinations/${part(destinationId)}/rotate`;
+    const path = `${destinationPath(destinationId)}/rotate`;
     const made = await callJson<{ secret: string }>(path, { method: 'POST' });
     isMade.current = true;
     setSecret(made.secret);

@@ -24,6 +24,27 @@ export interface WatchFields {
   to: string[];
 }
 
+/** What the form calls them. */
+export const fieldNames: Readonly<Record<keyof WatchFields, string>> = {
+  label: 'Name',
+  queryId: 'Query',
+  context: 'Values of the variables',
+  when: 'What it tells',
+  column: 'Column',
+  is: 'Is',
+  value: 'Value',
+  forRuns: 'In so many runs in a row',
+  timing: 'Runs',
+  minutes: 'Minutes between runs',
+  cron: 'Cron pattern',
+  timeZone: 'Time zone',
+  spreadS: 'Spread over seconds',
+  makesUp: 'If runs were missed, make up for them with one',
+  by: 'Columns that tell rows apart',
+  include: 'Columns whose values are told',
+  to: 'Who is told',
+};
+
 export const isComparing = (when: Rule): boolean => ['new', 'changed', 'gone'].includes(when);
 
 export const newForm = (queryId: string): WatchFields => ({

@@ -1,17 +1,27 @@
 /** Makes or changes a watch. For a new one of a query whose columns are known, the form is complete when it opens. */
 
-import { useState } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import { call, callJson, part } from '../../api/client.ts';
 import type { Query } from '../../api/types.ts';
-import { category, hubId, nodesIn } from '../../state/workspace.ts';
+import { category, findNode, hubId, nodesIn } from '../../state/workspace.ts';
+import { useChangedForm } from '../../ui/changed-form.tsx';
 import { Chips } from '../../ui/chips.tsx';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field, Tick } from '../../ui/field.tsx';
+import { counted } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { Chosen } from '../key/chosen.tsx';
 import { readDestinations } from './destinations.tsx';
-import { bodyOf, faultsOf, formOf, isComparing, newForm, type WatchFields } from './watch-fields.ts';
-import { addressOf, ruleWords, type Watch } from './words.ts';
+import {
+  bodyOf,
+  faultsOf,
+  fieldNames,
+  formOf,
+  isComparing,
+  newForm,
+  type WatchFields,
+} from './watch-fields.ts';
+import { addressOf, type Rule as RuleName, ruleWords, type Watch } from './words.ts';
 
 interface WatchFormProps {
   /** The watch to change; absent for a new one. */
@@ -29,22 +39,40 @@ const timings = [
   ['cron', 'At times of a calendar'],
 ] as const;
 
+/** The value of a field as the form shows it. */
+function textOf(name: keyof WatchFields, value: unknown): string | undefined {
+  if (name === 'queryId') return findNode(String(value))?.node.label;
+  if (name === 'when') return ruleWords[value as RuleName];
+  if (name === 'timing') return timings.find(([timing]) => timing === value)?.[1];
+  return name === 'to' ? counted((value as string[]).length, 'destination') : undefined;
+}
+
 interface PartProps {
   form: WatchFields;
   set(change: Partial<WatchFields>): void;
 }
 
 export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormProps) {
-  const [form, setForm] = useState<WatchFields>(() =>
-    watch === undefined ? newForm(queryId) : formOf(watch),
-  );
-  const set = (change: Partial<WatchFields>) => setForm((before) => ({ ...before, ...change }));
+  const changed = useChangedForm<Watch, WatchFields>({
+    path: addressOf(watch?.watchId ?? ''),
+    first: watch === undefined ? newForm(queryId) : formOf(watch),
+    formOf,
+    names: fieldNames,
+    textOf,
+  });
+  const { form, set } = changed;
+  /** The query that the person chose: somebody else who changed the query also chose its columns. */
+  const chosen = useRef(watch === undefined ? queryId : undefined);
+  const choose = (next: string) => {
+    chosen.current = next;
+    set({ queryId: next });
+  };
   const described = useLoad(
     async (signal) => {
       if (form.queryId === '') return undefined;
       const query = await callJson<Query>(`v1/queries/${part(form.queryId)}?signature=true`, { signal });
       const columns = query.signature?.columns?.map(({ name }) => name) ?? [];
-      if (form.queryId !== watch?.queryId)
+      if (form.queryId === chosen.current && form.queryId !== watch?.queryId)
         set({ label: query.meta.label, by: columns.slice(0, 1), include: columns });
       return query.signature;
     },
@@ -53,9 +81,9 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
   const takesValues = (described.value?.variables ?? []).length > 0 || form.context !== '';
   const isValid = form.label !== '' && form.queryId !== '' && Object.keys(faultsOf(form)).length === 0;
   const save = async () => {
-    const body = bodyOf(form, watch);
-    if (watch === undefined) await call('v1/watches', { body: { hubId: hubId.value, ...body } });
-    else await call(addressOf(watch.watchId), { method: 'PUT', body });
+    if (watch === undefined)
+      await call('v1/watches', { body: { hubId: hubId.value, ...bodyOf(form, undefined) } });
+    else await changed.save((now) => bodyOf(form, now));
     onDone();
   };
   return (
@@ -66,14 +94,15 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
       wide
       onClose={onClose}
       onSubmit={save}
+      onTheirs={changed.takeTheirs}
     >
       <div class="columns-2">
-        <QueryChoice form={form} set={set} />
-        <Field label="Name" value={form.label} onInput={(label) => set({ label })} required />
+        <QueryChoice queryId={form.queryId} onChoose={choose} />
+        <Field label={fieldNames.label} value={form.label} onInput={(label) => set({ label })} required />
       </div>
       {takesValues && (
         <Field
-          label="Values of the variables"
+          label={fieldNames.context}
           value={form.context}
           onInput={(context) => set({ context })}
           fault={faultsOf(form).context}
@@ -95,14 +124,19 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
 const exampleOf = (variables: readonly { key: string; list: boolean }[]): string =>
   JSON.stringify(Object.fromEntries(variables.map(({ key, list }) => [key, list ? ['…'] : '…'])));
 
-function QueryChoice({ form, set }: PartProps) {
+interface QueryChoiceProps {
+  queryId: string;
+  onChoose(queryId: string): void;
+}
+
+function QueryChoice({ queryId, onChoose }: QueryChoiceProps) {
   const queries = nodesIn(category('queries'), 'query');
   return (
     <Choice
-      label="Query"
-      value={form.queryId}
+      label={fieldNames.queryId}
+      value={queryId}
       options={[['', 'Choose …'], ...queries.map(({ nodeId, label }) => [nodeId, label] as const)]}
-      onChange={(queryId) => set({ queryId })}
+      onChange={onChoose}
     />
   );
 }
@@ -112,7 +146,7 @@ function Rule({ form, set }: PartProps) {
   return (
     <>
       <Choice
-        label="What it tells"
+        label={fieldNames.when}
         value={form.when}
         options={rules}
         onChange={(when) => set({ when: when as WatchFields['when'] })}
@@ -120,21 +154,26 @@ function Rule({ form, set }: PartProps) {
       {form.when === 'condition' && (
         <div class="columns-2">
           <Field
-            label="Column"
+            label={fieldNames.column}
             value={form.column}
             onInput={(column) => set({ column })}
             fault={faults.column}
           />
-          <Choice label="Is" value={form.is} options={comparisons} onChange={(is) => set({ is })} />
+          <Choice
+            label={fieldNames.is}
+            value={form.is}
+            options={comparisons}
+            onChange={(is) => set({ is })}
+          />
           <Field
-            label="Value"
+            label={fieldNames.value}
             value={form.value}
             onInput={(value) => set({ value })}
             fault={faults.value}
             hint="A number, or a text."
           />
           <Field
-            label="In so many runs in a row"
+            label={fieldNames.forRuns}
             value={form.forRuns}
             onInput={(forRuns) => set({ forRuns })}
             fault={faults.forRuns}
@@ -155,14 +194,14 @@ function Schedule({ form, set }: PartProps) {
     <>
       <div class="columns-2">
         <Choice
-          label="Runs"
+          label={fieldNames.timing}
           value={form.timing}
           options={timings}
           onChange={(timing) => set({ timing: timing as WatchFields['timing'] })}
         />
         {!isCron && (
           <Field
-            label="Minutes between runs"
+            label={fieldNames.minutes}
             value={form.minutes}
             onInput={(minutes) => set({ minutes })}
             fault={faults.minutes}
@@ -170,7 +209,7 @@ function Schedule({ form, set }: PartProps) {
         )}
         {isCron && (
           <Field
-            label="Time zone"
+            label={fieldNames.timeZone}
             value={form.timeZone}
             onInput={(timeZone) => set({ timeZone })}
             fault={faults.timeZone}
@@ -180,7 +219,7 @@ function Schedule({ form, set }: PartProps) {
       </div>
       {isCron && (
         <Field
-          label="Cron pattern"
+          label={fieldNames.cron}
           value={form.cron}
           onInput={(cron) => set({ cron })}
           fault={faults.cron}
@@ -191,17 +230,13 @@ function Schedule({ form, set }: PartProps) {
       <details class="more">
         <summary>More of the schedule</summary>
         <Field
-          label="Spread over seconds"
+          label={fieldNames.spreadS}
           value={form.spreadS}
           onInput={(spreadS) => set({ spreadS })}
           fault={faults.spreadS}
           hint="So that not all watches start at the same moment."
         />
-        <Tick
-          label="If runs were missed, make up for them with one"
-          checked={form.makesUp}
-          onChange={(makesUp) => set({ makesUp })}
-        />
+        <Tick label={fieldNames.makesUp} checked={form.makesUp} onChange={(makesUp) => set({ makesUp })} />
       </details>
     </>
   );
@@ -214,20 +249,20 @@ function Told({ form, set }: PartProps) {
     <>
       {isComparing(form.when) && (
         <Chips
-          label="Columns that tell rows apart"
+          label={fieldNames.by}
           hint="Such as the primary key. Without them the whole row does."
           values={form.by}
           onChange={(by) => set({ by })}
         />
       )}
       <Chips
-        label="Columns whose values are told"
+        label={fieldNames.include}
         hint="Only their values leave the hub. Without them, an event has counts only."
         values={form.include}
         onChange={(include) => set({ include })}
       />
       <Chosen
-        label="Who is told"
+        label={fieldNames.to}
         everything="Nobody: events are at /v1/events"
         add="Add a destination …"
         ids={form.to}

@@ -1,6 +1,7 @@
 /** What a person can do with a watch, in a list and on its page. */
 
 import { useState } from 'preact/hooks';
+import { setMembers } from '../../api/change-document.ts';
 import { call, callJson } from '../../api/client.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -32,7 +33,8 @@ interface WatchMenuProps {
 }
 
 export function WatchMenu({ of: watch, onChange, onDeleted }: WatchMenuProps) {
-  const [open, setOpen] = useState<'edit' | 'delete'>();
+  const [edited, setEdited] = useState<Watch>();
+  const [isDeleting, setDeleting] = useState(false);
   const { label, paused } = watch;
   const address = addressOf(watch.watchId);
   const change = (work: Promise<unknown>, said: string) =>
@@ -42,8 +44,9 @@ export function WatchMenu({ of: watch, onChange, onDeleted }: WatchMenuProps) {
         (err) => notify(err.message),
       )
       .then(onChange);
-  const setPaused = () => call(address, { method: 'PUT', body: { ...watch, paused: !paused } });
-  const close = () => setOpen(undefined);
+  const setPaused = () => setMembers<Watch>(address, (now) => ({ ...now, paused: !paused }));
+  // Others may have changed it since the page was read.
+  const edit = () => callJson<Watch>(address).then(setEdited, (err) => notify(err.message));
   return (
     <>
       <Menu
@@ -59,22 +62,24 @@ export function WatchMenu({ of: watch, onChange, onDeleted }: WatchMenuProps) {
                 .then(onChange);
             },
           },
-          { label: 'Edit …', needs: 'watches:write', run: () => setOpen('edit') },
+          { label: 'Edit …', needs: 'watches:write', run: () => void edit() },
           {
             label: paused ? 'Resume' : 'Pause',
             needs: 'watches:write',
             run: () => change(setPaused(), paused ? 'The watch runs again.' : 'The watch is paused.'),
           },
-          { label: 'Delete …', danger: true, needs: 'watches:write', run: () => setOpen('delete') },
+          { label: 'Delete …', danger: true, needs: 'watches:write', run: () => setDeleting(true) },
         ]}
       />
-      {open === 'edit' && <WatchForm watch={watch} onDone={onChange} onClose={close} />}
-      {open === 'delete' && (
+      {edited !== undefined && (
+        <WatchForm watch={edited} onDone={onChange} onClose={() => setEdited(undefined)} />
+      )}
+      {isDeleting && (
         <FormDialog
           title={`Delete “${label}”?`}
           action="Delete the watch"
           danger
-          onClose={close}
+          onClose={() => setDeleting(false)}
           onSubmit={() => call(address, { method: 'DELETE' }).then(onDeleted)}
         >
           <p>Its runs stay in the list of runs until they expire.</p>

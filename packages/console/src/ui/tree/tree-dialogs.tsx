@@ -1,7 +1,7 @@
 /** Dialogs that change the tree: rename, move, delete, new folder. */
 
 import { useState } from 'preact/hooks';
-import type { TreeNode } from '../../api/types.ts';
+import type { Query, Source, TreeNode } from '../../api/types.ts';
 import { affectedBy } from '../../state/affected.ts';
 import { go, route } from '../../state/route.ts';
 import {
@@ -9,11 +9,15 @@ import {
   canMove,
   createFolder,
   move,
+  namedAt,
+  nameIn,
+  nodeBody,
+  pathOf,
   remove,
-  rename,
   type TreeChange,
 } from '../../state/tree-actions.ts';
-import { category, findNode, hubId, walk } from '../../state/workspace.ts';
+import { category, findNode, hubId, loadTree, walk } from '../../state/workspace.ts';
+import { useChangedForm } from '../changed-form.tsx';
 import { FormDialog } from '../dialog.tsx';
 import { Choice, Field } from '../field.tsx';
 import { count } from '../format.ts';
@@ -39,16 +43,28 @@ interface NodeDialogProps {
 }
 
 function RenameDialog({ node, onClose }: NodeDialogProps) {
-  const [label, setLabel] = useState(node.label);
+  const changed = useChangedForm<TreeNode | Query | Source, { label: string }>({
+    path: namedAt(node),
+    sentTo: pathOf(node),
+    first: { label: node.label },
+    formOf: (now) => ({ label: nameIn(now, node) }),
+    names: { label: 'Name' },
+  });
+  const { label } = changed.form;
+  const submit = async () => {
+    await changed.save(() => nodeBody(node, { label: label.trim() }));
+    await loadTree();
+  };
   return (
     <FormDialog
       title={`Rename ${node.nodeType}`}
       action="Rename"
       disabled={label.trim() === ''}
       onClose={onClose}
-      onSubmit={() => rename(node, label.trim())}
+      onSubmit={submit}
+      onTheirs={changed.takeTheirs}
     >
-      <Field label="Name" value={label} onInput={setLabel} required autofocus />
+      <Field label="Name" value={label} onInput={(next) => changed.set({ label: next })} required autofocus />
     </FormDialog>
   );
 }

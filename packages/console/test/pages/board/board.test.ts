@@ -63,7 +63,7 @@ it('takes titles and paragraphs from a text', () => {
 
 it('sends null for what a board lacks', () => {
   const draft = { label: 'B', path: ' ', refreshMinutes: '', cards: [] };
-  expect(toBody(draft, { a: '1' })).toEqual({
+  expect(toBody({ ...draft, values: { a: '1' } })).toEqual({
     ...{ label: 'B', path: null, refreshMinutes: null, cards: [] },
     values: { a: '1' },
   });

@@ -1,6 +1,7 @@
 /** The examples that a classifier learned, all or those of a label: page by page, to correct, to delete, and as a file. */
 
 import { useState } from 'preact/hooks';
+import { changeDocument, isChanged } from '../../../api/change-document.ts';
 import { call, part } from '../../../api/client.ts';
 import type { Classifier } from '../../../api/types.ts';
 import { downloads, fileName, saveBlob } from '../../../state/downloads.ts';
@@ -16,7 +17,6 @@ import { Loading } from '../../../ui/page.tsx';
 import { Pager } from '../../../ui/pager.tsx';
 import { ProblemBox } from '../../../ui/problem.tsx';
 import { ActionsHead, Scrolling, TableHead } from '../../../ui/table.tsx';
-import { changeAsShown, isChanged } from '../change.ts';
 import { type Example, readExamples } from './example-page.ts';
 
 const pageSize = 50;
@@ -232,7 +232,8 @@ async function change(
     );
   };
   try {
-    await changeAsShown(classifierId, { isAsShown, send: (headers) => call(path, { ...sent, headers }) });
+    const of = `v1/classifiers/${part(classifierId)}`;
+    await changeDocument(of, { isAsShown, send: (headers) => call(path, { ...sent, headers }) });
   } catch (err) {
     if (isChanged(err)) onStale();
     throw err;

@@ -1,20 +1,21 @@
 /** The part “Use it” of a query: the same call as a link, from a shell, a program, a page and an agent. */
 
 import { useState } from 'preact/hooks';
-import { addressOf } from '../../../api/client.ts';
+import { addressOf, part } from '../../../api/client.ts';
+import type { Query } from '../../../api/types.ts';
 import { reads } from '../../../state/commands.ts';
 import { may, needs } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { useAction } from '../../../ui/action.ts';
+import { SaveProblem, useChangedForm } from '../../../ui/changed-form.tsx';
 import { CopyBlock } from '../../../ui/copy-block.tsx';
 import { Field } from '../../../ui/field.tsx';
 import { counted } from '../../../ui/format.ts';
 import { Icon } from '../../../ui/icons.tsx';
 import { notify } from '../../../ui/notice.tsx';
 import { Tabs } from '../../../ui/page.tsx';
-import { ProblemBox } from '../../../ui/problem.tsx';
 import { focusFault, VariableInputs } from '../variable-inputs.tsx';
 import { type Answer, AnswerView, tryCall } from './answer.tsx';
 import { type FormName, formNames, formOf, toolNameOf } from './forms.ts';
@@ -177,25 +178,60 @@ function Facts({ editor }: { editor: StoredQueryEditor }) {
   );
 }
 
+interface Tool {
+  name: string;
+  description: string;
+}
+
+const toolNames = {
+  isOffered: 'Whether agents have it',
+  name: 'Name of the tool',
+  description: 'What agents read about it',
+};
+
 function ToolForm({ editor }: { editor: StoredQueryEditor }) {
   const stored = editor.stored.value;
   const tool = stored?.config.tool ?? undefined;
-  const [name, setName] = useState(tool?.name ?? toolNameOf(stored?.meta.label ?? ''));
-  const [description, setDescription] = useState(tool?.description ?? '');
-  const { problem, run } = useAction();
+  const toolOf = (now: Query['config']['tool']): Tool & { isOffered: boolean } => ({
+    isOffered: now != null,
+    name: now?.name ?? toolNameOf(stored?.meta.label ?? ''),
+    description: now?.description ?? '',
+  });
+  const changed = useChangedForm<Query, Tool & { isOffered: boolean }>({
+    path: `v1/queries/${part(editor.queryId)}`,
+    first: toolOf(tool),
+    formOf: ({ config }) => toolOf(config.tool),
+    names: toolNames,
+  });
+  const { name, description } = changed.form;
+  const { problem, run, forget } = useAction();
   const isSame = name === tool?.name && description === tool?.description;
-  const save = (change: { name: string; description: string } | null) => run(() => editor.setTool(change));
+  const save = (change: Tool | null) =>
+    run(async () => {
+      await changed.save(() => ({ config: { tool: change } }));
+      await editor.load({ adopt: 'never' });
+    });
+  const loadTheirs = () => {
+    changed.takeTheirs();
+    forget();
+  };
   const submit = (event: Event) => {
     event.preventDefault();
     void save({ name: name.trim(), description: description.trim() });
   };
   return (
     <form class="form tool-form" onSubmit={submit}>
-      <Field label="Name of the tool" value={name} onInput={setName} mono required />
       <Field
-        label="What agents read about it"
+        label={toolNames.name}
+        value={name}
+        onInput={(next) => changed.set({ name: next })}
+        mono
+        required
+      />
+      <Field
+        label={toolNames.description}
         value={description}
-        onInput={setDescription}
+        onInput={(next) => changed.set({ description: next })}
         required
         placeholder="Returns the quantity and the amount of each product in a region."
       />
@@ -212,7 +248,7 @@ function ToolForm({ editor }: { editor: StoredQueryEditor }) {
           </button>
         )}
       </div>
-      {problem !== undefined && <ProblemBox problem={problem} />}
+      {problem !== undefined && <SaveProblem problem={problem} onTheirs={loadTheirs} />}
     </form>
   );
 }
