@@ -15,14 +15,20 @@ import {
 import type { RowSink } from '../../ports/row-sink.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
-import { brokenError, isReadOnlyServer, RefusedPlan, toCancelled, toHubError } from './errors.ts';
+import {
+  brokenError,
+  hasNoEffect,
+  isReadOnlyServer,
+  RefusedPlan,
+  toCancelled,
+  toHubError,
+} from './errors.ts';
 import { withCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader, toBinaryResult } from './results.ts';
 import { describeStatement, readSchema } from './schema.ts';
 import {
-  type Block,
-  type BlockKind,
+  blockOf,
   directRead,
   keepsFrontComments,
   prepareSession,
@@ -30,9 +36,7 @@ import {
   recovery,
   type ServerState,
   type SessionSetup,
-  sessionBlocks,
   undo,
-  withName,
   withSession,
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
@@ -81,7 +85,7 @@ export class PostgresConnection implements Connection {
     this.#wire = session.wire;
     const { blocks } = session;
     this.#statements = new Statements(this.#wire, {
-      block: blocks && (() => blocks.block('read', describeTimeoutMs)),
+      block: blocks && (() => blocks.block('read', describeTimeoutMs, true)),
       comments: session.comments ? 'behind' : 'off',
     });
     this.transactions = new PostgresTransactions({
@@ -120,8 +124,7 @@ export class PostgresConnection implements Connection {
         if (options.beforeCommit !== undefined) await this.transactions.prepareName();
         outcome = await this.#runPrepared(statement, sink, options);
       } catch (err) {
-        if (!(err instanceof RefusedPlan) || options.snapshot === 'last' || options.inTransaction) throw err;
-        // The statement has not run, and it only reads, so it can be repeated.
+        if (!hasNoEffect(err) || options.snapshot === 'last' || options.inTransaction) throw err;
         outcome = await this.#runPrepared(statement, sink, options);
       }
       const left = this.#cancellation.rowsLeft(statement.kind);
@@ -155,7 +158,9 @@ export class PostgresConnection implements Connection {
     const params = this.#statements.paramsOf(statement, prepared);
     const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const inner = options.inTransaction === true;
-    const held = isHeld(kind, options);
+    // The types may be those of another server, which a write of a pooler says only when it has run.
+    const asksServer = blocks !== undefined && !inner && prepared.hasServerTypes;
+    const held = isHeld(kind, options) || (asksServer && kind === 'write');
     const blockKind = inner ? this.transactions.kindOf(statement) : held ? 'held' : (place ?? kind);
     const timeoutMs = Math.ceil(options.statementTimeoutMs);
     const before = blocks === undefined && !inner ? this.#setTimeout(timeoutMs) : [];
@@ -165,13 +170,14 @@ export class PostgresConnection implements Connection {
     const isNamed = options.beforeCommit !== undefined;
     const block = isDirect
       ? withSession(directRead, statement.session)
-      : this.#block(statement, { blockKind, timeoutMs, isNamed });
+      : blockOf(statement, { blocks, blockKind, timeoutMs, isNamed, asksServer });
     let id: string | undefined;
     const binary = sink.takesBinary ? this.#binaryResult(prepared) : undefined;
     const reader = new ResultReader({
       ...{ prepared, binary, sink, outcome },
       ...{ serverTypes: this.#statements.serverTypes, checksTexts: this.#session.checksTexts },
       ...{ commandsBefore: before.length + block.commandsBefore, tags: block.tags },
+      isMoved: asksServer && place !== 'last' ? (server) => this.#statements.isMoved(server) : undefined,
       onTail: isNamed ? (text) => (id = text) : undefined,
       discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),
@@ -195,6 +201,10 @@ export class PostgresConnection implements Connection {
     this.#isSent = true;
     this.#wire.send(Buffer.concat(resets ? [...messages, this.#resetQuery()] : messages));
     const result = cleaned === undefined ? await sent : (await Promise.all([sent, cleaned]))[0];
+    if (reader.isMoved) {
+      this.#isSent = kind === 'standalone';
+      await this.transactions.undoMoved(result, kind);
+    }
     const isOver =
       result.error === undefined &&
       result.status === (place === 'first' || inner ? 'T' : 'I') &&
@@ -205,16 +215,6 @@ export class PostgresConnection implements Connection {
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun || inner ? reader.failure : unreported(reader.failure);
     return outcome;
-  }
-
-  #block(
-    { session }: Statement,
-    { blockKind, timeoutMs, isNamed }: { blockKind: BlockKind; timeoutMs: number; isNamed: boolean },
-  ): Block {
-    const plain = this.#session.blocks?.block(blockKind, timeoutMs) ?? sessionBlocks[blockKind];
-    const block = isNamed ? withName(plain) : plain;
-    // The second read of a snapshot has the settings of the first.
-    return blockKind === 'last' ? block : withSession(block, session);
   }
 
   /** Undefined if the statement must be prepared. */

@@ -308,6 +308,18 @@ export class RefusedPlan extends Error {
   }
 }
 
+/** Behind a pooler, a statement ran at another server than the one that described it, and was rolled back. */
+export class MovedServer extends HubError {
+  constructor() {
+    super('SOURCE_BROKEN', 'The server behind the pooler was replaced while the statement ran.', {
+      retryable: true,
+    });
+  }
+}
+
+export const hasNoEffect = (err: unknown): boolean =>
+  err instanceof RefusedPlan || err instanceof MovedServer;
+
 export function toCancelled(err: unknown): unknown {
   if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;
   return new HubError('CANCELLED', 'The statement was stopped.', { cause: err });

@@ -22,6 +22,8 @@ export interface ResultOptions {
   /** The number of commands that complete before the statement itself. */
   commandsBefore: number;
   tags: Tags;
+  /** Gets the server that the block asked for. Returns true if it is another than that of the prepared statement. */
+  isMoved?: ((server: string | undefined) => boolean) | undefined;
   /** Gets the first value of the command behind the statement. */
   onTail?: ((text: string | undefined) => void) | undefined;
   discarding: () => boolean;
@@ -39,6 +41,8 @@ const bindComplete = code('2');
 const rowDescription = code('T');
 const [space, zero, nine] = [code(' '), code('0'), code('9')];
 
+const isOfRows = (type: number): boolean => type === dataRow || type === rowDescription;
+
 /** This is a class because every execution creates one, and closures per object would cost a third more. */
 export class ResultReader {
   /** True after the sink got the columns. */
@@ -47,6 +51,8 @@ export class ResultReader {
   bound = false;
   /** True if the columns are no longer those of the prepared statement. */
   isOutdated = false;
+  /** True if the statement ran at another server than the one that described it. The sink got nothing then. */
+  isMoved = false;
   /** Expected tags that have not arrived yet. */
   tagsMissing: number;
   /** Why a row could not be written. Later rows were skipped. */
@@ -58,6 +64,7 @@ export class ResultReader {
   /** Of the check's portal, which is bound before the statement's. */
   #bindsBefore: number;
   #isChecking: boolean;
+  #asksServer: boolean;
   #source: Buffer | undefined;
   #view: DataView = nothing;
 
@@ -69,6 +76,7 @@ export class ResultReader {
     this.#completed = -options.commandsBefore;
     const { check, name } = options.prepared;
     this.#isChecking = check !== undefined;
+    this.#asksServer = options.isMoved !== undefined;
     this.#bindsBefore = this.#isChecking && name !== '' ? 1 : 0;
   }
 
@@ -78,11 +86,17 @@ export class ResultReader {
   }
 
   read(type: number, source: Buffer, start: number, end: number): void {
-    if (type === dataRow && this.#completed === 0) {
+    if (this.#asksServer && type === dataRow) {
+      this.#asksServer = false;
+      const [server] = readRow(source.subarray(start, end));
+      this.isMoved = this.#options.isMoved?.(server ?? undefined) ?? false;
+    } else if (this.isMoved && this.#completed === 0 && isOfRows(type)) {
+      // Its columns have other types than the rows.
+    } else if (type === dataRow && this.#completed === 0) {
       this.#begin();
       this.#row(source, start, end);
     } else if (type === commandComplete || type === portalSuspended) {
-      if (this.#completed === 0) {
+      if (this.#completed === 0 && !this.isMoved) {
         this.#begin();
         // Only rows pause the socket, and no more rows follow.
         this.#options.resume();

@@ -163,6 +163,26 @@ export function withSession(block: Block, session: Statement['session']): Block 
 }
 const selected = Buffer.from('SELECT 1');
 
+interface BlockOptions {
+  /** Set behind a pooler. */
+  blocks: { block(kind: BlockKind, timeoutMs: number, asksServer: boolean): Block } | undefined;
+  blockKind: BlockKind;
+  timeoutMs: number;
+  isNamed: boolean;
+  asksServer: boolean;
+}
+
+/** The messages around a statement. */
+export function blockOf(
+  { session }: Pick<Statement, 'session'>,
+  { blocks, blockKind, timeoutMs, isNamed, asksServer }: BlockOptions,
+): Block {
+  const plain = blocks?.block(blockKind, timeoutMs, asksServer) ?? sessionBlocks[blockKind];
+  const block = isNamed ? withName(plain) : plain;
+  // The second read of a snapshot has the settings of the first.
+  return blockKind === 'last' ? block : withSession(block, session);
+}
+
 /** The OID of `pg_advisory_unlock_all`, the same in every version. */
 const unlockId = 2892;
 

@@ -27,6 +27,8 @@ export interface Prepared {
   columns: readonly SinkColumn[] | undefined;
   /** Set at the first run for a sink that takes binary values. */
   binary: BinaryResult | undefined;
+  /** True if its columns or parameters have types that are not built in. */
+  hasServerTypes: boolean;
 }
 
 /** A result with columns in the binary format. */
@@ -64,6 +66,8 @@ const dataRow = 'D'.charCodeAt(0);
 
 export class Statements {
   readonly serverTypes = new Map<number, ServerType>();
+  /** The server of the types and statements, if a pooler can run each transaction at another one. */
+  server: string | undefined;
   /** True while the connection has a transaction of several statements open, which nothing here may end. */
   inTransaction = false;
   readonly #wire: Wire;
@@ -151,6 +155,16 @@ export class Statements {
     if (this.prepared(next.key) === undefined) await this.prepare(next, { named });
   }
 
+  /** Takes the answer of a block that asks for the server. Returns true if it is another one, and forgets all of the old. */
+  isMoved(server: string | undefined): boolean {
+    if (server === this.server) return false;
+    this.server = server;
+    this.serverTypes.clear();
+    this.#prepared.clear();
+    this.#once.clear();
+    return true;
+  }
+
   /** Call this when a run or snapshot has ended. */
   forgetOnce(): void {
     if (this.#once.size > 0) this.#once.clear();
@@ -165,8 +179,10 @@ export class Statements {
       check: undefined,
       columns: undefined,
       binary: undefined,
+      hasServerTypes: false,
     };
     const block = this.inTransaction ? undefined : this.#block?.();
+    let isAsked = block !== undefined;
     const { session } = statement;
     // Names of tables depend on the search path, and rights on the role.
     const set = session === undefined ? [] : setLocal(session);
@@ -176,15 +192,17 @@ export class Statements {
     );
     if (this.#block === undefined) this.#wire.awaitSign();
     await this.#require(bytes, statement, (type, body) => {
-      if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
+      if (type === dataRow && isAsked) {
+        isAsked = false;
+        this.isMoved(protocol.readRow(body)[0] ?? undefined);
+      } else if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
     });
     const cursor = prepared.fields?.find(({ typeId }) => cursorTypes.has(typeId));
     if (cursor !== undefined) throw cursorRefused(cursor.name);
-    await this.#learnTypes([
-      ...(prepared.fields ?? []).map(({ typeId }) => typeId),
-      ...prepared.parameterTypes,
-    ]);
+    const types = [...(prepared.fields ?? []).map(({ typeId }) => typeId), ...prepared.parameterTypes];
+    prepared.hasServerTypes = types.some((id) => !isKnownType(id));
+    await this.#learnTypes(types);
     const settings = (prepared.fields ?? []).flatMap(({ typeId }) => formatsOf(typeId, this.serverTypes));
     if (settings.length > 0) prepared.check = checkOf([...new Set(settings)], name !== '');
     return prepared;

@@ -44,6 +44,9 @@ const closings: Record<
 const begins: Partial<Record<BlockKind, string>> = { read: 'BEGIN READ ONLY', first: beginSnapshot };
 
 const watchClient = 'client_connection_check_interval';
+/** Differs between servers whose types have other ids. A copy of a server and its standbys have the same ids. */
+const serverText = `pg_catalog.concat((SELECT system_identifier FROM pg_catalog.pg_control_system()), ' ',
+  pg_catalog.pg_relation_filepath(1255::pg_catalog.oid::pg_catalog.regclass))`;
 
 /** Ends the transaction of a `held` block. */
 export const endings = {
@@ -51,37 +54,52 @@ export const endings = {
   ROLLBACK: ['DISCARD SEQUENCES', unlock, 'ROLLBACK'].join(';'),
 };
 
+interface Abilities {
+  /** The server can detect a disconnected client. */
+  watchesClient: boolean;
+  /** The server says which one it is. */
+  namesServer: boolean;
+}
+
 export class PooledBlocks {
   readonly #settings: [string, string][];
+  readonly #namesServer: boolean;
   #timeoutMs = -1;
-  #blocks: Partial<Record<BlockKind, Block>> = {};
+  #blocks = new Map<string, Block>();
   /** A pooler may have no server for the client yet, so it gives no sign. */
   readonly #inner = innerBlocks(Buffer.alloc(0));
 
-  constructor({ watchesClient }: { watchesClient: boolean }) {
+  constructor({ watchesClient, namesServer }: Abilities) {
+    this.#namesServer = namesServer;
     this.#settings = [
       ...Object.entries(sessionSettings),
       ...(watchesClient ? [[watchClient, '500ms'] as [string, string]] : []),
     ];
   }
 
-  /** The commands that begin a transaction, and set it up as those of single statements. */
-  opening(begin: string, timeoutMs: number): string[] {
+  /**
+   * The commands that begin a transaction, and set it up as those of single statements. If `asksServer`, the first value of
+   * their one row names the server.
+   */
+  opening(begin: string, timeoutMs: number, asksServer: boolean): string[] {
     const settings = [...this.#settings, ['statement_timeout', String(timeoutMs)]];
     const calls = settings.map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
-    return [begin, ...defaults, `SELECT ${calls.join(', ')}`];
+    const server = asksServer && this.#namesServer ? [serverText] : [];
+    return [begin, ...defaults, `SELECT ${[...server, ...calls].join(', ')}`];
   }
 
-  block(kind: BlockKind, timeoutMs: number): Block {
+  block(kind: BlockKind, timeoutMs: number, asksServer = false): Block {
     if (kind === 'inner' || kind === 'innerRead') return this.#inner[kind];
-    if (timeoutMs !== this.#timeoutMs) this.#blocks = {};
+    if (timeoutMs !== this.#timeoutMs) this.#blocks.clear();
     this.#timeoutMs = timeoutMs;
-    this.#blocks[kind] ??= this.#build(kind, timeoutMs);
-    return this.#blocks[kind];
+    const key = `${kind} ${asksServer}`;
+    const block = this.#blocks.get(key) ?? this.#build(kind, timeoutMs, asksServer);
+    this.#blocks.set(key, block);
+    return block;
   }
 
-  #build(kind: keyof typeof closings, timeoutMs: number): Block {
-    const opening = kind === 'last' ? [] : this.opening(begins[kind] ?? 'BEGIN', timeoutMs);
+  #build(kind: keyof typeof closings, timeoutMs: number, asksServer: boolean): Block {
+    const opening = kind === 'last' ? [] : this.opening(begins[kind] ?? 'BEGIN', timeoutMs, asksServer);
     const { commands, tags } = closings[kind];
     return {
       before: Buffer.concat(opening.flatMap(once)),
@@ -93,14 +111,18 @@ export class PooledBlocks {
 }
 
 /**
- * Tests whether the server can detect a disconnected client, in a transaction that changes nothing. Throws
- * SOURCE_UNREACHABLE if the pooler has no transactions: what would follow in one could run outside of it.
+ * Tests what the server can do, in transactions that change nothing. Throws SOURCE_UNREACHABLE if the pooler has no
+ * transactions: what would follow in one could run outside of it.
  */
 export async function openPooledBlocks(wire: Wire): Promise<PooledBlocks> {
-  const probe = ['BEGIN', `SET LOCAL ${watchClient} = '500ms'`, 'ROLLBACK'].map(protocol.query);
-  const answers = wire.exchange(Buffer.concat(probe), () => {}, probe.length);
-  const { error } = await answers.catch((err) => {
-    throw poolsByStatement(err) ?? err;
-  });
-  return new PooledBlocks({ watchesClient: error === undefined });
+  const can = async (command: string) => {
+    const probe = ['BEGIN', command, 'ROLLBACK'].map(protocol.query);
+    const answers = wire.exchange(Buffer.concat(probe), () => {}, probe.length);
+    const { error } = await answers.catch((err) => {
+      throw poolsByStatement(err) ?? err;
+    });
+    return error === undefined;
+  };
+  const watchesClient = await can(`SET LOCAL ${watchClient} = '500ms'`);
+  return new PooledBlocks({ watchesClient, namesServer: await can(`SELECT ${serverText}`) });
 }

@@ -2,22 +2,23 @@
 
 import { isolationSql } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
-import type {
-  Outcome,
-  RunAllOptions,
-  RunOptions,
-  Statement,
-  TransactionName,
-  TransactionOptions,
-  Transactions,
+import {
+  type Outcome,
+  type RunAllOptions,
+  type RunOptions,
+  type Statement,
+  type TransactionName,
+  type TransactionOptions,
+  type Transactions,
+  unreported,
 } from '../../ports/engine.ts';
-import { toHubError } from './errors.ts';
+import { MovedServer, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { RunOfMany } from './run-all.ts';
 import { type BlockKind, nameText, undo } from './session.ts';
 import type { Statements } from './statements.ts';
-import type { PooledBlocks } from './transaction-pooling.ts';
-import type { Wire } from './wire.ts';
+import { type PooledBlocks, endings as pooledEndings } from './transaction-pooling.ts';
+import type { ExchangeResult, Wire } from './wire.ts';
 
 /** A single statement before its COMMIT. */
 export interface Committing {
@@ -48,6 +49,7 @@ export interface TransactionHost {
 const serverText = `SELECT s.system_identifier, c.timeline_id,
   pg_catalog.floor(pg_catalog.date_part('epoch', b.stats_reset) OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8
   FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_stat_bgwriter b`;
+const dataRow = 'D'.charCodeAt(0);
 const endings = { committed: 'committed', aborted: 'aborted', 'in progress': 'running' } as const;
 
 export class PostgresTransactions implements Transactions {
@@ -77,10 +79,14 @@ export class PostgresTransactions implements Transactions {
     this.#runOfMany = undefined;
     return this.#host.control(async () => {
       if (!readOnly) this.#server ??= await this.#readServer();
-      const opening = blocks?.opening(begin, timeoutMs) ?? [begin];
+      const opening = blocks?.opening(begin, timeoutMs, true) ?? [begin];
       const timeout = blocks === undefined ? this.#host.setTimeout(timeoutMs) : [];
       const bytes = Buffer.concat([...timeout, protocol.query(opening.join(';'))]);
-      const { error, status } = await wire.exchange(bytes, () => {}, timeout.length + 1);
+      const onMessage = (type: number, source: Buffer, start: number, end: number) => {
+        if (type !== dataRow || blocks === undefined) return;
+        statements.isMoved(protocol.readRow(source.subarray(start, end))[0] ?? undefined);
+      };
+      const { error, status } = await wire.exchange(bytes, onMessage, timeout.length + 1);
       if (error !== undefined && status !== 'I') await this.#host.simple(undo);
       if (error !== undefined) throw toHubError(error);
       statements.inTransaction = true;
@@ -108,6 +114,14 @@ export class PostgresTransactions implements Transactions {
 
   rollBack(): Promise<void> {
     return this.#host.control(() => this.#end('ROLLBACK')).catch(() => this.#host.close());
+  }
+
+  /** Throws MovedServer, so that the statement is repeated, unless it committed by itself. */
+  async undoMoved({ status, error }: ExchangeResult, kind: Statement['kind']): Promise<void> {
+    if (kind === 'standalone' && error !== undefined) return;
+    if (kind === 'standalone') throw unreported(new MovedServer());
+    if (status !== 'I') await this.#host.simple(status === 'T' ? pooledEndings.ROLLBACK : undo);
+    throw new MovedServer();
   }
 
   async name(): Promise<TransactionName | undefined> {
