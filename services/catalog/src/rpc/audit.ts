@@ -231,20 +231,21 @@ export function createAuditCalls(catalog: Catalog) {
       };
     },
 
-    recordUse: async ({ uses }, ctx) => {
+    recordUse: async ({ uses, ageMs = 0 }, ctx) => {
       const { accountId, keyId, person } = requirePrincipal(ctx);
       if (uses.length > usesMax)
         throw new HubError('TOO_LARGE', `A call can record at most ${usesMax} uses.`);
       const stopAt = ctx.deadlineAt - reserveMs;
       const left: number[] = [];
       let failure: unknown;
+      const atMs = catalog.nowMs() - Math.min(ageMs, dayMs);
       /** Resolves to false if the use was not recorded. */
       const isCounted = async ({ action, resourceId, count, failed, users }: RecordUseRequest_Use) => {
         if (ctx.signal.aborted || performance.now() >= stopAt) return false;
         const by = { keyId, ...personMember(person) };
         const use = { accountId, ...by, action, resourceId, requestId: '', count, failed, users };
         try {
-          await addUse(catalog, hourlyUse(catalog, use));
+          await addUse(catalog, hourlyUse(catalog, use, atMs));
           return true;
         } catch (err) {
           failure = err;

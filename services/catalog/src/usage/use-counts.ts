@@ -38,12 +38,13 @@ function countIdOf(namespace: string, { keyId, action, resourceId }: Use, atMs: 
   return createFixedId({ namespace, kind: 'evt', atMs }, seed);
 }
 
-/** The count of the present hour, to be added with `addUse`. */
+/** The count of the hour of a time, the present one by default, to be added with `addUse`. */
 export function hourlyUse(
   { namespace, nowMs }: Pick<Catalog, 'namespace' | 'nowMs'>,
   { users, ...use }: Omit<AuditDoc, 'id' | 'version' | 'at' | 'users'> & { users?: Uint8Array },
+  atMs = nowMs(),
 ): AuditDoc {
-  const at = hourOf(nowMs());
+  const at = hourOf(atMs);
   return {
     ...use,
     ...{ id: countIdOf(namespace, use, at), version: 1, at },

@@ -32,7 +32,7 @@ describe('counts of use', () => {
   });
   afterEach(() => store.close());
 
-  const record = async (timeoutMs: number, recorded = uses): Promise<number[]> => {
+  const record = async (timeoutMs: number, recorded = uses, ageMs?: number): Promise<number[]> => {
     const get = async (accountId: string, id: string) => {
       atOnceMost = Math.max(atOnceMost, ++atOnce);
       await before().finally(() => atOnce--);
@@ -41,7 +41,7 @@ describe('counts of use', () => {
     const audit = { ...store.audit, get };
     const catalog = { store: { ...store, audit }, namespace: 'hub', nowMs } as Catalog;
     const ctx = createCallContext({ timeoutMs, principal });
-    return (await createAuditCalls(catalog).recordUse({ uses: recorded }, ctx)).left ?? [];
+    return (await createAuditCalls(catalog).recordUse({ uses: recorded, ageMs }, ctx)).left ?? [];
   };
   const kept = async () =>
     (await store.audit.find({ accountId: 'a', limit: 1_000 })).map(({ resourceId }) => resourceId).sort();
@@ -65,6 +65,15 @@ describe('counts of use', () => {
       [3_600_000, 2],
       [7_200_000, 2],
     ]);
+  });
+
+  it('belong to the hour in which they were made, at most a day ago', async () => {
+    for (const ageMs of [5_000, 0, 2 * 86_400_000]) {
+      nowMs = () => 90 * 3_600_000 + 2_000;
+      await record(5_000, uses.slice(0, 1), ageMs);
+    }
+    const entries = await store.audit.find({ accountId: 'a', limit: 10 });
+    expect(entries.map(({ at }) => at / 3_600_000)).toEqual([66, 89, 90]);
   });
 
   it('merge the signed-in users of several gateways into one sketch', async () => {

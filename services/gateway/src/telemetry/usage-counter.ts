@@ -35,6 +35,7 @@ export interface UsageCounterOptions {
   intervalMs?: number;
   /** At this many entries the counts are sent early. */
   entriesMax?: number;
+  nowMs?: () => number;
 }
 
 interface Use extends Omit<RecordUseRequest_Use, 'users'> {
@@ -54,6 +55,7 @@ interface Key {
 }
 
 const flushTimeoutMs = 5_000;
+const hourMs = 3_600_000;
 /**
  * A store usually writes this many within the timeout. The catalog returns the indexes of those that it did not write.
  */
@@ -65,17 +67,18 @@ const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429])
 export const isRefused = ({ code }: HubError): boolean => uncountedStatuses.has(kinds[code].status);
 
 export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
-  const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000 } = options;
-  let counts = new UsageCounts();
+  const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000, nowMs = Date.now } = options;
+  let hours = new Hours();
   let flushing: Promise<void> = Promise.resolve();
   const placeOf = createUserPlaces();
 
-  const send = async (principal: Principal, uses: Use[]): Promise<void> => {
+  const send = async (principal: Principal, uses: Use[], lastAt: number): Promise<void> => {
     const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
     let left = uses;
     let err: unknown;
     try {
-      const answer = await catalog.recordUse({ uses: uses.map(toMessage) }, ctx);
+      const ageMs = Math.max(0, nowMs() - lastAt);
+      const answer = await catalog.recordUse({ uses: uses.map(toMessage), ageMs }, ctx);
       left = answer.left.map((index) => uses[index]).filter((use) => use !== undefined);
     } catch (failure) {
       err = failure;
@@ -86,15 +89,16 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       'usage counts could not be recorded and will be sent again',
     );
     // The next flush sends them again, unless too many counts are waiting.
-    if (counts.size < entriesMax) for (const use of left) counts.restore(principal, use);
+    if (hours.size < entriesMax) for (const use of left) hours.at(lastAt).restore(principal, use);
   };
 
   const flush = (): Promise<void> => {
-    if (counts.size === 0) return flushing;
-    const taken = counts;
-    counts = new UsageCounts();
+    if (hours.size === 0) return flushing;
+    const taken = hours;
+    hours = new Hours();
     flushing = flushing.then(async () => {
-      for (const [principal, uses] of taken.batches()) await send(principal, uses);
+      for (const counts of taken)
+        for (const [principal, uses] of counts.batches()) await send(principal, uses, counts.lastAt);
     });
     return flushing;
   };
@@ -109,12 +113,13 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
+      const counts = hours.at(nowMs());
       for (const use of usesOf(request, action)) {
         const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
         const failed = use.failed ?? hasFailed(request, reply);
         counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0, user });
       }
-      if (counts.size >= entriesMax) void flush();
+      if (hours.size >= entriesMax) void flush();
     },
 
     close: async () => {
@@ -197,8 +202,34 @@ const toMessage = ({ users, ...use }: Use): RecordUseRequest_Use => ({
   users: users?.toBytes() ?? noUsers,
 });
 
-/** Counts uses by key, action and resource. */
+/** The catalog counts by hours, and gets the counts some seconds later, or when its store is back. */
+class Hours {
+  readonly #counts = new Map<number, UsageCounts>();
+
+  /** The counts of the hour of a time. */
+  at(ms: number): UsageCounts {
+    const hour = Math.floor(ms / hourMs);
+    const counts = this.#counts.get(hour) ?? new UsageCounts();
+    counts.lastAt = Math.max(counts.lastAt, ms);
+    this.#counts.set(hour, counts);
+    return counts;
+  }
+
+  get size(): number {
+    let size = 0;
+    for (const counts of this) size += counts.size;
+    return size;
+  }
+
+  [Symbol.iterator](): Iterator<UsageCounts> {
+    return this.#counts.values();
+  }
+}
+
+/** Counts uses of one hour by key, action and resource. */
 class UsageCounts {
+  /** The time of the last one. */
+  lastAt = 0;
   /** The number of different entries. */
   size = 0;
   readonly #keys = new Map<string, Key>();

@@ -17,17 +17,22 @@ let refuse: (call: number) => boolean;
 /** Places of those that the catalog has no time for. */
 let late: number[];
 let usage: UsageCounter;
+let nowMs: number;
+let ages: (number | undefined)[];
 
 beforeEach(() => {
   calls = [];
   refuse = () => false;
   late = [];
-  const recordUse = async ({ uses }: RecordUseRequest, { principal }: CallContext) => {
+  ages = [];
+  nowMs = 10 * 3_600_000;
+  const recordUse = async ({ uses, ageMs }: RecordUseRequest, { principal }: CallContext) => {
+    ages.push(ageMs);
     calls.push({ keyId: principal?.keyId, uses: uses.map(toRead) });
     if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
     return { left: late };
   };
-  usage = createUsageCounter({ catalog: { recordUse }, logger, intervalMs: 3_600_000 });
+  usage = createUsageCounter({ catalog: { recordUse }, logger, intervalMs: 3_600_000, nowMs: () => nowMs });
 });
 
 function answer(
@@ -115,4 +120,19 @@ it('tells the signed-in users of executions as a sketch without their names, als
   expect(calls.at(-1)?.uses).toEqual([
     { action: 'query.execute', resourceId: 'one', count: 4, failed: 0, users },
   ]);
+});
+
+it('tells how long ago the uses of each hour were, also of those that were not taken', async () => {
+  answer('one');
+  nowMs += 3_599_000;
+  answer('one');
+  nowMs += 2_000;
+  answer('one');
+  late = [0];
+  await usage.close();
+  late = [];
+  nowMs += 500;
+  await usage.close();
+  expect(calls.map(({ uses }) => uses[0]?.count)).toEqual([2, 1, 2, 1]);
+  expect(ages).toEqual([2_000, 0, 2_500, 500]);
 });

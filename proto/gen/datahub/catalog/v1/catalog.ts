@@ -1072,8 +1072,10 @@ export interface ListAuditResponse {
 }
 
 export interface RecordUseRequest {
-  /** Uses by the principal of the call. */
+  /** Uses by the principal of the call, in one hour. */
   uses: RecordUseRequest_Use[];
+  /** How many milliseconds ago the last of them was, at most a day. Absent for now. */
+  ageMs?: number | undefined;
 }
 
 export interface RecordUseRequest_Use {
@@ -9094,13 +9096,16 @@ export const ListAuditResponse: MessageFns<ListAuditResponse> = {
 };
 
 function createBaseRecordUseRequest(): RecordUseRequest {
-  return { uses: [] };
+  return { uses: [], ageMs: undefined };
 }
 
 export const RecordUseRequest: MessageFns<RecordUseRequest> = {
   encode(message: RecordUseRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.uses) {
       RecordUseRequest_Use.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.ageMs !== undefined) {
+      writer.uint32(16).uint32(message.ageMs);
     }
     return writer;
   },
@@ -9124,6 +9129,14 @@ export const RecordUseRequest: MessageFns<RecordUseRequest> = {
             }
 
             message.uses.push(RecordUseRequest_Use.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.ageMs = reader.uint32();
             continue;
           }
         }
