@@ -31,19 +31,24 @@ export class DistinctSketch {
   readonly #ranks = new Uint8Array(registerCount);
 
   add({ register, rank }: SketchPlace): void {
+    this.#raise(register, rank);
+  }
+
+  #raise(register: number, rank: number): void {
     if (rank > (this.#ranks[register] as number)) this.#ranks[register] = rank;
   }
 
-  /** Adds all texts of another sketch. Ignores what no sketch has. */
-  merge(bytes: Uint8Array): void {
+  /** Adds all texts of another sketch, or of its bytes. Ignores what no sketch has. */
+  merge(other: Uint8Array | DistinctSketch): void {
+    const bytes = other instanceof DistinctSketch ? other.#ranks : other;
     if (bytes.length === registerCount) {
       for (let register = 0; register < registerCount; register++)
-        this.add({ register, rank: Math.min(bytes[register] as number, rankMax) });
+        this.#raise(register, Math.min(bytes[register] as number, rankMax));
       return;
     }
     for (let at = 0; at + 1 < bytes.length && at < pairsMax * 2; at += 2) {
       const pair = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
-      this.add({ register: (pair >> rankBits) & (registerCount - 1), rank: pair & rankMax });
+      this.#raise((pair >> rankBits) & (registerCount - 1), pair & rankMax);
     }
   }
 

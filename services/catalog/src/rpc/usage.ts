@@ -12,7 +12,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
-import { nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, loadQuery } from '../catalog.ts';
 import type { AuditDoc } from '../documents.ts';
 import { findKey } from '../people/acting.ts';
@@ -61,10 +61,16 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
         of: { resourceId: id },
         today,
       });
-      const keys = usage.toKeys();
+      const keys = await usage.toKeys();
       const shown = keys.slice(0, keysMax);
       const named = withScope(principal, 'keys:read') ? await withNames(catalog, principal, shown) : shown;
-      return { from: toDay(fromMs), to: toDay(today), keys: named, totalKeys: keys.length, ...usage.total };
+      return {
+        from: toDay(fromMs),
+        to: toDay(today),
+        keys: named,
+        totalKeys: keys.length,
+        ...(await usage.total()),
+      };
     },
 
     getKeyUsage: async ({ keyId }, ctx) => {
@@ -76,7 +82,7 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
       return {
         from: toDay(fromMs),
         to: toDay(today),
-        ...usage.total,
+        ...(await usage.total()),
         days: usage.daysOf(keyId),
         truncated,
       };
@@ -112,6 +118,7 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
     Buffer.alloc(10),
   );
   const usage = new Usage();
+  const endOfTurn = createLoopYield();
   let beforeId: string | undefined;
   for (let read = 0, limit = batchMin; ; limit = Math.min(2 * limit, batchMax)) {
     const page = { accountId, where, afterId, limit, descending: true };
@@ -119,7 +126,10 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
       ...page,
       ...(beforeId === undefined ? {} : { beforeId }),
     });
-    for (const entry of batch) if (entry.at >= fromMs) usage.add(entry);
+    for (const entry of batch) {
+      if (entry.at >= fromMs) usage.add(entry);
+      await endOfTurn();
+    }
     const last = batch.at(-1);
     if (last === undefined || batch.length < limit) break;
     beforeId = last.id;
@@ -189,12 +199,18 @@ class Usage {
     }
   }
 
-  get total(): Pick<GetQueryUsageResponse, 'count' | 'failed' | 'users'> {
-    const all = [...this.#keys.values()];
-    return {
-      ...sumOf(all.flatMap(({ days }) => inOrder(days))),
-      users: estimateOf(all.flatMap(({ users }) => [...users.values()])),
-    };
+  async total(): Promise<Pick<GetQueryUsageResponse, 'count' | 'failed' | 'users'>> {
+    const total = { count: 0, failed: 0 };
+    const all = new DistinctSketch();
+    const endOfTurn = createLoopYield();
+    for (const { days, users } of this.#keys.values()) {
+      const { count, failed } = sumOf(inOrder(days));
+      total.count += count;
+      total.failed += failed;
+      for (const sketch of users.values()) all.merge(sketch);
+      await endOfTurn();
+    }
+    return { ...total, users: all.estimate() };
   }
 
   daysOf(keyId: string): UserDayUsage[] {
@@ -203,11 +219,14 @@ class Usage {
   }
 
   /** The keys with the most executions first. */
-  toKeys(): KeyUsage[] {
-    const keys = [...this.#keys].map(([keyId, { days, users }]) => {
+  async toKeys(): Promise<KeyUsage[]> {
+    const keys: KeyUsage[] = [];
+    const endOfTurn = createLoopYield();
+    for (const [keyId, { days, users }] of this.#keys) {
       const sorted = inOrder(days);
-      return { keyId, days: sorted, ...sumOf(sorted), users: estimateOf([...users.values()]) };
-    });
+      keys.push({ keyId, days: sorted, ...sumOf(sorted), users: estimateOf([...users.values()]) });
+      await endOfTurn();
+    }
     return keys.sort((a, b) => b.count - a.count || (a.keyId < b.keyId ? -1 : 1));
   }
 }
@@ -227,7 +246,7 @@ function sumOf(all: readonly Count[]): Count {
 function estimateOf(sketches: readonly DistinctSketch[]): number {
   if (sketches.length === 0) return 0;
   const merged = new DistinctSketch();
-  for (const sketch of sketches) merged.merge(sketch.toBytes());
+  for (const sketch of sketches) merged.merge(sketch);
   return merged.estimate();
 }
 
