@@ -301,6 +301,7 @@ export async function writeDirectory(
     [keyFolder]: keys,
   }))
     if (models !== undefined) before.push(...(await listYaml(dir, folder)));
+  await requireNoLinks(dir, [...contents.keys()]);
   for (const [file, { text, says }] of contents) {
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });
@@ -310,6 +311,18 @@ export async function writeDirectory(
   const others = before.filter((file) => !contents.has(file));
   if (prune) for (const file of others) await rm(join(dir, file));
   return { files: [...contents.keys()], removed: prune ? others : [], others: prune ? [] : others };
+}
+
+/** Throws for files that are links, or lie in folders that are. */
+async function requireNoLinks(dir: string, files: readonly string[]): Promise<void> {
+  const paths = files.flatMap((file) => {
+    const parts = file.split('/');
+    return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+  });
+  const faults: Fault[] = [];
+  for (const path of new Set(paths))
+    if (await isSymbolicLink(join(dir, path))) faults.push(faultOf(path, linkDetail));
+  if (faults.length > 0) throw new FaultsError(faults);
 }
 
 type Contents = Map<string, { text: string; says(before: string): boolean }>;

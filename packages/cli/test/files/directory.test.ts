@@ -1,6 +1,6 @@
-import { mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readDirectory, writeDirectory } from '../../src/files/directory.ts';
 import type { QueryModel } from '../../src/files/model.ts';
@@ -32,6 +32,25 @@ it.each(['../outside', 'a/../../outside', '/../../outside', '..'])(
     }
   },
 );
+
+it.each([
+  ['a file', 'hub/queries/one.sql', '../../outside/one.sql'],
+  ['a folder', 'hub/queries', '../outside'],
+  ['its file', 'hub/hub.yaml', '../outside/hub.yaml'],
+])('writes nothing if %s is a link', async (_what, link, target) => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
+  try {
+    await mkdir(join(dir, 'outside'));
+    await mkdir(dirname(join(dir, link)), { recursive: true });
+    await symlink(target, join(dir, link));
+    const before = await readdir(dir, { recursive: true });
+    const written = write(join(dir, 'hub'), ['one']);
+    await expect(written).rejects.toThrow(`${link.slice(4)}:1:1: Links are not followed.`);
+    expect(await readdir(dir, { recursive: true })).toEqual(before);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
 
 it('writes no file with a name that Windows reserves, and reads the same paths again', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
