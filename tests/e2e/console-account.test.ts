@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { Route } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { useConsole } from '../support/browser/console.ts';
+import { drawn, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 const unique = () => randomBytes(4).toString('hex');
@@ -169,6 +170,13 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByLabel('Text', { exact: true }).fill('I want my money back');
     await button('Train').first().click();
     await page.getByText('Learned an example').waitFor();
+    // What a browser cannot read would become other letters.
+    for (const head of ['label,text\n', '']) {
+      const buffer = Buffer.from(`${head}müll,Die Tür\n`, 'latin1');
+      await page.locator('input[type=file]').setInputFiles({ name: 'old.csv', mimeType: 'text/csv', buffer });
+      await page.getByText(`Line ${head === '' ? 1 : 2} is not UTF-8`).waitFor();
+      expect(await button(/^Train (with old|\d)/).count()).toBe(0);
+    }
     const lines = Array.from({ length: 1_200 }, (_, i) => `delivery,"where, is parcel ${i}"`);
     const file = {
       name: 'mail.csv',
@@ -177,6 +185,7 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     };
     await page.locator('input[type=file]').setInputFiles(file);
     await button('Train with mail.csv').click();
+    expect(await page.getByText('is not UTF-8').count()).toBe(0);
     await page.getByText('1,200 examples learned').waitFor({ timeout: 60_000 });
     await page.getByRole('tab', { name: 'Predict' }).click();
     // The page that trains also has a field for the text.
@@ -184,6 +193,20 @@ describe.skipIf(executablePath === undefined)('keys, texts and hubs in the conso
     await page.getByLabel('Text', { exact: true }).fill('where is it');
     await button('Predict').click();
     await page.locator('.big-word', { hasText: 'delivery' }).waitFor();
+    // An answer that comes late is not shown beside the next text.
+    const held = Promise.withResolvers<Route>();
+    await page.route('**/predict', held.resolve);
+    await page.getByLabel('Text', { exact: true }).fill('I want money');
+    await button('Predict').click();
+    const late = await held.promise;
+    await page.getByText('This is the label of “where is it”.').waitFor();
+    await page.unroute('**/predict');
+    await page.getByLabel('Text', { exact: true }).fill('where is the parcel');
+    await button('Predict').click();
+    await page.getByText('This is the label of').waitFor({ state: 'detached' });
+    await late.fulfill({ json: { label: 'late', confidence: 1, scores: [] } }).catch(() => undefined);
+    await drawn(page);
+    expect(await page.locator('.big-word').innerText()).toBe('delivery');
     await page.getByRole('tab', { name: 'Evaluation' }).click();
     await page.getByText('Accuracy', { exact: true }).first().waitFor();
     const chart = page.getByRole('img', { name: /the accuracy was .* over the last \d+ of 1,200/ });

@@ -117,4 +117,34 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
     await ended(page, 'done');
     expect((await cells(page))[0]?.[0]).toBe('south');
   });
+
+  it.each([
+    [
+      'blocks its storages',
+      `for (const name of ['localStorage', 'sessionStorage', 'indexedDB'])
+        Object.defineProperty(globalThis, name, { get() { throw new DOMException('no', 'SecurityError'); } });`,
+    ],
+    [
+      'has no room in its storages',
+      `Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };`,
+    ],
+    ['cannot speak to other tabs', `delete globalThis.BroadcastChannel;`],
+  ])('works in a browser that %s, and says what ends with the tab', async (name, script) => {
+    const isKept = name === 'cannot speak to other tabs';
+    const words = page.getByText('This browser keeps nothing for the console').first();
+    await page.addInitScript(script);
+    await page.reload();
+    await page.getByLabel('API key').waitFor();
+    expect(await words.count()).toBe(isKept ? 0 : 1);
+    await signIn(page, key);
+    if (!isKept) await words.waitFor();
+    await choose(page, 'rows');
+    await page.locator('.code').click();
+    await page.locator('.cm-content:focus').waitFor();
+    await page.getByRole('button', { name: 'Theme' }).click();
+    await page.getByRole('menuitem', { name: 'Dark' }).click();
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+    await page.reload();
+    await (isKept ? page.locator('.frame') : page.getByLabel('API key')).waitFor();
+  });
 });

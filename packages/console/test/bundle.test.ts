@@ -44,7 +44,11 @@ it('keeps the key in one place, and nothing else but drafts, the id of the tab, 
   // The cookie that says that there is a session, and no more.
   const ofCookies = sources.filter((path) => /document\.cookie/.test(readFileSync(path, 'utf8')));
   expect(ofCookies.map((path) => relative(root, path))).toEqual(['api/session.ts']);
-  const storing = sources.filter((path) => /(local|session)Storage/.test(readFileSync(path, 'utf8')));
+  const using = sources.filter((path) =>
+    /^(?! *[/*]).*\b(local|session)Storage\b/m.test(readFileSync(path, 'utf8')),
+  );
+  expect(using.map((path) => relative(root, path))).toEqual(['api/storage.ts']);
+  const storing = sources.filter((path) => /of(Tab|Browser)\.set/.test(readFileSync(path, 'utf8')));
   expect(storing.map((path) => relative(root, path)).sort()).toEqual([
     'api/session.ts',
     'pages/watches/seen-event.ts',

@@ -5,6 +5,7 @@
  */
 
 import { signal } from '@preact/signals';
+import { ofTab, openChannel } from './storage.ts';
 import type { Problem } from './types.ts';
 
 const storedAs = 'datahub.key';
@@ -23,7 +24,7 @@ export const bySession = '';
 const hintCookie = '__Host-datahub-person';
 const hasSession = () => document.cookie.split('; ').includes(`${hintCookie}=1`);
 
-export const key = signal<string | undefined>(sessionStorage.getItem(storedAs) ?? undefined);
+export const key = signal<string | undefined>(ofTab.get(storedAs) ?? undefined);
 /** Why the last key was refused, shown beside the form. */
 export const refusal = signal<Problem | undefined>(undefined);
 
@@ -34,8 +35,8 @@ const tell = (message: Message) => channel?.postMessage(message);
 
 function hear({ data }: MessageEvent<Message>): void {
   if ('ask' in data) {
-    const kept = sessionStorage.getItem(storedAs);
-    if (kept !== null) tell({ key: kept, keyId: sessionStorage.getItem(keyIdStoredAs) ?? undefined });
+    const kept = ofTab.get(storedAs);
+    if (kept !== null) tell({ key: kept, keyId: ofTab.get(keyIdStoredAs) ?? undefined });
   } else if ('signedOut' in data) {
     if (key.value !== undefined) forget();
   } else if (isAsking && key.value === undefined) {
@@ -45,11 +46,10 @@ function hear({ data }: MessageEvent<Message>): void {
 
 /** Signs in by the session of the browser, or with the key of another tab, if one has a key that it may share. */
 export async function joinTabs(): Promise<void> {
-  // Only pages of the same origin hear each other; a hub below another path is another hub.
-  channel = new BroadcastChannel(`datahub ${new URL('.', document.baseURI).pathname}`);
-  channel.onmessage = hear;
+  channel = openChannel('datahub');
+  if (channel !== undefined) channel.onmessage = hear;
   if (key.value === undefined && hasSession()) key.value = bySession;
-  if (key.value !== undefined) return;
+  if (key.value !== undefined || channel === undefined) return;
   isAsking = true;
   let stop: (() => void) | undefined;
   const answered = new Promise<void>((resolve) => {
@@ -62,10 +62,10 @@ export async function joinTabs(): Promise<void> {
 
 export function signIn(text: string, { keep, keyId }: { keep: boolean; keyId?: string | undefined }): void {
   isAsking = false;
-  if (keyId === undefined) sessionStorage.removeItem(keyIdStoredAs);
-  else sessionStorage.setItem(keyIdStoredAs, keyId);
-  if (keep) sessionStorage.setItem(storedAs, text);
-  else sessionStorage.removeItem(storedAs);
+  if (keyId === undefined) ofTab.remove(keyIdStoredAs);
+  else ofTab.set(keyIdStoredAs, keyId);
+  if (keep) ofTab.set(storedAs, text);
+  else ofTab.remove(storedAs);
   refusal.value = undefined;
   key.value = text;
 }
@@ -84,7 +84,7 @@ export async function signOut(): Promise<void> {
     const signal = AbortSignal.timeout(revokeTimeoutMs);
     await fetch(new URL('auth/logout', document.baseURI), { method: 'POST', signal }).catch(() => undefined);
   }
-  const keyId = sessionStorage.getItem(keyIdStoredAs);
+  const keyId = ofTab.get(keyIdStoredAs);
   if (keyId !== null && key.value !== undefined) {
     await fetch(new URL(`v1/keys/${encodeURIComponent(keyId)}`, document.baseURI), {
       method: 'DELETE',
@@ -104,8 +104,8 @@ function forgetSession(): void {
 /** The reload removes from memory what was read with the key. */
 function forget(): void {
   forgetSession();
-  sessionStorage.removeItem(keyIdStoredAs);
-  sessionStorage.removeItem(storedAs);
+  ofTab.remove(keyIdStoredAs);
+  ofTab.remove(storedAs);
   // No other tab answers a page that asks, because all of them forget.
   location.hash = '';
   location.reload();
@@ -116,8 +116,8 @@ const sessionEnded: Problem = { status: 401, title: 'You are signed out', detail
 /** Called for every 401: a key that ended leads back to the form, at the same address. */
 export function keyRefused(problem: Problem): void {
   forgetSession();
-  sessionStorage.removeItem(keyIdStoredAs);
-  sessionStorage.removeItem(storedAs);
+  ofTab.remove(keyIdStoredAs);
+  ofTab.remove(storedAs);
   refusal.value = key.value === bySession ? sessionEnded : problem;
   key.value = undefined;
 }

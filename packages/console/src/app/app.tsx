@@ -4,18 +4,26 @@ import { type Signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { restored } from '../api/connection.ts';
 import { key } from '../api/session.ts';
+import { ofTab } from '../api/storage.ts';
 import { HubPage } from '../pages/hub/hub-page.tsx';
 import { Later, loadLater } from '../pages/lazy.tsx';
 import { loadPermissions } from '../state/permissions.ts';
 import { goInstead, isAtStart, route } from '../state/route.ts';
 import { openKey } from '../state/shown-keys.ts';
-import { Connection, Notice, RunningDownloads, UnconfirmedKeys, WaitingForRate } from '../ui/notice.tsx';
+import {
+  Connection,
+  Notice,
+  notify,
+  RunningDownloads,
+  UnconfirmedKeys,
+  WaitingForRate,
+} from '../ui/notice.tsx';
 import { Loading } from '../ui/page.tsx';
 import { LeadsOn } from '../ui/page-problem.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 import { Bar } from './bar.tsx';
 import { Side } from './side.tsx';
-import { SignIn } from './sign-in.tsx';
+import { keepsNothing, SignIn } from './sign-in.tsx';
 import '../state/theme.ts';
 import { hubId, hubs, hubsProblem, loadClassifiers, loadHubs, loadTree } from '../state/workspace.ts';
 
@@ -93,6 +101,7 @@ function Frame() {
     void loadHubs().then(leaveStart);
     void loadPermissions();
     void loadClassifiers();
+    if (!ofTab.keeps()) notify(keepsNothing);
   }, []);
   useLaterAtFirstAct();
   useSignalEffect(() => {

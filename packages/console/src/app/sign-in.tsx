@@ -3,13 +3,18 @@
 import { useEffect, useState } from 'preact/hooks';
 import { addressOf, call, problemOf } from '../api/client.ts';
 import { refusal, signIn } from '../api/session.ts';
+import { ofTab } from '../api/storage.ts';
 import type { Problem } from '../api/types.ts';
 import { Field, Tick } from '../ui/field.tsx';
 import { ProblemBox } from '../ui/problem.tsx';
 
+export const keepsNothing =
+  'This browser keeps nothing for the console, so a key and settings last until this tab is closed or loaded again.';
+
 export function SignIn() {
   const [text, setText] = useState('');
   const [keep, setKeep] = useState(true);
+  const [isKept] = useState(() => ofTab.keeps());
   const [busy, setBusy] = useState(false);
   const [provider, setProvider] = useState<string>();
   const [problem, setProblem] = useState<Problem | undefined>(refusal.value);
@@ -19,7 +24,7 @@ export function SignIn() {
     setProblem(undefined);
     const failed = await check(text.trim());
     setBusy(false);
-    if (failed === undefined) signIn(text.trim(), { keep });
+    if (failed === undefined) signIn(text.trim(), { keep: keep && isKept });
     else setProblem(failed);
   };
   return (
@@ -47,11 +52,15 @@ export function SignIn() {
           autofocus={provider === undefined}
           hint="npm start prints the first key; “npm run datahub -- keys create” makes another."
         />
-        <Tick
-          label="Stay signed in, in all tabs of this browser, until the last one is closed"
-          checked={keep}
-          onChange={setKeep}
-        />
+        {isKept ? (
+          <Tick
+            label="Stay signed in, in all tabs of this browser, until the last one is closed"
+            checked={keep}
+            onChange={setKeep}
+          />
+        ) : (
+          <p class="hint">{keepsNothing}</p>
+        )}
         {problem && <ProblemBox problem={problem} />}
         <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
           Sign in

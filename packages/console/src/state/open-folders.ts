@@ -1,6 +1,7 @@
 /** Which folders of the tree are open. It outlives the tab. */
 
 import { signal } from '@preact/signals';
+import { ofBrowser } from '../api/storage.ts';
 import type { TreeNode } from '../api/types.ts';
 import { category } from './workspace.ts';
 
@@ -14,7 +15,7 @@ const chosen = signal(new Map<string, boolean>(read()));
 
 function read(): [string, boolean][] {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(storedAs) ?? '[]');
+    const stored: unknown = JSON.parse(ofBrowser.get(storedAs) ?? '[]');
     return Array.isArray(stored) ? stored.filter(isEntry) : [];
   } catch {
     return [];
@@ -33,7 +34,7 @@ export function setOpen(folders: TreeNode[], open: boolean): void {
     next.set(nodeId, open);
   }
   chosen.value = next;
-  localStorage.setItem(storedAs, JSON.stringify([...next].slice(-storedMax)));
+  ofBrowser.set(storedAs, JSON.stringify([...next].slice(-storedMax)));
 }
 
 function isLarge(): boolean {

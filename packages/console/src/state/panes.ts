@@ -1,6 +1,7 @@
 /** The sizes of the panes of a query, and whether its tables are open. They outlive the tab. */
 
 import { signal } from '@preact/signals';
+import { ofBrowser } from '../api/storage.ts';
 
 const storedAs = 'datahub.panes';
 
@@ -15,7 +16,7 @@ export const panes = signal<Panes>(read());
 
 function read(): Panes {
   try {
-    const stored = JSON.parse(localStorage.getItem(storedAs) ?? '{}') as Record<string, unknown> | null;
+    const stored = JSON.parse(ofBrowser.get(storedAs) ?? '{}') as Record<string, unknown> | null;
     const { statementHeight, variablesWidth, tables } = stored ?? {};
     return {
       ...(typeof statementHeight === 'number' ? { statementHeight } : {}),
@@ -29,5 +30,5 @@ function read(): Panes {
 
 export function setPanes(change: Panes): void {
   panes.value = { ...panes.value, ...change };
-  localStorage.setItem(storedAs, JSON.stringify(panes.value));
+  ofBrowser.set(storedAs, JSON.stringify(panes.value));
 }

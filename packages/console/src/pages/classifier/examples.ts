@@ -1,5 +1,7 @@
 /** Examples out of pasted text, or a file that the hub cannot take as it is: CSV, tab-separated, NDJSON. */
 
+import { isJson } from '../../api/exact.ts';
+
 export interface Example {
   label: string;
   context: string;
@@ -17,16 +19,24 @@ export const textNames = ['context', 'text', 'body', 'message', 'comment', 'subj
 export const labelNames = ['label', 'class', 'category', 'tag', 'team'];
 
 export function parseExamples(input: string): Parsed {
-  const text = input.replace(/^\uFEFF/, '');
+  const text = inLines(input);
   const parsed: Parsed = { examples: [], faults: [], skipped: 0 };
   if (/^\s*\{/.test(text)) readNdjson(text, parsed);
   else readTable(text, parsed);
   return parsed;
 }
 
+/** Lines that end with LF, without a byte order mark. A list of JSON becomes NDJSON, an element a line. */
+function inLines(input: string): string {
+  const text = input.replace(/^\uFEFF/, '');
+  if (/^\s*\[\s*\{/.test(text) && isJson(text))
+    return (JSON.parse(text) as unknown[]).map((row) => JSON.stringify(row)).join('\n');
+  return text.includes('\n') ? text : text.replaceAll('\r', '\n');
+}
+
 /** The texts without labels: of a column that names them in CSV or NDJSON, or else each line. */
 export function readTexts(input: string): string[] {
-  const text = input.replace(/^\uFEFF/, '');
+  const text = inLines(input);
   if (/^\s*\{/.test(text)) return text.split('\n').flatMap(textOfJson);
   const separator = separatorOf(text);
   const rows = [...rowsOf(text, separator)];

@@ -56,7 +56,7 @@ function hasExample(line: string): boolean {
 export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat): AsyncGenerator<Piece> {
   const isCsv = mediaType === 'text/csv';
   const reader = file.stream().getReader();
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   let line = 1;
   let bytesRead = 0;

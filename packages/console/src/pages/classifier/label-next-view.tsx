@@ -1,6 +1,6 @@
 /** Asks for the labels of the texts that a classifier is least certain of: ten texts, a key for each label. */
 
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, part } from '../../api/client.ts';
 import type { Classifier } from '../../api/types.ts';
 import { useAction } from '../../ui/action.ts';
@@ -10,6 +10,7 @@ import { ProblemBox } from '../../ui/problem.tsx';
 import { mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
 import { textNames } from './examples.ts';
 import { type Ask, askQuery, askTexts, type Uncertain } from './label-next.ts';
+import { readUtf8 } from './utf8-file.ts';
 
 const uses = [{ member: 'text', label: 'Text', defaultNames: textNames }];
 const fileBytesMax = 64 * 1_024 * 1_024;
@@ -75,11 +76,14 @@ function FromQuery({ classifierId, onBegin }: SourceProps) {
 function FromFile({ classifierId, onBegin }: SourceProps) {
   const [text, setText] = useState('');
   const { problem, run } = useAction();
+  const latest = useRef<File | undefined>(undefined);
   const read = (file: File | undefined) =>
     run(async () => {
+      latest.current = file;
       if (file === undefined) return;
       if (file.size > fileBytesMax) throw new Error('A file can have at most 64 MiB.');
-      setText(await file.text());
+      const content = await readUtf8(file);
+      if (latest.current === file) setText(content);
     });
   return (
     <section class="form" aria-label="Texts of a file">

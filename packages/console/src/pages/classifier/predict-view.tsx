@@ -1,6 +1,6 @@
 /** Predicts the label of a text, and learns from a correction. */
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { callJson, part } from '../../api/client.ts';
 import type { Prediction } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
@@ -14,6 +14,12 @@ import { MeasuredAccuracy } from './measured-accuracy.tsx';
 
 const scoresShownMax = 10;
 
+interface Predicted {
+  /** The text that was predicted. */
+  of: string;
+  found: Prediction;
+}
+
 interface PredictViewProps {
   classifierId: string;
   onTrained(): void;
@@ -21,23 +27,29 @@ interface PredictViewProps {
 
 export function PredictView({ classifierId, onTrained }: PredictViewProps) {
   const [text, setText] = useState('');
-  /** The text that was predicted. */
-  const [of, setOf] = useState('');
   const [trained, setTrained] = useState(0);
-  const [found, setFound] = useState<Prediction>();
+  const [predicted, setPredicted] = useState<Predicted>();
+  /** Stops the question before: its answer would stand beside another text. */
+  const asking = useRef<AbortController | undefined>(undefined);
   const { problem, run } = useAction();
   const submit = async (event: Event) => {
     event.preventDefault();
     await predict(text);
   };
   const predict = async (asked: string) => {
-    setOf(asked);
+    asking.current?.abort();
+    const stop = new AbortController();
+    asking.current = stop;
+    const { signal } = stop;
     const path = `v1/classifiers/${part(classifierId)}/predict`;
-    const failed = await run(async () =>
-      setFound(await callJson<Prediction>(path, { body: { context: asked }, reads: true })),
-    );
-    if (failed !== undefined) setFound(undefined);
+    const failed = await run(async () => {
+      const found = await callJson<Prediction>(path, { body: { context: asked }, reads: true, signal });
+      signal.throwIfAborted();
+      setPredicted({ of: asked, found });
+    });
+    if (failed !== undefined) setPredicted(undefined);
   };
+  const { of = '', found } = predicted ?? {};
   return (
     <>
       <form class="form" onSubmit={submit}>

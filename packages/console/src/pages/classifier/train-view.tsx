@@ -2,7 +2,7 @@
 
 import { objectOf } from '@datahub/contract/json-text';
 import { useRef, useState } from 'preact/hooks';
-import { call, callJson, isAborted, part, problemOf } from '../../api/client.ts';
+import { call, callJson, Failure, isAborted, part, problemOf } from '../../api/client.ts';
 import type { Classifier, Problem } from '../../api/types.ts';
 import { go } from '../../state/route.ts';
 import { hubId } from '../../state/workspace.ts';
@@ -16,9 +16,17 @@ import { batches, labelNames, type Parsed, parseExamples, textNames } from './ex
 import { type ChosenFile, FileImport } from './file-import.tsx';
 import { formatOf } from './import.ts';
 import { JobView } from './job-view.tsx';
+import { requireUtf8 } from './utf8-file.ts';
 
 const batchSize = 500;
 const fileBytesMax = 64 * 1_024 * 1_024;
+
+const tooLarge = () =>
+  new Failure({
+    status: 0,
+    title: 'The file cannot be read',
+    detail: 'A file of more than 64 MiB must be CSV or NDJSON that names the columns label and context.',
+  });
 
 interface TrainViewProps {
   classifier: Classifier;
@@ -133,27 +141,32 @@ function useTraining(classifierId: string, onTrained: () => void) {
     tell(false);
     onTrained();
   };
-  const refuse = (detail: string) => setProblem({ status: 0, title: 'The file cannot be read', detail });
-  return { parsed, progress, problem, read, train, refuse, stop: () => stop.current?.abort() };
+  return { parsed, progress, problem, read, train, refuse: setProblem, stop: () => stop.current?.abort() };
 }
 
 function ManyExamples({ classifierId, onTrained }: TrainingProps) {
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState<ChosenFile>();
   const { parsed, progress, problem, read, train, refuse, stop } = useTraining(classifierId, onTrained);
+  const latest = useRef<File | undefined>(undefined);
   const readFile = async (file: File | undefined) => {
+    latest.current = file;
     if (file === undefined) return;
     setText('');
     read('');
-    const format = await formatOf(file);
-    setChosen(format === undefined ? undefined : { file, format });
-    if (format !== undefined) return;
-    if (file.size > fileBytesMax) {
-      return refuse(
-        'A file of more than 64 MiB must be CSV or NDJSON that names the columns label and context.',
-      );
+    setChosen(undefined);
+    try {
+      await requireUtf8(file);
+      const format = await formatOf(file);
+      if (format === undefined && file.size > fileBytesMax) throw tooLarge();
+      const content = format === undefined ? await file.text() : '';
+      // Another file was chosen, or something was pasted.
+      if (latest.current !== file) return;
+      if (format === undefined) read(content);
+      else setChosen({ file, format });
+    } catch (err) {
+      if (latest.current === file) refuse(problemOf(err));
     }
-    read(await file.text());
   };
   const left = (parsed?.examples.length ?? 0) - (progress?.done ?? 0);
   return (
@@ -164,6 +177,7 @@ function ManyExamples({ classifierId, onTrained }: TrainingProps) {
         value={text}
         rows={5}
         onInput={(next) => {
+          latest.current = undefined;
           setText(next);
           setChosen(undefined);
           read(next);

@@ -5,7 +5,7 @@
 
 import { signal } from '@preact/signals';
 import type { Draft } from '../query-editor.ts';
-import { otherTabs, ownTab, rememberTab } from './tab.ts';
+import { hearsTabs, otherTabs, ownTab, rememberTab } from './tab.ts';
 
 export interface KeptDraft {
   keyId: string;
@@ -119,7 +119,7 @@ export async function openDraft(place: DraftPlace): Promise<KeptDraft | undefine
   const all = await latestFirst(place);
   const mine = all.filter(({ page }) => page === place.page);
   const own = mine.find((one) => one.tab === tab);
-  if (own !== undefined || mine.length === 0) return own;
+  if (own !== undefined || mine.length === 0 || !hearsTabs) return own;
   const others = await otherTabs();
   const left = mine.find((one) => !others.has(one.tab));
   if (left === undefined) return undefined;

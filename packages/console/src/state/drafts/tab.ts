@@ -1,6 +1,7 @@
 /** Which tabs of this browser are open, so that each keeps drafts of its own. */
 
 import { randomId } from '../../api/random-id.ts';
+import { ofTab, openChannel } from '../../api/storage.ts';
 
 const storedAs = 'datahub.tab';
 /** Another tab answers within milliseconds. */
@@ -8,19 +9,21 @@ const answerTimeoutMs = 150;
 
 type Message = { ask: true } | { tab: string };
 
-// Only pages of the same origin hear each other; a hub below another path is another hub.
-const channel = new BroadcastChannel(`datahub drafts ${new URL('.', document.baseURI).pathname}`);
+const channel = openChannel('datahub drafts');
+/** False if nobody can know whether a tab that began a draft is still open. */
+export const hearsTabs = channel !== undefined;
 const answers = new Set<(tab: string) => void>();
 let own: string | undefined;
 
-channel.onmessage = ({ data }: MessageEvent<Message>) => {
+channel?.addEventListener('message', ({ data }: MessageEvent<Message>) => {
   if ('tab' in data) for (const answer of answers) answer(data.tab);
   else if (own !== undefined) channel.postMessage({ tab: own });
-};
+});
 
 /** The ids of the other tabs that answer. A tab that the browser has frozen does not. */
 export async function otherTabs(): Promise<Set<string>> {
   const found = new Set<string>();
+  if (channel === undefined) return found;
   const answer = (tab: string) => void found.add(tab);
   answers.add(answer);
   channel.postMessage({ ask: true });
@@ -33,7 +36,7 @@ export async function otherTabs(): Promise<Set<string>> {
 export const ownTab: () => Promise<string> = (() => {
   let found: Promise<string> | undefined;
   const find = async () => {
-    const stored = sessionStorage.getItem(storedAs);
+    const stored = ofTab.get(storedAs);
     own = stored === null || (await otherTabs()).has(stored) ? randomId() : stored;
     return own;
   };
@@ -44,4 +47,4 @@ export const ownTab: () => Promise<string> = (() => {
 })();
 
 /** Keeps the id over a reload and a crash. Only a tab with drafts needs that. */
-export const rememberTab = (tab: string): void => sessionStorage.setItem(storedAs, tab);
+export const rememberTab = (tab: string): void => ofTab.set(storedAs, tab);

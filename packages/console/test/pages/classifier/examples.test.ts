@@ -10,6 +10,8 @@ it.each([
   ['tabs', 'refund\tgive, my "money" back\r\n'],
   ['NDJSON', '{"label":"refund","context":"give, my \\"money\\" back"}\n\n'],
   ['NDJSON with other names', '\uFEFF{"category":"refund","message":"give, my \\"money\\" back"}'],
+  ['lines that end with CR', 'label,text\rrefund,"give, my ""money"" back"\r'],
+  ['a list of JSON', '[\n  {"label": "refund", "text": "give, my \\"money\\" back"}\n]\n'],
 ])('reads %s', (_name, text) =>
   expect(parseExamples(text)).toEqual({ examples: [refund], faults: [], skipped: 0 }),
 );
