@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { toHubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import { goOn } from '@datahub/service-kit/yield-to-loop';
+import { goOn, goOnWith } from '@datahub/service-kit/yield-to-loop';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, admitAgain, authenticate, authenticateAgain } from './access/authenticate.ts';
@@ -206,6 +206,13 @@ function addRequestContext(
     deps.events.answered(request, reply);
     deps.usage.answered(request, reply);
   };
+  const closed = (request: FastifyRequest, reply: FastifyReply) => {
+    request.context.closed();
+    bodies.release(request);
+    responseBudget.release(request);
+    if (reply.sent) answered(request, reply);
+    else request.disconnected = true;
+  };
   // Before the CORS plugin, which answers preflight requests.
   app.addHook('onRequest', (request, reply, done) => {
     request.context = new RequestContext(request, reply.raw, contextOptions);
@@ -216,11 +223,9 @@ function addRequestContext(
     if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
     // Fastify does not call the hook onResponse if the connection closes before the answer is complete.
     reply.raw.on('close', () => {
-      request.context.closed();
-      bodies.release(request);
-      responseBudget.release(request);
-      if (reply.sent) answered(request, reply);
-      else request.disconnected = true;
+      if (reply.raw.writableFinished) closed(request, reply);
+      // The client left, and what it has begun is cancelled. Many can leave at once.
+      else goOnWith(() => closed(request, reply));
     });
     done();
   });
