@@ -1,4 +1,5 @@
 import { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { Collection, CollectionSpec, Doc, DocumentStore } from './document-store.ts';
 import { insertIfNew } from './insert-if-new.ts';
 
@@ -114,6 +115,8 @@ async function readParts(
   let filled = 0;
   let afterId: string | undefined;
   while (filled < size) {
+    // SQLite reads without waiting, so all parts would be read in one turn.
+    await nextTurn();
     const after = afterId === undefined ? {} : { afterId };
     const [part] = await parts.find({ accountId, idPrefix: generation, ...after, limit: 1 });
     if (part === undefined) return null;

@@ -14,6 +14,13 @@ const slotsMin = 64;
 /** The share of slots that may be taken. */
 const loadMax = 0.6;
 
+/** After so many slots, work on all of them may pause. */
+const slotsPerPiece = 4_096;
+
+/** Called after each piece of work; the work goes on when what it returns has settled. */
+type Pause = () => Promise<void> | undefined;
+type Keeps = (values: Uint32Array) => boolean;
+
 /** The content of a table. `slots` has `width` numbers per slot: the digest's two, then the values. */
 export interface DigestTableState {
   slots: Uint32Array;
@@ -26,10 +33,13 @@ export class DigestTable {
   #size: number;
   readonly #width: number;
 
-  /** @param width The numbers of an entry: two of its digest and at least one value. The state is copied. */
+  /**
+   * @param width The numbers of an entry: two of its digest and at least one value.
+   * @param state The table uses its slots, and changes them.
+   */
   constructor(width: number, state?: DigestTableState) {
     this.#width = width;
-    this.#slots = state?.slots.slice() ?? new Uint32Array(slotsMin * width);
+    this.#slots = state?.slots ?? new Uint32Array(slotsMin * width);
     this.#size = state?.size ?? 0;
   }
 
@@ -52,7 +62,9 @@ export class DigestTable {
     let at = this.#slotOf(this.#slots, digest);
     if (this.#isFree(this.#slots, at)) {
       if ((this.#size + 1) * this.#width > this.#slots.length * loadMax) {
-        this.#rebuild(2 * this.#slots.length, () => true);
+        const slots = new Uint32Array(2 * this.#slots.length);
+        this.#copy({ from: 0, end: this.#slots.length }, slots);
+        this.#slots = slots;
         at = this.#slotOf(this.#slots, digest);
       }
       this.#size += 1;
@@ -61,23 +73,46 @@ export class DigestTable {
     this.#slots.set(values, at + 2);
   }
 
-  /** Removes the entries whose values don't pass. */
-  filter(keeps: (values: Uint32Array) => boolean): void {
-    this.#rebuild(this.#slots.length, keeps);
+  /**
+   * Makes room for so many further entries: `set` then takes little time. May pause between pieces; the table can be read
+   * meanwhile, and must not change.
+   */
+  async reserve(count: number, pause: Pause): Promise<void> {
+    let { length } = this.#slots;
+    while ((this.#size + count) * this.#width > length * loadMax) length *= 2;
+    if (length > this.#slots.length) await this.#rebuild(length, pause);
   }
 
-  #rebuild(length: number, keeps: (values: Uint32Array) => boolean): void {
+  /** Removes the entries whose values don't pass. May pause as `reserve` does. */
+  filter(keeps: Keeps, pause: Pause): Promise<void> {
+    return this.#rebuild(this.#slots.length, pause, keeps);
+  }
+
+  async #rebuild(length: number, pause: Pause, keeps?: Keeps): Promise<void> {
     const slots = new Uint32Array(length);
+    const step = slotsPerPiece * this.#width;
     let size = 0;
-    for (let at = 0; at < this.#slots.length; at += this.#width) {
-      if (this.#isFree(this.#slots, at)) continue;
-      const entry = this.#slots.subarray(at, at + this.#width);
-      if (!keeps(entry.subarray(2))) continue;
-      slots.set(entry, this.#slotOf(slots, [entry[0] as number, entry[1] as number]));
-      size += 1;
+    for (let from = 0; from < this.#slots.length; from += step) {
+      const end = Math.min(this.#slots.length, from + step);
+      size += this.#copy({ from, end }, slots, keeps);
+      await pause();
     }
     this.#slots = slots;
     this.#size = size;
+  }
+
+  /** Returns the number of entries that it copied. */
+  #copy({ from, end }: { from: number; end: number }, slots: Uint32Array, keeps?: Keeps): number {
+    const width = this.#width;
+    let size = 0;
+    for (let at = from; at < end; at += width) {
+      if (this.#isFree(this.#slots, at)) continue;
+      if (keeps?.(this.#slots.subarray(at + 2, at + width)) === false) continue;
+      const to = this.#slotOf(slots, [this.#slots[at] as number, this.#slots[at + 1] as number]);
+      for (let i = 0; i < width; i++) slots[to + i] = this.#slots[at + i] as number;
+      size += 1;
+    }
+    return size;
   }
 
   #isFree(slots: Uint32Array, at: number): boolean {

@@ -28,10 +28,38 @@ it('tells digests with an equal half apart', () => {
   expect(table.size).toBe(4);
 });
 
-it('removes entries, and finds the others', () => {
+/** The number of pauses, each of which ends in a later turn. */
+function createPause() {
+  let count = 0;
+  const pause = () => {
+    count++;
+    return new Promise<void>((resolve) => setImmediate(resolve));
+  };
+  return { pause, count: () => count };
+}
+
+it('makes room in pieces, and can be read meanwhile', async () => {
+  const table = new DigestTable(3);
+  for (const [i, digest] of keys.entries()) table.set(digest, i + 1);
+  const before = table.slots.length;
+  const { pause, count } = createPause();
+  const reserved = table.reserve(keys.length, pause);
+  expect(table.find(keys[7] ?? [0, 0])?.[0]).toBe(8);
+  await reserved;
+  expect(count()).toBeGreaterThan(10);
+  expect(table.slots.length).toBe(2 * before);
+  expect(table.size).toBe(keys.length);
+  expect(keys.findIndex((digest, i) => table.find(digest)?.[0] !== i + 1)).toBe(-1);
+  await table.reserve(1, pause);
+  expect(table.slots.length).toBe(2 * before);
+});
+
+it('removes entries in pieces, and finds the others', async () => {
+  const { pause, count } = createPause();
   const table = new DigestTable(4);
   for (const [i, digest] of keys.entries()) table.set(digest, i, 1 + (i % 4));
-  table.filter(([, group]) => group !== 3);
+  await table.filter(([, group]) => group !== 3, pause);
+  expect(count()).toBeGreaterThan(10);
   expect(table.size).toBe(75_000);
   expect(keys.findIndex((digest, i) => (table.find(digest) === undefined) !== (i % 4 === 2))).toBe(-1);
 });

@@ -9,7 +9,7 @@ import type { CallSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
 import { type EventDoc, eventIdOf, type RowSource } from '../documents.ts';
-import { cancelled, inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
+import { cancelled, inSlices, pauseOf, type SlicedWork } from '../scheduling/time-slices.ts';
 import type { ClassifierDeps, PredictOptions } from './classifier-deps.ts';
 import { ClassifierState, type Predicted, type Prediction } from './classifier-state.ts';
 import { newEvents, SnapshotSchedule } from './log/event-log.ts';
@@ -161,7 +161,8 @@ export class ClassifierLog {
   async #load(): Promise<ClassifierState> {
     const { store, learners } = this.#deps;
     const bytes = await store.snapshots.get(this.accountId, this.#classifierId);
-    const restored = bytes === null ? undefined : ClassifierState.restore(bytes, learners);
+    const pause = pauseOf(this.#startWork());
+    const restored = bytes === null ? undefined : await ClassifierState.restore(bytes, learners, pause);
     return restored ?? new ClassifierState(learners.create());
   }
 
@@ -294,7 +295,8 @@ export class ClassifierLog {
   #save(state: ClassifierState): Promise<void> {
     const [{ store, snapshotLock }, id] = [this.#deps, this.#classifierId];
     return snapshotLock(this.accountId, async () => {
-      await store.snapshots.put(this.accountId, id, state.toBytes());
+      const bytes = await state.toBytes(pauseOf(this.#startWork()));
+      await store.snapshots.put(this.accountId, id, bytes);
       // If the classifier was deleted meanwhile, its deletion may have come too early for this snapshot.
       if ((await store.classifiers.get(this.accountId, id)) === null)
         await store.snapshots.delete(this.accountId, id);

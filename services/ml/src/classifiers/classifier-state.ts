@@ -2,9 +2,9 @@
  * The state of one classifier: classes with their counts, learner, evaluation. It depends only on the log of events.
  */
 
-import { deserialize, serialize } from 'node:v8';
+import { deserialize } from 'node:v8';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
-import { inSlices, type SlicedWork } from '../scheduling/time-slices.ts';
+import { inSlices, type Pause, pauseOf, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import {
   digestsOfRow,
@@ -16,6 +16,7 @@ import {
   withoutPlaces,
 } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
+import { fromBytesInPieces, isInPieces, toBytesInPieces } from './pieces.ts';
 import { type CallResult, RecentCalls } from './recent-calls.ts';
 
 export interface ClassState {
@@ -49,7 +50,8 @@ interface Snapshot {
   stale: boolean;
   evaluation: Partial<EvaluationState>;
   eventVersions: [number, number][];
-  learner: Uint8Array;
+  /** What `Learner.toState` returned. */
+  learner: unknown;
   /** Absent in snapshots from before jobs existed. */
   known?: KnownExamplesState;
   jobs?: [string, JobCounts][];
@@ -138,15 +140,19 @@ export class ClassifierState {
   }
 
   /** Returns undefined if the bytes have another format. The log must then be applied from its start. */
-  static restore(bytes: Uint8Array, learners: LearnerFactory): ClassifierState | undefined {
+  static async restore(
+    bytes: Uint8Array,
+    learners: LearnerFactory,
+    pause: Pause,
+  ): Promise<ClassifierState | undefined> {
     try {
-      const snapshot = deserialize(bytes) as Snapshot;
+      const snapshot = await readSnapshot(bytes, pause);
       if (snapshot.format === formatWithoutPlaces && snapshot.known !== undefined) {
         // Learning the log again finds the places.
         if (snapshot.known.size > 0) snapshot.stale = true;
         snapshot.known = withoutPlaces(snapshot.known);
       } else if (snapshot.format !== format && snapshot.format !== formatWithoutPlaces) return undefined;
-      return new ClassifierState(learners.restore(snapshot.learner), snapshot);
+      return new ClassifierState(await learners.restore(snapshot.learner, pause), snapshot);
     } catch {
       return undefined;
     }
@@ -186,7 +192,8 @@ export class ClassifierState {
     return this.applied + 1;
   }
 
-  toBytes(): Uint8Array {
+  /** The state must not change meanwhile. */
+  async toBytes(pause: Pause): Promise<Uint8Array> {
     const snapshot: Snapshot = {
       format,
       applied: this.applied,
@@ -196,11 +203,11 @@ export class ClassifierState {
       stale: this.needsRebuild,
       evaluation: this.evaluation.state,
       eventVersions: [...this.#eventVersions],
-      learner: this.#learner.toBytes(),
+      learner: await this.#learner.toState(pause),
       known: this.#known.state,
       jobs: [...this.#jobs],
     };
-    return serialize(snapshot);
+    return toBytesInPieces(snapshot, pause);
   }
 
   /** The version of an applied event that `classes` counts. */
@@ -243,7 +250,7 @@ export class ClassifierState {
       this.#addClass({ classId, label, observations: 0 });
     if (event.version > 1) this.#eventVersions.set(number, event.version);
     const { deletedClassId, changedExample } = event;
-    if (deletedClassId !== undefined) this.#deleteClass(deletedClassId);
+    if (deletedClassId !== undefined) await this.#deleteClass(deletedClassId, pauseOf(work));
     if (changedExample !== undefined) this.#changeExample(changedExample);
     let index = 0;
     for (const { eventId, examples, job } of event.calls ?? []) {
@@ -255,6 +262,7 @@ export class ClassifierState {
         if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
           this.#recent.add(eventId, results);
       } else {
+        await this.#known.reserve(examples.length, pauseOf(work));
         await inSlices(examples.entries(), work, ([i, { id = '', ...example }]) => {
           this.#learnRow({ ...job, id }, example, { event: number, index: first + i });
         });
@@ -320,14 +328,14 @@ export class ClassifierState {
     if (!this.#byLabel.has(label)) this.#byLabel.set(label, added.classId);
   }
 
-  #deleteClass(classId: string): void {
+  async #deleteClass(classId: string, pause: Pause): Promise<void> {
     const known = this.classes.get(classId);
     if (known === undefined) return;
     this.classes.delete(classId);
     this.#releaseLabel(known);
-    this.#learner.forget(classId);
+    await this.#learner.forget(classId, pause);
     this.evaluation.forget(classId);
-    this.#known.forget(classId);
+    await this.#known.forget(classId, pause);
     this.needsRebuild = true;
   }
 
@@ -354,4 +362,12 @@ export class ClassifierState {
     const known = this.classes.get(classId);
     if (known !== undefined) known.observations += change;
   }
+}
+
+/** A snapshot of an earlier version is one value of V8, and the learner in it is another. */
+async function readSnapshot(bytes: Uint8Array, pause: Pause): Promise<Snapshot> {
+  if (isInPieces(bytes)) return (await fromBytesInPieces(bytes, pause)) as Snapshot;
+  const snapshot = deserialize(bytes) as Snapshot & { learner: Uint8Array };
+  await pause();
+  return { ...snapshot, learner: deserialize(snapshot.learner) };
 }

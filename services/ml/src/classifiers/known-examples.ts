@@ -4,6 +4,7 @@
  */
 
 import { type Digest, DigestTable, digestOf } from '@datahub/service-kit/digest-table';
+import type { Pause } from '../scheduling/time-slices.ts';
 
 export interface RowIdentity {
   queryId: string;
@@ -99,8 +100,13 @@ export class KnownExamples {
   }
 
   /** Removes the examples of a class. */
-  forget(classId: string): void {
+  async forget(classId: string, pause: Pause): Promise<void> {
     const classNumber = this.#numbers.get(classId);
-    if (classNumber !== undefined) this.#table.filter((values) => values[4] !== classNumber);
+    if (classNumber !== undefined) await this.#table.filter((values) => values[4] !== classNumber, pause);
+  }
+
+  /** Makes room for so many further examples, so that adding them takes little time each. */
+  reserve(count: number, pause: Pause): Promise<void> {
+    return this.#table.reserve(count, pause);
   }
 }

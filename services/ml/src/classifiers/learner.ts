@@ -3,6 +3,8 @@
  * machine.
  */
 
+import type { Pause } from '../scheduling/time-slices.ts';
+
 export interface Score {
   classId: string;
   /** In [0, 1]. The confidences of all classes sum to 1. */
@@ -20,14 +22,15 @@ export interface Learner {
    */
   predict(text: string, top?: number): Score[];
   /** Removes a class. Its examples still influence the other classes until the log is learnt again. */
-  forget(classId: string): void;
+  forget(classId: string, pause: Pause): Promise<void>;
   /** Approximate memory in bytes. */
   readonly size: number;
-  toBytes(): Uint8Array;
+  /** Returns what a snapshot stores. The learner must not change before it was used. */
+  toState(pause: Pause): Promise<object>;
 }
 
 export interface LearnerFactory {
   create(): Learner;
-  /** Throws if the bytes have another format. */
-  restore(bytes: Uint8Array): Learner;
+  /** The learner takes over the state. Throws if it has another format. */
+  restore(state: unknown, pause: Pause): Promise<Learner>;
 }

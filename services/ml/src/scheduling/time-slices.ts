@@ -17,6 +17,9 @@ export interface SlicedWork {
   next(): Promise<void>;
 }
 
+/** Call it after each piece of work, and await what it returns: the next slice, once the current one has ended. */
+export type Pause = () => Promise<void> | undefined;
+
 export interface TimeSlices {
   /** The first slice starts now, unless others that started in this turn took long. Background work has no signal. */
   of(accountId: string, signal?: CallSignal): SlicedWork;
@@ -125,6 +128,11 @@ function createShortCalls() {
     },
   };
 }
+
+export const pauseOf =
+  (work: SlicedWork): Pause =>
+  () =>
+    performance.now() >= work.endsAt ? work.next() : undefined;
 
 /** Calls `use` with each item, in order. */
 export async function inSlices<T>(

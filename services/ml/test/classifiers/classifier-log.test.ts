@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { deserialize, serialize } from 'node:v8';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
 import { addClassifiers, logDeps } from './log-deps.ts';
+import { inOneValue, readSnapshot } from './snapshots.ts';
 
 const all = { top: 1_000, signal: new CallStop() };
 
@@ -31,7 +31,7 @@ describe('the processes of one classifier', () => {
     );
     const snapshot = () => store.snapshots.get('account', 'classifier');
     await expect.poll(snapshot).not.toBeNull();
-    return { a, stored: deserialize((await snapshot()) as Uint8Array) };
+    return { a, stored: await readSnapshot((await snapshot()) as Uint8Array) };
   }
 
   it('predict with examples that another process has just learnt', async () => {
@@ -260,7 +260,7 @@ describe('the processes of one classifier', () => {
     const { a, stored } = await trainToSnapshot();
     delete stored.evaluation.curve;
     const old = { ...stored, evaluation: { ...stored.evaluation, ...part } };
-    await store.snapshots.put('account', 'classifier', serialize(old));
+    await store.snapshots.put('account', 'classifier', inOneValue(old));
     const b = create();
     const curve = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.curve);
     expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));
@@ -271,7 +271,7 @@ describe('the processes of one classifier', () => {
 
   it('ignore a snapshot of another format, and learn the log', async () => {
     const { a, stored } = await trainToSnapshot();
-    await store.snapshots.put('account', 'classifier', serialize({ ...stored, format: 3, applied: 0 }));
+    await store.snapshots.put('account', 'classifier', inOneValue({ ...stored, format: 3, applied: 0 }));
     const b = create();
     expect(await b.predict(['text 1'], all)).toEqual(await a.predict(['text 1'], all));
     const figures = (log: ClassifierLog) => log.read(({ evaluation }) => evaluation.figures);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { digestsOfRow, KnownExamples } from '../../src/classifiers/known-examples.ts';
+import { noPause } from './model/restored.ts';
 
 const row = (i: number, text = `text ${i}`) => digestsOfRow({ queryId: 'q', id: String(i) }, text);
 
@@ -22,11 +23,11 @@ it('finds examples by query and id, also after growing and in a copy', () => {
   }
 });
 
-it('forgets a class', () => {
+it('forgets a class', async () => {
   const known = new KnownExamples();
   for (let i = 0; i < 1_000; i++) known.set(row(i), `class ${i % 4}`, { event: 1, index: i });
-  known.forget('class 2');
-  known.forget('unknown');
+  await known.forget('class 2', noPause);
+  await known.forget('unknown', noPause);
   expect(known.size).toBe(750);
   for (let i = 0; i < 1_000; i++) expect(known.find(row(i)) === undefined).toBe(i % 4 === 2);
   known.set(row(2), 'class 2', { event: 2, index: 0 });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { deserialize, serialize } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
 import { readExamples, toPlace } from '../../src/classifiers/examples.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
 import { addClassifiers, logDeps } from './log-deps.ts';
+import { inOneValue, readSnapshot } from './snapshots.ts';
 
 const accountId = 'account';
 const classifierId = 'dh.clfr.0123456789abcdef';
@@ -104,7 +104,7 @@ describe('a row of a query is listed once, where it was learnt last', () => {
     await correctAndCorrectBack();
     await rebuilt(log);
     const bytes = await store.snapshots.get(accountId, classifierId);
-    const snapshot = deserialize(bytes as Uint8Array);
+    const snapshot = await readSnapshot(bytes as Uint8Array);
     const { slots } = snapshot.known;
     const narrow = Array.from({ length: slots.length / 7 }, (_, i) => [
       ...slots.slice(7 * i, 7 * i + 4),
@@ -114,7 +114,7 @@ describe('a row of a query is listed once, where it was learnt last', () => {
       ...{ ...snapshot, format: 4 },
       known: { ...snapshot.known, slots: Uint32Array.from(narrow.flat()) },
     };
-    await store.snapshots.put(accountId, classifierId, serialize(old));
+    await store.snapshots.put(accountId, classifierId, inOneValue(old));
     const restarted = create();
     expect(await restarted.read(({ rowCount, needsRebuild }) => [rowCount, needsRebuild])).toEqual([
       14,

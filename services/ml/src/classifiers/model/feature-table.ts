@@ -5,6 +5,7 @@
  * later features that only one example has.
  */
 
+import type { Pause } from '../../scheduling/time-slices.ts';
 import { grown, growth, SparseCounts, type SparseCountsState } from './sparse-counts.ts';
 
 export interface FeatureTableState {
@@ -17,6 +18,8 @@ export interface FeatureTableState {
 const startRows = 1_024;
 /** The most features of one classifier. Further features are not learnt. */
 export const rowsMax = 1_000_000;
+/** After so many rows, work on all of them may pause. */
+const rowsPerPiece = 4_096;
 /** Hash slots per row. At most 62 % of the slots are taken, so probing is short. */
 const slotsPerRow = 1.6;
 
@@ -32,26 +35,34 @@ export class FeatureTable {
   regression = new SparseCounts({ squares: true });
   #slots = new Int32Array(startRows * slotsPerRow).fill(-1);
 
-  static from({ keys, documents, bayes, regression }: FeatureTableState): FeatureTable {
+  static async from(state: FeatureTableState, pause: Pause): Promise<FeatureTable> {
+    const { keys, documents } = state;
     const table = new FeatureTable();
-    table.bayes = SparseCounts.from(bayes, { squares: false });
-    table.regression = SparseCounts.from(regression, { squares: true });
+    table.bayes = await SparseCounts.from(state.bayes, { squares: false }, pause);
+    table.regression = await SparseCounts.from(state.regression, { squares: true }, pause);
     table.#resize(keys.length);
     table.keys.set(keys);
     table.documents.set(documents);
     table.rows = keys.length;
-    table.#rehash();
+    table.#clearSlots();
+    for (let row = 0; row < table.rows; row += rowsPerPiece) {
+      table.#addSlots(row, Math.min(table.rows, row + rowsPerPiece));
+      await pause();
+    }
     return table;
   }
 
-  /** Returns only the entries in use, in an order that doesn't depend on how rows moved. */
-  toState(): FeatureTableState {
+  /**
+   * Returns only the entries in use, in an order that doesn't depend on how rows moved. The table must not change before
+   * the state was used.
+   */
+  async toState(pause: Pause): Promise<FeatureTableState> {
     const { rows } = this;
     return {
-      keys: this.keys.slice(0, rows),
-      documents: this.documents.slice(0, rows),
-      bayes: this.bayes.toState(rows),
-      regression: this.regression.toState(rows),
+      keys: this.keys.subarray(0, rows),
+      documents: this.documents.subarray(0, rows),
+      bayes: await this.bayes.toState(rows, pause),
+      regression: await this.regression.toState(rows, pause),
     };
   }
 
@@ -73,7 +84,8 @@ export class FeatureTable {
     }
     this.#resize(Math.ceil(row * growth));
     this.keys[row] = hash;
-    this.#rehash();
+    this.#clearSlots();
+    this.#addSlots(0, this.rows);
     return row;
   }
 
@@ -90,9 +102,9 @@ export class FeatureTable {
   }
 
   /** Removes the class from every row. The counts in `documents` still include its examples. */
-  dropClass(classIndex: number): void {
-    this.bayes = this.bayes.without(classIndex, this.rows);
-    this.regression = this.regression.without(classIndex, this.rows);
+  async dropClass(classIndex: number, pause: Pause): Promise<void> {
+    this.bayes = await this.bayes.without(classIndex, this.rows, pause);
+    this.regression = await this.regression.without(classIndex, this.rows, pause);
   }
 
   #resize(rows: number): void {
@@ -103,9 +115,12 @@ export class FeatureTable {
     this.regression.resizeRows(rows);
   }
 
-  #rehash(): void {
+  #clearSlots(): void {
     this.#slots = new Int32Array(this.keys.length * slotsPerRow).fill(-1);
-    for (let row = 0; row < this.rows; row++) this.#slots[this.#slotOf(this.keys[row] as number)] = row;
+  }
+
+  #addSlots(from: number, end: number): void {
+    for (let row = from; row < end; row++) this.#slots[this.#slotOf(this.keys[row] as number)] = row;
   }
 
   /**

@@ -5,8 +5,8 @@
  * at a time. Earlier examples are replayed, so the order of training hardly matters.
  */
 
-import { deserialize, serialize } from 'node:v8';
 import { createTextVectors, type TextVectors } from '@datahub/word-vectors/text-vectors';
+import type { Pause } from '../../scheduling/time-slices.ts';
 import type { Learner, LearnerFactory, Score } from '../learner.ts';
 import { DenseRegression, type DenseRegressionState } from './dense-regression.ts';
 import { Ensemble, type EnsembleState } from './ensemble.ts';
@@ -79,7 +79,7 @@ export function createLearners(): LearnerFactory {
   const toVector = createTextVectors();
   return {
     create: () => new OnlineLearner(toVector),
-    restore: (bytes) => OnlineLearner.restore(bytes, toVector),
+    restore: (state, pause) => OnlineLearner.restore(state as State, toVector, pause),
   };
 }
 
@@ -107,11 +107,10 @@ class OnlineLearner implements Learner {
     this.#toVector = toVector;
   }
 
-  static restore(bytes: Uint8Array, toVector: TextVectors): OnlineLearner {
-    const state = deserialize(bytes) as State;
+  static async restore(state: State, toVector: TextVectors, pause: Pause): Promise<OnlineLearner> {
     if (state.format !== formatOf(state.classes)) throw new Error('The snapshot has another format.');
     const learner = new OnlineLearner(toVector);
-    learner.#model.table = FeatureTable.from(state.tables);
+    learner.#model.table = await FeatureTable.from(state.tables, pause);
     learner.#model.dense = DenseRegression.from(state.dense);
     learner.#model.classes = state.classes;
     for (const [i, one] of state.classes.entries()) if (one !== null) learner.#indexes.set(one.classId, i);
@@ -121,14 +120,14 @@ class OnlineLearner implements Learner {
     learner.#replayBuffer = new ReplayBuffer(state.memory);
     learner.#lastIndex = state.last;
     learner.#runLength = state.run;
-    learner.#smallSample = state.few === null ? undefined : new SmallSampleModel(state.few);
+    learner.#smallSample = state.few === null ? undefined : await SmallSampleModel.restore(state.few, pause);
     return learner;
   }
 
-  toBytes(): Uint8Array {
-    const state: State = {
+  async toState(pause: Pause): Promise<State> {
+    return {
       format: formatOf(this.#model.classes),
-      tables: this.#model.table.toState(),
+      tables: await this.#model.table.toState(pause),
       dense: this.#model.dense.toState(),
       classes: this.#model.classes,
       examples: this.#model.examples,
@@ -139,7 +138,6 @@ class OnlineLearner implements Learner {
       run: this.#runLength,
       few: this.#smallSample?.toState() ?? null,
     };
-    return serialize(state);
   }
 
   get size(): number {
@@ -178,11 +176,11 @@ class OnlineLearner implements Learner {
     return bestScores(this.#model, this.#probabilities({ example, vector: this.#vectorOf(text) }), top);
   }
 
-  forget(classId: string): void {
+  async forget(classId: string, pause: Pause): Promise<void> {
     const index = this.#indexes.get(classId);
     const own = index === undefined ? undefined : this.#model.classes[index];
     if (index === undefined || !own) return;
-    this.#model.table.dropClass(index);
+    await this.#model.table.dropClass(index, pause);
     this.#model.dense.dropClass(index);
     this.#model.mass -= own.mass;
     this.#model.examples -= own.examples;

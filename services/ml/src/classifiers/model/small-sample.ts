@@ -5,6 +5,7 @@
  * text vectors against the words themselves: there is one machine for each weight, and the best one predicts.
  */
 
+import type { Pause } from '../../scheduling/time-slices.ts';
 import { type Calibration, type CalibrationState, createCalibration, type Terms } from './calibration.ts';
 import { dot, Kernel, type Similarities, type Support } from './kernel.ts';
 import { LeastSquaresSvm } from './lssvm.ts';
@@ -60,15 +61,23 @@ export class SmallSampleModel {
   /** The candidate that predicts until the next example. */
   #serving: Candidate | undefined;
 
-  constructor(from?: SmallSampleState) {
+  constructor(from?: Omit<SmallSampleState, 'supports'>) {
     this.#candidates = denseWeights.map((weight, i) => {
       const calibration = createCalibration(from?.candidates[i]?.calibration);
       const losses = new Float64Array(examplesMax).fill(Number.NaN);
       losses.set(from?.candidates[i]?.losses ?? []);
       return { weight, svm: new LeastSquaresSvm(), calibration, losses };
     });
-    for (const support of from?.supports ?? []) this.#addSupport(support);
     this.#cursor = from?.cursor ?? 0;
+  }
+
+  static async restore(state: SmallSampleState, pause: Pause): Promise<SmallSampleModel> {
+    const model = new SmallSampleModel(state);
+    for (const support of state.supports) {
+      model.#addSupport(support);
+      await pause();
+    }
+    return model;
   }
 
   /** In bytes. Each feature has an input here and an entry in the postings of the kernel. */

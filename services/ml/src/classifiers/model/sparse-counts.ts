@@ -3,6 +3,8 @@
  * because a call spends most of its time reading all of them.
  */
 
+import type { Pause } from '../../scheduling/time-slices.ts';
+
 export interface SparseCountsState {
   /** The number of pairs of each row. The pairs follow in the order of the rows. */
   sizes: Uint16Array;
@@ -13,6 +15,8 @@ export interface SparseCountsState {
 }
 
 const startRoom = 1_024;
+/** After so many rows, work on all of them may pause. */
+const rowsPerPiece = 256;
 /**
  * The most pairs of all rows. It bounds the memory, and the work of one prediction. Free room does not count, because
  * it depends on how rows moved, and every replica must reach the bound at the same example.
@@ -43,7 +47,11 @@ export class SparseCounts {
     this.squares = new Float32Array(squares ? startRoom : 0);
   }
 
-  static from(state: SparseCountsState, options: { squares: boolean }): SparseCounts {
+  static async from(
+    state: SparseCountsState,
+    options: { squares: boolean },
+    pause: Pause,
+  ): Promise<SparseCounts> {
     const { sizes } = state;
     const pairs = new SparseCounts(options);
     pairs.resizeRows(sizes.length);
@@ -57,14 +65,16 @@ export class SparseCounts {
       for (let i = 0; i < size; i++) copyPair(state, from++, { target: pairs, to: pairs.#taken + i });
       pairs.#taken += roomFor(size);
       pairs.#count += size;
+      if (row % rowsPerPiece === 0) await pause();
     }
     return pairs;
   }
 
   /**
-   * Returns only the entries in use, in an order that doesn't depend on how rows moved. Leaves out the class `without`.
+   * Returns only the entries in use, in an order that doesn't depend on how rows moved. Leaves out the class `without`. The
+   * pairs must not change meanwhile.
    */
-  toState(rows: number, without = -1): SparseCountsState {
+  async toState(rows: number, pause: Pause, without = -1): Promise<SparseCountsState> {
     const sizes = this.sizes.slice(0, rows);
     let size = 0;
     for (const one of sizes) size += one;
@@ -81,12 +91,14 @@ export class SparseCounts {
         if (this.classes[pair] === without) sizes[row] = (sizes[row] as number) - 1;
         else copyPair(this, pair, { target, to: to++ });
       }
+      if (row % rowsPerPiece === 0) await pause();
     }
     return { sizes, ...target };
   }
 
-  without(classIndex: number, rows: number): SparseCounts {
-    const pairs = SparseCounts.from(this.toState(rows, classIndex), { squares: this.squares.length > 0 });
+  async without(classIndex: number, rows: number, pause: Pause): Promise<SparseCounts> {
+    const state = await this.toState(rows, pause, classIndex);
+    const pairs = await SparseCounts.from(state, { squares: this.squares.length > 0 }, pause);
     pairs.resizeRows(this.starts.length);
     return pairs;
   }

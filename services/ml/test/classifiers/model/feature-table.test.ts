@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
 import type { SparseCounts } from '../../../src/classifiers/model/sparse-counts.ts';
+import { noPause } from './restored.ts';
 
 /** The numbers of one row, by class index. */
 interface Row {
@@ -50,16 +51,16 @@ const actions = fc.array(
   { maxLength: 400 },
 );
 
-it('keeps the numbers of each row and class while rows move, classes are dropped and states are restored', () => {
-  fc.assert(
-    fc.property(actions, (all) => {
+it('keeps the numbers of each row and class while rows move, classes are dropped and states are restored', async () => {
+  await fc.assert(
+    fc.asyncProperty(actions, async (all) => {
       let table = new FeatureTable();
       const expected = new Map<number, Row>();
       for (const action of all) {
         if ('restore' in action) {
-          table = FeatureTable.from(table.toState());
+          table = await FeatureTable.from(await table.toState(noPause), noPause);
         } else if ('dropped' in action) {
-          table.dropClass(action.dropped);
+          await table.dropClass(action.dropped, noPause);
           for (const { bayes, regression } of expected.values()) {
             bayes.delete(action.dropped);
             regression.delete(action.dropped);
@@ -80,7 +81,7 @@ it('keeps the numbers of each row and class while rows move, classes are dropped
         }
       }
       expect(read(table)).toEqual(expected);
-      expect(read(FeatureTable.from(table.toState()))).toEqual(expected);
+      expect(read(await FeatureTable.from(await table.toState(noPause), noPause))).toEqual(expected);
     }),
     { numRuns: 100 },
   );

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+import { restored as restoredOf } from './restored.ts';
 
 const learners = createLearners();
 
@@ -23,10 +24,10 @@ it('learns an example of the 4,000th new class with as little work as one of the
   expect(best?.classId).toBe('class 1234');
 });
 
-it('continues as before after a restart, with more classes than one prediction for each example allows', () => {
+it('continues as before after a restart, with more classes than one prediction for each example allows', async () => {
   const learner = learners.create();
   for (let i = 0; i < 1_300; i++) learner.learn(`class ${i}`, `common word${i}`);
-  const restored = learners.restore(learner.toBytes());
+  const restored = await restoredOf(learners, learner);
   for (const one of [learner, restored])
     for (let i = 0; i < 60; i++) one.learn(`class ${i}`, `another common word${i}`);
   expect(restored.predict('common word7', 5)).toEqual(learner.predict('common word7', 5));

@@ -1,8 +1,8 @@
-import { deserialize } from 'node:v8';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
 import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+import { noPause, restored as restoredOf } from './restored.ts';
 
 const learners = createLearners();
 
@@ -30,18 +30,18 @@ function learn(learner: Learner, count: number, random: () => number): void {
   }
 }
 
-it('knows the meaning of new English words beyond few examples, also after a snapshot', () => {
+it('knows the meaning of new English words beyond few examples, also after a snapshot', async () => {
   const random = createRandom(7);
   const learner = learners.create();
   learn(learner, 700, random);
-  const restored = learners.restore(learner.toBytes());
+  const restored = await restoredOf(learners, learner);
   for (const one of [learner, restored]) learn(one, 100, createRandom(8));
   for (const [label, words] of Object.entries(strange)) {
     const text = `they talked about ${words}`;
     expect(learner.predict(text)[0]?.classId).toBe(label);
     expect(restored.predict(text)).toEqual(learner.predict(text));
   }
-  expect(deserialize(restored.toBytes())).toEqual(deserialize(learner.toBytes()));
+  expect(await restored.toState(noPause)).toEqual(await learner.toState(noPause));
 });
 
 /** Examples, and a text that shares 和 with those of food alone, so that without meanings all would be food. */

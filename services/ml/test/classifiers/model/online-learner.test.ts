@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
 import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+import { noPause, restored as restoredOf } from './restored.ts';
 
 const learners = createLearners();
 
@@ -54,9 +55,9 @@ describe('a classifier', () => {
     expect(scores[0]?.confidence).toBeCloseTo(5 / 13, 9);
   });
 
-  it('predicts the same after the same calls, and after a snapshot', () => {
+  it('predicts the same after the same calls, and after a snapshot', async () => {
     const [a, b] = [train(examples), train(examples)];
-    const restored = learners.restore(train(examples.slice(0, 7)).toBytes());
+    const restored = await restoredOf(learners, train(examples.slice(0, 7)));
     for (const { label, text } of examples.slice(7)) restored.learn(label, text);
     for (const text of ['tea', 'a cup of something', 'cream']) {
       expect(b.predict(text)).toEqual(a.predict(text));
@@ -64,17 +65,17 @@ describe('a classifier', () => {
     }
   });
 
-  it('forgets a class', () => {
+  it('forgets a class', async () => {
     const learner = train(examples);
-    learner.forget('tea');
+    await learner.forget('tea', noPause);
     expect(
       learner
         .predict('green tea')
         .map(({ classId }) => classId)
         .sort(),
     ).toEqual(['cocoa', 'coffee']);
-    learner.forget('never there');
-    for (const label of ['cocoa', 'coffee']) learner.forget(label);
+    await learner.forget('never there', noPause);
+    for (const label of ['cocoa', 'coffee']) await learner.forget(label, noPause);
     expect(learner.predict('green tea')).toEqual([]);
     learner.learn('new', 'green tea');
     expect(best(learner, 'tea')).toBe('new');

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
 import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+import { bytesOf, noPause, restored } from './restored.ts';
 
 const learners = createLearners();
 
@@ -27,22 +28,25 @@ function* makeExamples(count: number, random: () => number): Generator<{ classId
 }
 
 /** Leaves out V8's header of two bytes, which contains the version of its format. */
-function digestOf(learner: Learner): string {
-  return createHash('sha256').update(learner.toBytes().subarray(2)).digest('hex').slice(0, 16);
+async function digestOf(learner: Learner): Promise<string> {
+  return createHash('sha256')
+    .update((await bytesOf(learner)).subarray(2))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 const random = createRandom(17);
 let learner = learners.create();
 const digests: string[] = [];
-function learn(count: number): void {
+async function learn(count: number): Promise<void> {
   for (const { classId, text } of makeExamples(count, random)) learner.learn(classId, text);
-  digests.push(digestOf(learner));
-  learner = learners.restore(learner.toBytes());
+  digests.push(await digestOf(learner));
+  learner = await restored(learners, learner);
 }
-learn(150);
-learn(150);
-learn(500);
-learner.forget('topic 3');
-learn(400);
+await learn(150);
+await learn(150);
+await learn(500);
+await learner.forget('topic 3', noPause);
+await learn(400);
 const predicted = learner.predict('word1000 word1010 word7').slice(0, 2);
 process.stdout.write(JSON.stringify({ digests, predicted }));

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createRandom } from '../../../../../tests/support/random.ts';
 import type { Learner } from '../../../src/classifiers/learner.ts';
 import { createLearners } from '../../../src/classifiers/model/online-learner.ts';
+import { bytesOf, noPause, restored as restoredOf } from './restored.ts';
 
 const learners = createLearners();
 
@@ -101,24 +102,25 @@ describe('a classifier of few examples', () => {
     expect(strange?.confidence).toBeLessThan(known?.confidence ?? 0);
   });
 
-  it('continues the same after a snapshot, also beyond few examples', () => {
+  it('continues the same after a snapshot, also beyond few examples', async () => {
     const examples = makeExamples(500, createRandom(2));
     const [asked] = makeExamples(1, createRandom(3));
     const learner = train(examples.slice(0, 300));
-    const restored = learners.restore(learner.toBytes());
+    const restored = await restoredOf(learners, learner);
     for (const { label, text } of examples.slice(300)) {
       expect(restored.predict(asked?.text ?? '')).toEqual(learner.predict(asked?.text ?? ''));
       for (const one of [learner, restored]) one.learn(label, text);
     }
     // The same number can have other bytes, because V8 writes an integer as it happens to hold it.
-    const [fresh, continued] = [train(examples), learner].map((one) => deserialize(one.toBytes()));
+    const states = [train(examples), learner].map(async (one) => deserialize(await bytesOf(one)));
+    const [fresh, continued] = await Promise.all(states);
     expect(isDeepStrictEqual(fresh, continued)).toBe(true);
   });
 
-  it('keeps its accuracy after it forgets a class', () => {
+  it('keeps its accuracy after it forgets a class', async () => {
     const examples = makeExamples(60, createRandom(4));
     const learner = train(examples);
-    learner.forget('topic 0');
+    await learner.forget('topic 0', noPause);
     for (const { label, text } of makeExamples(60, createRandom(5))) learner.learn(label, text);
     const { accuracy } = test(learner, makeExamples(120, createRandom(6)));
     expect(learner.predict('word1').length).toBe(6);
