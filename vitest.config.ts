@@ -56,7 +56,7 @@ const dependOnForm = [
 const faults = [
   ...['addresses', 'agents', 'backup', 'canary', 'cut-streams', 'cut-writes'],
   ...['died-in-commit', 'documented-commands', 'ends-of-writes', 'first-start', 'frozen', 'full-disk'],
-  ...['gateways', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
+  ...['gateways', 'held-answers', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
   ...['money', 'no-binary-log', 'npm-start', 'observability', 'operator', 'providers', 'receivers'],
   ...['replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
   ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
