@@ -41,7 +41,7 @@ export interface ExampleChange {
  */
 export interface EventDoc extends Doc {
   at: number;
-  /** Characters of the texts and labels in `calls`. Absent in old events. */
+  /** Characters of the texts and labels in `calls`, and a fixed number for each example. Absent in old events. */
   characters?: number;
   calls?: TrainCall[];
   /** Classes that a reader of the log may not know. A class can appear in several events. */

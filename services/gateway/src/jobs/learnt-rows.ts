@@ -2,6 +2,7 @@
 
 import type { Row } from '@datahub/proto/ml/v1/ml';
 import { type Digest, DigestTable, digestOf } from '@datahub/service-kit/digest-table';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 
 /** The most rows of all jobs of a gateway. They take 50 MB. A classifier learns at most half as many. */
 export const learntRowsMax = 2_000_000;
@@ -25,6 +26,11 @@ export class LearntRows {
 
   has(digest: Digest): boolean {
     return this.#table.find(digest) !== undefined;
+  }
+
+  /** To call before so many rows are added. A table of many rows grows in pieces, so that other requests run meanwhile. */
+  reserve(count: number): Promise<void> {
+    return this.#table.reserve(Math.min(count, this.#room.rows), createLoopYield());
   }
 
   /** Ignores a row if there is no room. */

@@ -103,6 +103,7 @@ export class TrainingRun {
     const call = () => upstreams.ml.trainRows({ jobId, lease, rows, counts }, ctx);
     await repeated(call, stop);
     this.counts = counts;
+    await learnt.reserve(batch.length);
     for (const { digest } of batch) learnt.add(digest);
   }
 

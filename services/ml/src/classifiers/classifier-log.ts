@@ -126,8 +126,8 @@ export class ClassifierLog {
     });
   }
 
-  /** Reads the current state. It includes every call that has been answered. */
-  read<T>(use: (state: ClassifierState) => T): Promise<T> {
+  /** Reads the current state. It includes every call that has been answered, and does not change until `use` has ended. */
+  read<T>(use: (state: ClassifierState) => T | Promise<T>): Promise<T> {
     return this.#exclusive(async (state) => use(state));
   }
 

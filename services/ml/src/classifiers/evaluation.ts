@@ -65,9 +65,7 @@ export function createEvaluation(state?: Partial<EvaluationState>): Evaluation {
     },
     state: own,
     get figures() {
-      const { accuracy, classes, confusion } = tally;
-      const calibrationError = calibrationErrorOf(own.bins);
-      return { examples: own.examples, accuracy, calibrationError, classes, confusion };
+      return { examples: own.examples, calibrationError: calibrationErrorOf(own.bins), ...tally.figures };
     },
     get recentFigures() {
       return figuresOf(own.recent);
@@ -91,14 +89,7 @@ function figuresOf(recent: EvaluationState['recent']): Figures {
     tally.record(classId, predictedId);
     addToBin(bins, confidence, classId === predictedId);
   }
-  const { accuracy, classes, confusion } = tally;
-  return {
-    examples: recent.length,
-    accuracy,
-    calibrationError: calibrationErrorOf(bins),
-    classes,
-    confusion,
-  };
+  return { examples: recent.length, calibrationError: calibrationErrorOf(bins), ...tally.figures };
 }
 
 const emptyBins = () => Array.from({ length: binCount }, () => [0, 0, 0]);

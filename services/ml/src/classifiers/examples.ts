@@ -1,6 +1,7 @@
 /** Reads the examples of a classifier from its log. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type EventDoc, eventIdOf } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 import type { Place, RowIdentity } from './known-examples.ts';
@@ -25,6 +26,9 @@ const idShape = /^([1-9]\d{0,11})\.(\d{1,7})\.([^.]+)$/;
 const pageCharactersMax = 4_000_000;
 /** The most examples that are read for a page, those that it leaves out included. */
 const readMax = 20_000;
+
+/** After so many examples, other calls may run. */
+const examplesPerPiece = 16;
 
 /**
  * The last, random characters of the classifier's id. Example ids end with them, so they match only their classifier.
@@ -69,11 +73,13 @@ export async function readExamples(
   const examples: StoredExample[] = [];
   let [read, characters] = [0, 0];
   let last = '';
+  const mayYield = createLoopYield();
   for await (const events of readEvents(store, classifier, (after?.event ?? 1) - 1)) {
     for (const event of events) {
       const number = numberOf(event);
       const from = number === after?.event ? after.index + 1 : 0;
       for (const [i, example] of examplesOf(event).slice(from).entries()) {
+        if (read % examplesPerPiece === 0) await mayYield();
         const { classId, text } = example;
         const place = { event: number, index: from + i };
         const isWanted = isListed(example, place);

@@ -37,10 +37,12 @@ export interface Tally {
   record(classId: string, predictedId: string): void;
   /** Leaves out the examples of this class. */
   forget(classId: string): void;
-  readonly accuracy: number | undefined;
-  /** The classes with an example or a prediction, most examples first. */
-  readonly classes: ClassFigures[];
-  readonly confusion: Confusion;
+  readonly figures: {
+    accuracy: number | undefined;
+    /** The classes with an example or a prediction, most examples first. */
+    classes: ClassFigures[];
+    confusion: Confusion;
+  };
   readonly state: TallyState;
   /** Approximate memory in bytes. */
   readonly size: number;
@@ -66,10 +68,16 @@ export function createTally(state: TallyState = emptyTally()): Tally {
   let pairs = countPairs(confusions);
   const bySize = () =>
     [...classes].sort(([a, one], [b, other]) => other.support - one.support || (a < b ? -1 : 1));
-  const largest = (count: number) =>
-    bySize()
-      .slice(0, count)
-      .flatMap(([classId, { support }]) => (support > 0 ? [classId] : []));
+  const largest = (count: number, sorted = bySize()) =>
+    sorted.slice(0, count).flatMap(([classId, { support }]) => (support > 0 ? [classId] : []));
+  const confusionOf = (classIds: string[]): Confusion => {
+    const countOf = (classId: string, predictedId: string) =>
+      classId === predictedId
+        ? (classes.get(classId)?.correct ?? 0)
+        : (confusions.get(classId)?.get(predictedId) ?? 0);
+    const counts = classIds.map((classId) => classIds.map((predicted) => countOf(classId, predicted)));
+    return { classIds, counts };
+  };
   const confuse = (classId: string, predictedId: string) => {
     const row = entryOf(confusions, classId, () => new Map<string, number>());
     if (!row.has(predictedId)) pairs += 1;
@@ -102,25 +110,18 @@ export function createTally(state: TallyState = emptyTally()): Tally {
       for (const row of confusions.values()) row.delete(classId);
       pairs = countPairs(confusions);
     },
-    get accuracy() {
-      return ratio(state.correct, state.examples);
-    },
-    get classes() {
-      return bySize().map(([classId, { support, predicted, correct }]) => ({
-        classId,
-        support,
-        precision: ratio(correct, predicted),
-        recall: ratio(correct, support),
-      }));
-    },
-    get confusion() {
-      const classIds = largest(confusionClassesMax);
-      const countOf = (classId: string, predictedId: string) =>
-        classId === predictedId
-          ? (classes.get(classId)?.correct ?? 0)
-          : (confusions.get(classId)?.get(predictedId) ?? 0);
-      const counts = classIds.map((classId) => classIds.map((predicted) => countOf(classId, predicted)));
-      return { classIds, counts };
+    get figures() {
+      const sorted = bySize();
+      return {
+        accuracy: ratio(state.correct, state.examples),
+        classes: sorted.map(([classId, { support, predicted, correct }]) => ({
+          classId,
+          support,
+          precision: ratio(correct, predicted),
+          recall: ratio(correct, support),
+        })),
+        confusion: confusionOf(largest(confusionClassesMax, sorted)),
+      };
     },
     state,
     get size() {

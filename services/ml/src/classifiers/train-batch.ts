@@ -26,8 +26,13 @@ const eventCharactersMax = 4_000_000;
 /** Every prediction scores all classes. The learner numbers them, and recently deleted ones, in 16 bits. */
 export const classesMaxDefault = 10_000;
 
+/** What an example takes besides its characters. Without it, an event could have millions of short examples. */
+const charactersPerExample = 200;
+
 function charactersOf({ examples }: Pick<PendingCall, 'examples'>): number {
-  return examples.reduce((sum, { text, label, id = '' }) => sum + text.length + label.length + id.length, 0);
+  let characters = charactersPerExample * examples.length;
+  for (const { text, label, id = '' } of examples) characters += text.length + label.length + id.length;
+  return characters;
 }
 
 /** Removes and returns the calls from the front that fit into one event; at least one. */

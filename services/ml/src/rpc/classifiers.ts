@@ -163,7 +163,6 @@ function createModelCalls(deps: ClassifierCallDeps) {
 
     getEvaluation: async ({ classifierId }, ctx) => {
       const { log } = await open(deps, ctx, classifierId);
-      await turnFor(await log.read(({ classes }) => classes.size));
       return orAborted(log.read(toEvaluation), ctx.signal, toLeft);
     },
   } satisfies Partial<MlCalls>;

@@ -1,6 +1,7 @@
 /** Converts stored documents and state to messages. */
 
 import type { Classifier, Figures as FiguresMessage, GetEvaluationResponse } from '@datahub/proto/ml/v1/ml';
+import { turnFor } from '@datahub/service-kit/yield-to-loop';
 import type { ClassifierState, ClassState } from '../classifiers/classifier-state.ts';
 import type { Figures } from '../classifiers/evaluation.ts';
 import type { ClassifierDoc } from '../documents.ts';
@@ -19,12 +20,17 @@ export function toClassifier(
   };
 }
 
-export function toEvaluation({ evaluation, classes }: ClassifierState): GetEvaluationResponse {
-  return {
-    ...toFigures(evaluation.figures, classes),
-    recent: toFigures(evaluation.recentFigures, classes),
-    curve: evaluation.curve,
-  };
+/** The figures of many classes are computed and converted in turns of their own. The state must not change meanwhile. */
+export async function toEvaluation({
+  evaluation,
+  classes,
+}: Pick<ClassifierState, 'evaluation' | 'classes'>): Promise<GetEvaluationResponse> {
+  await turnFor(classes.size);
+  const { figures } = evaluation;
+  await turnFor(classes.size);
+  const all = toFigures(figures, classes);
+  await turnFor(classes.size);
+  return { ...all, recent: toFigures(evaluation.recentFigures, classes), curve: evaluation.curve };
 }
 
 /**

@@ -44,3 +44,26 @@ it('reads at most 20,000 examples for a page, and no more once all are found', a
   expect(await pagesOf('early', 1)).toEqual([['first']]);
   await store.close();
 });
+
+it('lets other calls run while it reads the examples for a page', async () => {
+  const store = await openMlStore('sqlite::memory:', randomUUID);
+  await store.events.insert({
+    ...{ id: eventIdOf(classifierId, 1), accountId, version: 1, at: 1, characters: 1_000 },
+    calls: [{ eventId: '1', examples: Array.from({ length: 1_000 }, () => ({ classId: 'a', text: 'b' })) }],
+  });
+  let turn = 0;
+  const count = setInterval(() => turn++, 0);
+  const seen = new Set<number>();
+  const isListed = () => {
+    const until = performance.now() + 0.25;
+    while (performance.now() < until);
+    seen.add(turn);
+    return false;
+  };
+  const page = { after: undefined, limit: 10, isListed, isWhole: () => false };
+  await readExamples(store, { accountId, classifierId }, page);
+  clearInterval(count);
+  // They take 250 ms, and each of these turns 2 ms or the time of 16 examples.
+  expect(seen.size).toBeGreaterThan(10);
+  await store.close();
+});
