@@ -99,6 +99,7 @@ export function FileImport({ classifierId, chosen, onTrained }: FileImportProps)
           <progress max={size} value={bytesRead} aria-label="Part of the file that was read" />
           <span>
             {counted(trained, 'example')} learned{status === 'stopped' && ', stopped'}
+            {problem?.status === 0 && ', perhaps more'}
           </span>
           {isRunning && (
             <button type="button" disabled={status === 'stopping'} onClick={stop}>

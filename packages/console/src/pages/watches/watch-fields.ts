@@ -141,6 +141,6 @@ export function bodyOf(form: WatchFields, watch: Watch | undefined): object {
       missed: form.makesUp ? 'once' : 'skip',
     },
     when: when === 'condition' ? condition : when,
-    by: isComparing(when) ? by : [],
+    by: isComparing(when) ? by : (watch?.by ?? []),
   };
 }
