@@ -2,17 +2,18 @@
 
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../ports/engine.ts';
+import type { ServerStream } from '../ports/server-stream.ts';
+import { BoundedHandshake } from './bounded-handshake.ts';
 
 /**
  * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is
  * set; checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
  */
 export function startTls(
-  socket: Duplex,
+  socket: ServerStream,
   { host, tls }: Pick<ConnectSettings, 'host' | 'tls'>,
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
@@ -21,10 +22,12 @@ export function startTls(
       reject(tlsError(err));
     };
     const verifiesName = tls.mode === 'verify-full';
+    const bounded = new BoundedHandshake(socket);
+    const { localPort } = socket;
     try {
       const secure = connect(
         {
-          socket,
+          socket: bounded,
           host,
           ...(isIP(host) ? {} : { servername: host }),
           rejectUnauthorized: verifiesName || (tls.mode === 'require' && tls.ca !== undefined),
@@ -35,7 +38,8 @@ export function startTls(
         },
         () => {
           secure.off('error', fail).off('close', fail);
-          resolve(secure);
+          bounded.lift();
+          resolve(Object.defineProperty(secure, 'localPort', { value: localPort }));
         },
       );
       secure.once('error', fail).once('close', fail);
@@ -62,7 +66,7 @@ const hashes: Record<string, string> = {
 };
 
 /** Returns the channel binding `tls-server-end-point` (RFC 5929); undefined without TLS or with an unknown hash. */
-export function endPointOf(socket: Duplex): Buffer | undefined {
+export function endPointOf(socket: ServerStream): Buffer | undefined {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   const hash = hashes[certificate?.signatureAlgorithmOid ?? ''];
   if (certificate === undefined || hash === undefined) return undefined;

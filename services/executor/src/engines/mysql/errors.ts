@@ -90,7 +90,10 @@ export function toHubError(source: Buffer, start: number, end: number): HubError
   const number = source.readUInt16LE(start + 1);
   const hasState = source[start + 3] === 0x23;
   const state = hasState ? source.toString('latin1', start + 4, start + 9) : undefined;
-  const message = source.toString('utf8', start + (hasState ? 9 : 3), end).slice(0, messageCharactersMax);
+  const from = start + (hasState ? 9 : 3);
+  const message = source
+    .toString('utf8', from, Math.min(end, from + 4 * messageCharactersMax))
+    .slice(0, messageCharactersMax);
   const rule = statementRules.get(number) ?? refused;
   const sql = { ...(state === undefined ? {} : { state }), ...violationOf(number, state, message) };
   const options = { retryable: rule.retryable, sql };

@@ -197,7 +197,10 @@ export function cancelRequest(processId: number, secretKey: number): Buffer {
   return out;
 }
 
-/** Reads the fields of an ErrorResponse or NoticeResponse by their one-letter codes. */
+/** Far more than is shown of a message, and less than a server could send. */
+const fieldBytesMax = 65_536;
+
+/** Reads the fields of an ErrorResponse or NoticeResponse by their one-letter codes. Long ones are cut. */
 export function readFields(body: Buffer): Map<string, string> {
   const fields = new Map<string, string>();
   let at = 0;
@@ -205,7 +208,7 @@ export function readFields(body: Buffer): Map<string, string> {
     const end = body.indexOf(0, at + 1);
     fields.set(
       String.fromCharCode(body[at] as number),
-      body.toString('utf8', at + 1, end < 0 ? body.length : end),
+      body.toString('utf8', at + 1, Math.min(end < 0 ? body.length : end, at + 1 + fieldBytesMax)),
     );
     if (end < 0) break;
     at = end + 1;

@@ -1,0 +1,82 @@
+/**
+ * Bounds what a server sends in a TLS handshake. Every signature of its chain of certificates is verified on the main
+ * thread, also if nothing is trusted, and OpenSSL takes chains of 100 kB: with long exponents half a second of CPU.
+ */
+
+import { Duplex } from 'node:stream';
+import { createTurns } from '@datahub/service-kit/yield-to-loop';
+
+/** Three times as much as the chains of public authorities, with room for a list of accepted authorities. */
+const handshakeBytesMax = 24_576;
+/** Handshakes that servers answer together go on in turns. */
+const handshakeTurn = createTurns();
+
+/** Stands between a socket and TLS. Node reads a plain socket without asking, so it could not be stopped in time. */
+export class BoundedHandshake extends Duplex {
+  readonly #socket: Duplex;
+  /** Undefined after the handshake. */
+  #left: number | undefined = handshakeBytesMax;
+  /** Parts that wait for their turn. */
+  #waiting = 0;
+
+  constructor(socket: Duplex) {
+    super({ allowHalfOpen: true });
+    this.#socket = socket;
+    socket
+      .on('data', (bytes: Buffer) => this.#take(bytes))
+      .on('end', () => this.#inOrder(() => this.push(null)))
+      .on('error', (err) => this.destroy(err))
+      .on('close', () => this.destroy());
+  }
+
+  /** Call this when the handshake is over. */
+  lift(): void {
+    this.#left = undefined;
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#left !== undefined) this.#left -= bytes.length;
+    if (this.#left !== undefined && this.#left < 0)
+      this.destroy(new RangeError('The server sent too many bytes in the TLS handshake.'));
+    else this.#inOrder(() => this.push(bytes) || this.#socket.pause());
+  }
+
+  #inOrder(pass: () => unknown): void {
+    if (this.#left === undefined && this.#waiting === 0) {
+      pass();
+      return;
+    }
+    this.#waiting++;
+    void handshakeTurn().then(() => {
+      this.#waiting--;
+      if (!this.destroyed) pass();
+    });
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: (err?: Error | null) => void): void {
+    this.#socket.write(bytes, done);
+  }
+
+  override _writev(
+    parts: { chunk: Buffer; encoding: BufferEncoding }[],
+    done: (err?: Error | null) => void,
+  ): void {
+    this.#socket.cork();
+    for (const { chunk } of parts.slice(0, -1)) this.#socket.write(chunk);
+    this.#socket.write(parts.at(-1)?.chunk, done);
+    this.#socket.uncork();
+  }
+
+  override _final(done: () => void): void {
+    this.#socket.end(done);
+  }
+
+  override _destroy(err: Error | null, done: (err: Error | null) => void): void {
+    this.#socket.destroy();
+    done(err);
+  }
+}
