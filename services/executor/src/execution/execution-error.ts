@@ -62,7 +62,11 @@ export function timedOut(): HubError {
 }
 
 export const readTooSlowly = (): HubError =>
-  new HubError('STATEMENT_TIMEOUT', 'The client read the answer more slowly than the hub allows.', {
-    stage: 'stream',
-    retryable: false,
-  });
+  new HubError(
+    'STATEMENT_TIMEOUT',
+    'The rows were read more slowly than the hub allows: the client is slow, or the hub is busy.',
+    {
+      stage: 'stream',
+      retryable: false,
+    },
+  );
