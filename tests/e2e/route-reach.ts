@@ -109,7 +109,7 @@ export const table: Record<string, Row> = {
   'GET /v1/events': hasWatches,
   'POST /v1/destinations': hasWatches,
   'GET /v1/destinations': readsWatches,
-  'GET /v1/destinations/:destinationId': readsWatches,
+  'GET /v1/destinations/:destinationId': hasWatches,
   'PUT /v1/destinations/:destinationId': hasWatches,
   'DELETE /v1/destinations/:destinationId': hasWatches,
   'POST /v1/destinations/:destinationId/rotate': hasWatches,
