@@ -58,7 +58,7 @@ const faults = [
   ...['died-in-commit', 'documented-commands', 'ends-of-writes', 'first-start', 'frozen', 'full-disk'],
   ...['gateways', 'held-answers', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
   ...['money', 'no-binary-log', 'npm-start', 'observability', 'operator', 'providers', 'receivers'],
-  ...['replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
+  ...['paused', 'replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
   ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
   ...['upgrade', 'waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
