@@ -23,7 +23,7 @@ import { loadReadableKey } from './key-access.ts';
 const days = 30;
 /**
  * Read at a time, twice as many each time: FerretDB reads the whole collection for each batch. On SQLite the largest one
- * holds the event loop for 6 ms.
+ * holds the event loop for 6 ms, and longer with sketches of users.
  */
 const batchMin = 500;
 const batchMax = 4_000;

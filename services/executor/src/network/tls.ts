@@ -39,6 +39,7 @@ export function startTls(
         () => {
           secure.off('error', fail).off('close', fail);
           bounded.lift();
+          // TLS over a stream does not say it.
           resolve(Object.defineProperty(secure, 'localPort', { value: localPort }));
         },
       );

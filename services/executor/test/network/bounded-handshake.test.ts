@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer, rootCertificates } from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { createCertificates } from '../../../../tools/databases/certificates.ts';
 import { findCommand } from '../../../../tools/databases/process.ts';
 import { startTls } from '../../src/network/tls.ts';
 
@@ -13,12 +13,10 @@ const large = 5_000_000;
 
 describe.skipIf(findCommand('openssl') === undefined)('a TLS handshake (needs openssl)', () => {
   let identity: { key: Buffer; cert: string };
-  beforeAll(() => {
+  beforeAll(async () => {
     const dir = mkdtempSync(join(tmpdir(), 'datahub-handshake-'));
-    const files = ['-keyout', join(dir, 'key'), '-out', join(dir, 'cert')];
-    const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-subj', '/CN=a', ...files];
-    execFileSync('openssl', request, { stdio: 'ignore' });
-    identity = { key: readFileSync(join(dir, 'key')), cert: readFileSync(join(dir, 'cert'), 'utf8') };
+    const { key, cert } = await createCertificates(dir);
+    identity = { key: readFileSync(key), cert: readFileSync(cert, 'utf8') };
     rmSync(dir, { recursive: true });
   });
 

@@ -177,7 +177,7 @@ export class PostgresConnection implements Connection {
       ...{ prepared, binary, sink, outcome },
       ...{ serverTypes: this.#statements.serverTypes, checksTexts: this.#session.checksTexts },
       ...{ commandsBefore: before.length + block.commandsBefore, tags: block.tags },
-      isMoved: asksServer && place !== 'last' ? (server) => this.#statements.isMoved(server) : undefined,
+      meetServer: asksServer && place !== 'last' ? (row) => this.#statements.meetServer(row) : undefined,
       onTail: isNamed ? (text) => (id = text) : undefined,
       discarding: () => this.#cancellation.dropsRows(),
       pause: () => this.#wire.pause(),

@@ -22,8 +22,8 @@ export interface ResultOptions {
   /** The number of commands that complete before the statement itself. */
   commandsBefore: number;
   tags: Tags;
-  /** Gets the server that the block asked for. Returns true if it is another than that of the prepared statement. */
-  isMoved?: ((server: string | undefined) => boolean) | undefined;
+  /** Gets the row of a block that asks for the server. Returns true if it is not that of the prepared statement. */
+  meetServer?: ((row: Buffer) => boolean) | undefined;
   /** Gets the first value of the command behind the statement. */
   onTail?: ((text: string | undefined) => void) | undefined;
   discarding: () => boolean;
@@ -76,7 +76,7 @@ export class ResultReader {
     this.#completed = -options.commandsBefore;
     const { check, name } = options.prepared;
     this.#isChecking = check !== undefined;
-    this.#asksServer = options.isMoved !== undefined;
+    this.#asksServer = options.meetServer !== undefined;
     this.#bindsBefore = this.#isChecking && name !== '' ? 1 : 0;
   }
 
@@ -88,8 +88,7 @@ export class ResultReader {
   read(type: number, source: Buffer, start: number, end: number): void {
     if (this.#asksServer && type === dataRow) {
       this.#asksServer = false;
-      const [server] = readRow(source.subarray(start, end));
-      this.isMoved = this.#options.isMoved?.(server ?? undefined) ?? false;
+      this.isMoved = this.#options.meetServer?.(source.subarray(start, end)) ?? false;
     } else if (this.isMoved && this.#completed === 0 && isOfRows(type)) {
       // Its columns have other types than the rows.
     } else if (type === dataRow && this.#completed === 0) {

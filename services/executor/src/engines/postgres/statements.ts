@@ -66,8 +66,6 @@ const dataRow = 'D'.charCodeAt(0);
 
 export class Statements {
   readonly serverTypes = new Map<number, ServerType>();
-  /** The server of the types and statements, if a pooler can run each transaction at another one. */
-  server: string | undefined;
   /** True while the connection has a transaction of several statements open, which nothing here may end. */
   inTransaction = false;
   readonly #wire: Wire;
@@ -77,6 +75,8 @@ export class Statements {
   readonly #once = new Map<string, Prepared>();
   /** The key of the most recently used statement. */
   #newest: string | undefined;
+  /** The server of the types and statements, if a pooler can run each transaction at another one. */
+  #server: string | undefined;
   /** Makes names unique, even if connections share a session. */
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
@@ -155,10 +155,14 @@ export class Statements {
     if (this.prepared(next.key) === undefined) await this.prepare(next, { named });
   }
 
-  /** Takes the answer of a block that asks for the server. Returns true if it is another one, and forgets all of the old. */
-  isMoved(server: string | undefined): boolean {
-    if (server === this.server) return false;
-    this.server = server;
+  /**
+   * Takes the row of a block that asks for the server. If it is another one, forgets the types and statements of the old
+   * and returns true.
+   */
+  meetServer(row: Buffer): boolean {
+    const server = protocol.readRow(row)[0] ?? undefined;
+    if (server === this.#server) return false;
+    this.#server = server;
     this.serverTypes.clear();
     this.#prepared.clear();
     this.#once.clear();
@@ -194,7 +198,7 @@ export class Statements {
     await this.#require(bytes, statement, (type, body) => {
       if (type === dataRow && isAsked) {
         isAsked = false;
-        this.isMoved(protocol.readRow(body)[0] ?? undefined);
+        this.meetServer(body);
       } else if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
     });

@@ -83,8 +83,7 @@ export class PostgresTransactions implements Transactions {
       const timeout = blocks === undefined ? this.#host.setTimeout(timeoutMs) : [];
       const bytes = Buffer.concat([...timeout, protocol.query(opening.join(';'))]);
       const onMessage = (type: number, source: Buffer, start: number, end: number) => {
-        if (type !== dataRow || blocks === undefined) return;
-        statements.isMoved(protocol.readRow(source.subarray(start, end))[0] ?? undefined);
+        if (type === dataRow && blocks !== undefined) statements.meetServer(source.subarray(start, end));
       };
       const { error, status } = await wire.exchange(bytes, onMessage, timeout.length + 1);
       if (error !== undefined && status !== 'I') await this.#host.simple(undo);

@@ -5,7 +5,7 @@ import { createScram } from '../../../src/engines/shared/scram.ts';
 
 const compress = promisify(gzip);
 
-/** Begins a log-in at a server that asks for so many rounds. */
+/** Answers the first message of a server that requests so many rounds. */
 async function logIn(rounds: number): Promise<void> {
   const scram = createScram('secret', ['SCRAM-SHA-256'], undefined);
   const nonce = scram?.first.split('r=')[1];
