@@ -242,7 +242,8 @@ export function createBodyDrain(): (request: IncomingMessage) => void {
   };
 
   return (request) => {
-    if (request.complete || !hasBody(request) || draining.has(request)) return;
+    // A request whose client has left emits nothing more, and would be held for ever.
+    if (request.complete || request.destroyed || !hasBody(request) || draining.has(request)) return;
     draining.add(request);
     const cut = setTimeout(() => request.destroy(), drainMaxMs).unref();
     const forget = (): void => {

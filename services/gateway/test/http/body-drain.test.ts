@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
+import { heldBytes } from '../../../../tests/support/memory.ts';
 import { createBodyDrain } from '../../src/http/bodies.ts';
 import { createListener } from '../../src/http/listener.ts';
 import { readChunks } from '../../src/rows/streamed-body.ts';
@@ -60,4 +61,30 @@ it('reads the rest of a body whose reader stops while the buffer is full', async
     }
   });
   expect(answers).toBe('first, second');
+});
+
+it('holds nothing of bodies whose clients left before they were refused', async () => {
+  const drain = createBodyDrain();
+  const clients = 200;
+  let refused = 0;
+  server = createListener(async (request) => {
+    request.on('error', () => {});
+    request.read(0);
+    await fillBuffer(request);
+    request.socket.destroy();
+    await new Promise((resolve) => request.once('close', resolve));
+    drain(request);
+    refused++;
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const before = heldBytes();
+  for (let i = 1; i <= clients; i++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(100_000)}`);
+    await once(socket, 'close');
+  }
+  await expect.poll(() => refused).toBe(clients);
+  // The buffers of each take 64 KiB.
+  expect(heldBytes() - before).toBeLessThan(clients * 16_384);
 });
