@@ -17,6 +17,9 @@
 /** In bytes, of body and byte fields together. It is the same for every adapter, so that data can move between them. */
 export const documentSizeMax = 15 * 1024 * 1024;
 
+/** In characters of documents: `findDue` ends after the one with which there are more. */
+export const dueCharactersMax = 4 * 1024 * 1024;
+
 /** Ids have 1 to this many printable ASCII characters without space; account ids also have no `/`. */
 export const idLengthMax = 512;
 
@@ -149,7 +152,7 @@ export interface Collection<T extends Doc> {
   add(accountId: string, id: string, step: CounterStep): Promise<number | null>;
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
   scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
-  /** Across all accounts: those whose `due` has come, the earliest first. */
+  /** Across all accounts: those whose `due` has come, the earliest first, and fewer of large ones than `limit`. */
   findDue(nowMs: number, limit: number): Promise<T[]>;
   /**
    * Across all accounts. Removes at most `limit` expired documents and returns how many. `by`: those with this value of

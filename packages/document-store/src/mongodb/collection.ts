@@ -1,8 +1,9 @@
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import type { Collection as MongodbCollection } from 'mongodb';
 import type { Shape } from '../collection-spec.ts';
 import { checkDeclared } from '../collection-spec.ts';
 import { isAccountId, isId } from '../document.ts';
-import type { Collection, Doc } from '../document-store.ts';
+import { type Collection, type Doc, dueCharactersMax } from '../document-store.ts';
 import { checkCount, checkFilter, checkPage } from '../filter.ts';
 import type { MongodbDocument } from './documents.ts';
 import {
@@ -33,6 +34,7 @@ function createReading<T extends Doc>(
   { call }: Calls,
 ) {
   const toDoc = (found: MongodbDocument): T => fromMongodbDocument<T>(shape, found);
+  const decodeAll = (found: readonly MongodbDocument[]) => inGroups(found, 1, toDoc);
   const summaryFields = {
     _id: 0,
     id: 1,
@@ -62,8 +64,8 @@ function createReading<T extends Doc>(
           skip: offset,
           limit,
         });
-        return (await readUpTo(cursor, charactersMax)).map(toDoc);
-      });
+        return readUpTo(cursor, charactersMax);
+      }).then(decodeAll);
     },
     async findSummaries(page) {
       const checked = checkPage(shape, page);
@@ -92,6 +94,7 @@ function createUpkeep<T extends Doc>(
   { call }: Calls,
 ) {
   const toDoc = (found: MongodbDocument): T => fromMongodbDocument<T>(shape, found);
+  const decodeAll = (found: readonly MongodbDocument[]) => inGroups(found, 1, toDoc);
   return {
     async scan({ after, limit }) {
       checkCount('limit', limit);
@@ -99,13 +102,13 @@ function createUpkeep<T extends Doc>(
       const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
       const there = shape.outbox ? { version: { $gt: 0 } } : {};
       const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
-      return (await call(() => cursor.toArray())).map(toDoc);
+      return decodeAll(await call(() => cursor.toArray()));
     },
     async findDue(nowMs, limit) {
       checkCount('limit', limit);
       if (limit === 0 || shape.due === undefined) return [];
       const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort: { [shape.due]: 1 }, limit });
-      return (await call(() => cursor.toArray())).map(toDoc);
+      return decodeAll(await call(() => readUpTo(cursor, dueCharactersMax)));
     },
   } satisfies Partial<Collection<T>>;
 }

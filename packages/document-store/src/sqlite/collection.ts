@@ -6,11 +6,13 @@ import type { Commits } from './commits.ts';
 import { type Prepare, toRange } from './condition.ts';
 import { type Counted, type Counts, createCounts } from './counts.ts';
 import { fromSqlite, unavailable } from './errors.ts';
+import type { ReadTurns } from './read-turns.ts';
 import { createReads } from './reads.ts';
 import { createWrites, type Removed, type Writes } from './writes.ts';
 
 interface Context {
   prepare: Prepare;
+  turns: ReadTurns;
   commits: Commits;
   /** Called inside a commit. What it is given runs once the commit is made, and is dropped with what is rolled back. */
   afterCommit: (work: () => void) => void;
@@ -40,8 +42,10 @@ export function createSqliteCollection(context: Context, shape: Shape) {
 }
 
 function createReading<T extends Doc>(context: Context, shape: Shape, counts: Counts) {
-  const reads = createReads<T>(context.prepare, shape);
+  const reads = createReads<T>(context, shape);
   async function read<R>(work: () => R | Promise<R>): Promise<R> {
+    const turn = context.turns.enter();
+    if (turn !== undefined) await turn;
     if (!context.isOpen()) throw unavailable('The store is closed.');
     try {
       return await work();

@@ -1,9 +1,10 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Shape } from '../collection-spec.ts';
 import { decode } from '../document.ts';
-import type { Doc, Position, Scalar, Summary } from '../document-store.ts';
+import { type Doc, dueCharactersMax, type Position, type Scalar, type Summary } from '../document-store.ts';
 import type { CheckedPage } from '../filter.ts';
 import type { Prepare, Range } from './condition.ts';
+import type { ReadTurns } from './read-turns.ts';
 import { bytesColumn, counterColumn, fieldColumn, tableOf } from './schema.ts';
 import { createSelect } from './select.ts';
 import { type Stretch, stretchesOf } from './stretches.ts';
@@ -15,11 +16,14 @@ export interface Reads<T extends Doc> {
   findSummaries(page: CheckedPage): Promise<Summary[]>;
   /** For `Counts`. */
   stretchesOf(range: Range): Generator<Stretch>;
-  scan(after: Position | undefined, limit: number): T[];
+  scan(after: Position | undefined, limit: number): Promise<T[]>;
   findDue(nowMs: number, limit: number): T[];
 }
 
-export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Reads<T> {
+export function createReads<T extends Doc>(
+  { prepare, turns }: { prepare: Prepare; turns: ReadTurns },
+  shape: Shape,
+): Reads<T> {
   const table = tableOf(shape);
   const columns = ['body', ...shape.counters.map(counterColumn), ...shape.bytes.map(bytesColumn)].join(', ');
   const summaryColumns = ['id', ...shape.summaryFields.map(fieldColumn)].join(', ');
@@ -29,7 +33,7 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
     return row === undefined ? null : toDoc(row);
   };
 
-  const select = createSelect(prepare, shape);
+  const select = createSelect({ prepare, turns }, shape);
 
   return {
     get: (accountId, id) => one('account_id = ? AND id = ?', [accountId, id]),
@@ -39,33 +43,64 @@ export function createReads<T extends Doc>(prepare: Prepare, shape: Shape): Read
       let characters = 0;
       await select(page, { columns }, (row) => {
         const stored = toStored(shape, row as SQLOutputValue[]);
-        found.push(decode<T>(shape, stored));
+        const doc = decode<T>(shape, stored);
+        found.push(doc);
         characters += stored.body.length;
-        return characters <= page.charactersMax;
+        return characters <= page.charactersMax ? doc.id : undefined;
       });
       return found;
     },
     async findSummaries(page) {
       const found: Summary[] = [];
       await select(page, { columns: summaryColumns, isSummary: true }, (row) => {
-        found.push(toSummary(shape, row as Scalar[]));
-        return true;
+        const summary = toSummary(shape, row as Scalar[]);
+        found.push(summary);
+        return summary.id;
       });
       return found;
     },
     stretchesOf: (range) => stretchesOf({ prepare, shape }, range),
-    scan(after, limit) {
+    ...createWalks({ prepare, turns }, shape, { columns, toDoc }),
+  };
+}
+
+/** Reads without a filter: in the order of ids, or of what is due. */
+function createWalks<T extends Doc>(
+  { prepare, turns }: { prepare: Prepare; turns: ReadTurns },
+  shape: Shape,
+  { columns, toDoc }: { columns: string; toDoc(row: unknown): T },
+): Pick<Reads<T>, 'scan' | 'findDue'> {
+  const table = tableOf(shape);
+  return {
+    async scan(after, limit) {
       const text = `SELECT ${columns} FROM ${table} WHERE (account_id, id) > (?, ?)
         ORDER BY account_id, id LIMIT ?`;
-      return prepare(text)
-        .all(after?.accountId ?? '', after?.id ?? '', limit)
-        .map(toDoc);
+      const found: T[] = [];
+      /** True if a later turn must read the rest. */
+      const readSome = (): boolean => {
+        const last = found.at(-1) ?? after;
+        const values = [last?.accountId ?? '', last?.id ?? '', limit - found.length];
+        for (const row of prepare(text).iterate(...values)) {
+          found.push(toDoc(row));
+          if (found.length < limit && turns.isSpent) return true;
+        }
+        return false;
+      };
+      while (readSome()) await turns.enter();
+      return found;
     },
     findDue(nowMs, limit) {
       if (shape.due === undefined) return [];
       const column = fieldColumn(shape.due);
       const text = `SELECT ${columns} FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
-      return prepare(text).all(nowMs, limit).map(toDoc);
+      const found: T[] = [];
+      let characters = 0;
+      for (const row of prepare(text).iterate(nowMs, limit)) {
+        found.push(toDoc(row));
+        characters += ((row as unknown as SQLOutputValue[])[0] as string).length;
+        if (characters > dueCharactersMax) break;
+      }
+      return found;
     },
   };
 }

@@ -10,6 +10,7 @@ import { createSqliteCollection } from './collection.ts';
 import { createCommits } from './commits.ts';
 import { createPrepare } from './condition.ts';
 import { fromSqlite, isLocked, unavailable } from './errors.ts';
+import { createReadTurns } from './read-turns.ts';
 import { noReserve, openReserve, type Reserve } from './reserve.ts';
 import { pragma, prepareSchema } from './schema.ts';
 import { type Log, openLog, type Sync, syncFile } from './wal.ts';
@@ -105,6 +106,7 @@ function createStore(
   };
   const context = {
     prepare,
+    turns: createReadTurns(),
     commits,
     afterCommit: (work: () => void) => void afterCommit.push(work),
     urgent,

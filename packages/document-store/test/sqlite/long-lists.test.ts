@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cpuMs, longestTurn } from '../../../../tests/support/timing/longest-turn.ts';
 import type { Collection, Doc, DocumentStore, Page } from '../../src/index.ts';
 import { openSqliteStore } from '../../src/sqlite/store.ts';
 
@@ -33,11 +34,6 @@ let runs: Collection<Run>;
 /** What the same takes SQLite in one piece, in ms. */
 let wholeMs: number;
 
-const cpuMs = () => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-};
-
 beforeAll(async () => {
   await openSqliteStore(path, specs).close();
   const db = new DatabaseSync(path);
@@ -59,24 +55,6 @@ afterAll(async () => {
   await store.close();
   rmSync(dir, { recursive: true });
 });
-
-/** Resolves to the most CPU that the thread took between two turns of the event loop, in ms. */
-async function longestTurn(work: () => Promise<unknown>): Promise<number> {
-  let longest = 0;
-  let last = cpuMs();
-  let isOver = false;
-  const look = (): void => {
-    const now = cpuMs();
-    longest = Math.max(longest, now - last);
-    last = now;
-    if (!isOver) setImmediate(look);
-  };
-  setImmediate(look);
-  await work();
-  await new Promise(setImmediate);
-  isOver = true;
-  return longest;
-}
 
 type Asked = Omit<Partial<Page>, 'accountId'>;
 const find = async (page: Asked) =>

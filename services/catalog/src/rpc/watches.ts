@@ -7,6 +7,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { operationIdOf } from '@datahub/service-kit/id';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import {
   type Catalog,
   insertOnce,
@@ -59,7 +60,7 @@ export function createWatchCalls(catalog: Catalog) {
             { accountId, ...(hubId === undefined ? {} : { where: { hubId } }) },
             page,
           );
-      return { watches: await Promise.all(docs.map((watch) => show(catalog, watch))), total };
+      return { watches: await inGroups(docs, shownAtOnce, (watch) => show(catalog, watch)), total };
     },
 
     getWatch: async ({ watchId }, ctx) => ({
@@ -95,6 +96,9 @@ export function createWatchCalls(catalog: Catalog) {
     runWatch: createRunWatch(catalog),
   } satisfies Partial<WatchCalls>;
 }
+
+/** Each state can have a quarter of a megabyte. */
+const shownAtOnce = 16;
 
 function createCreateWatch(catalog: Catalog): WatchCalls['createWatch'] {
   const { store } = catalog;

@@ -3,8 +3,10 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cpuMs, longestTurn } from '../../../../tests/support/timing/longest-turn.ts';
 import type { Catalog } from '../../src/catalog.ts';
 import type { KeyDoc } from '../../src/documents.ts';
+import { isStronger } from '../../src/key-delegation.ts';
 import { createLeftovers } from '../../src/maintenance/leftovers.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
@@ -317,4 +319,24 @@ describe('the maker of a key', () => {
     expect((await listed(weak))[strong]).toBeUndefined();
     expect((await listed())[strong]).toBeDefined();
   });
+});
+
+it('keys with many hubs are compared with that of the caller in several turns', async () => {
+  const hubIds = Array.from({ length: 200 }, () => createId('hub', 42));
+  const caller = await stored(await create());
+  const limited = { ...caller, limits: { hubIds }, version: 2 };
+  await store.keys.replace(limited);
+  const made = Array.from({ length: 1_000 }, (_, i) => ({
+    ...limited,
+    ...{ id: createId('key', 42), version: 1, hash: `hash ${i}`, maker: caller.id },
+  }));
+  await store.keys.insertMany(made);
+  const startedAt = cpuMs();
+  for (const key of made) isStronger(limited, key);
+  const wholeMs = cpuMs() - startedAt;
+
+  let total = 0;
+  const list = async () => ({ total } = await calls.listKeys({}, ctx(caller.id)));
+  expect(await longestTurn(list)).toBeLessThan(Math.max(wholeMs / 2, 40));
+  expect(total).toBe(1_001);
 });
