@@ -22,8 +22,9 @@ export interface RowReaderOptions {
   stop: CallStop;
 }
 
+/** Of the rows in memory. One row may exceed it. */
 const pendingBytesMax = 1_048_576;
-/** What a row takes in memory beside its bytes. The smallest one has 3 bytes. */
+/** What a row takes in memory beside its text. The smallest one has 3 characters. */
 const recordBytes = 100;
 /** A longer row is reported as faulty. The learner and the summarizer read less of a text. */
 const rowBytesMax = 1_048_576;
@@ -52,13 +53,13 @@ export class RowReader implements ExecutionReply {
 
   chunk(bytes: Buffer): boolean {
     if (this.#options.stop.aborted) return true;
-    const before = this.#records.length;
-    for (const record of this.#splitter.push(bytes)) this.#records.push(record);
-    this.#pendingBytes += bytes.length + (this.#records.length - before) * recordBytes;
+    for (const record of this.#splitter.push(bytes)) {
+      this.#records.push(record);
+      this.#pendingBytes += bytesOf(record);
+    }
     if (!this.#isUsing) this.#used = this.#useAll(1);
-    // Only the start of a long row is there. Nothing else would drain it.
-    if (!this.#isUsing) this.#pendingBytes = 0;
-    this.#isBehind = this.#pendingBytes >= pendingBytesMax;
+    // A record that is kept waits for the next one.
+    this.#isBehind = this.#isUsing && this.#pendingBytes >= pendingBytesMax;
     return !this.#isBehind;
   }
 
@@ -85,15 +86,17 @@ export class RowReader implements ExecutionReply {
     this.#isUsing = true;
     try {
       while (this.#records.length > kept && !stop.aborted) {
-        const rows = this.#records.splice(0, this.#countOfBatch(kept)).map(toRow);
-        await use(rows);
+        const records = this.#records.splice(0, this.#countOfBatch(kept));
+        await use(records.map(toRow));
         await this.#endOfTurn();
-        if (this.#records.length <= rowsMax) this.#drain();
+        for (const record of records) this.#pendingBytes -= bytesOf(record);
+        if (this.#pendingBytes <= pendingBytesMax / 2) this.#drain();
       }
     } catch (err) {
       stop.abort(err);
     }
     this.#isUsing = false;
+    this.#drain();
   }
 
   #countOfBatch(kept: number): number {
@@ -105,12 +108,13 @@ export class RowReader implements ExecutionReply {
   }
 
   #drain(): void {
-    this.#pendingBytes = 0;
     if (!this.#isBehind) return;
     this.#isBehind = false;
     this.#onDrain();
   }
 }
+
+const bytesOf = ({ text }: RawRecord): number => recordBytes + (text?.length ?? 0);
 
 /** Values stay JSON: most columns are not read, and two ids can differ in digits that a double does not have. */
 function toRow({ line, text, fault }: RawRecord): Row {

@@ -46,3 +46,29 @@ it('is behind after few rows without a column, which take far more memory than b
   use();
   await reader.finish();
 });
+
+it('has few long rows in memory while each one takes time', async () => {
+  const line = Buffer.from(`${JSON.stringify({ a: 'x'.repeat(400_000) })}\n`);
+  let sent = 0;
+  let used = 0;
+  let most = 0;
+  const use = async (rows: Row[]) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    used += rows.length;
+  };
+  const reader = new RowReader({ use, stop: new CallStop() });
+  const send = () => {
+    let mayGoOn = true;
+    while (mayGoOn && sent < 100) {
+      mayGoOn = reader.chunk(line);
+      sent++;
+      most = Math.max(most, sent - used);
+    }
+  };
+  reader.onDrain(send);
+  send();
+  await expect.poll(() => sent).toBe(100);
+  await reader.finish();
+  expect(used).toBe(100);
+  expect(most).toBeLessThan(8);
+});
