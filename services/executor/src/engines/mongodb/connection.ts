@@ -13,6 +13,7 @@ import {
 } from 'mongodb';
 import type { Connection, Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import { changesOf, changesOfFailed, isAtomic } from './changes-before-error.ts';
 import type { ClientLease } from './clients.ts';
 import {
   brokenError,
@@ -23,6 +24,7 @@ import {
   toHubError,
   tooLargeError,
   toRunError,
+  toServerError,
   unconfirmedError,
   unfitError,
 } from './errors.ts';
@@ -158,19 +160,21 @@ export class MongodbConnection implements Connection {
     const reply = await this.#ask(timed, ReadPreference.primary).then(BSON.deserialize, (err) => {
       // The driver reports an unconfirmed write as failed, although it may have taken effect.
       if (err instanceof MongoWriteConcernError) return err.result;
-      const isPartial = err instanceof MongoServerError && isInterruption(err.code) && !isAtomic(command);
-      throw isPartial ? interruptedError(err) : err;
+      if (!(err instanceof MongoServerError)) throw err;
+      const changes = changesOfFailed(command, err.code);
+      if (changes.areAll) throw err;
+      throw isInterruption(err.code) ? interruptedError(err) : toServerError(err, changes);
     });
     const error = errorOf(reply);
-    const written = Number(reply.n ?? 0);
     if (error !== undefined) {
       if (isInterruption(error.code) && !isAtomic(command)) throw interruptedError();
-      const carriedOut = Number(reply.ok) === 1 && reply.writeErrors === undefined;
-      throw carriedOut ? unconfirmedError() : toHubError(error, written);
+      throw reply.writeErrors === undefined
+        ? unconfirmedError()
+        : toHubError(error, changesOf(command, reply));
     }
     return {
       hasRows: false,
-      affectedRows: written,
+      affectedRows: Number(reply.n ?? 0),
       ...(insertId === undefined ? {} : { insertId }),
     };
   }
@@ -290,15 +294,6 @@ function named(command: Document): string | undefined {
 
 const isDocument = (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('_bsontype' in value);
-
-/** True for a write to one document, which MongoDB makes atomically. */
-function isAtomic({ documents, updates, deletes }: Document): boolean {
-  const [first, ...more] = documents ?? updates ?? deletes ?? [];
-  if (first === undefined || more.length > 0) return false;
-  return (
-    documents !== undefined || (updates === undefined ? Number(first.limit) === 1 : first.multi !== true)
-  );
-}
 
 /** A write that lost its connection may have been carried out, even if it was cancelled. */
 function toCancelled(err: unknown, kind: Statement['kind']): unknown {

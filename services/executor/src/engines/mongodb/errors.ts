@@ -16,6 +16,7 @@ import {
 } from 'mongodb';
 import { logInRefused } from '../shared/login-guard.ts';
 import { boundedNames } from '../shared/violation.ts';
+import { type ChangesBeforeError, noChanges } from './changes-before-error.ts';
 
 interface Rule {
   code: ErrorCode;
@@ -88,16 +89,25 @@ export function errorOf(reply: Document): ServerError | undefined {
   return found && { code: Number(found.code), message: String(found.errmsg ?? '') };
 }
 
-export function toHubError({ code, message }: ServerError, written = 0): HubError {
+export function toHubError({ code, message }: ServerError, changes = noChanges): HubError {
   const rule = rules[code] ?? refused;
-  const before =
-    written === 0 ? '' : ` Documents written before the error: ${written}. They were not rolled back.`;
-  return new HubError(rule.code, `${rule.text ?? mask(message)}${before}`, {
-    retryable: rule.retryable && written === 0,
-    partial: written > 0,
+  const isPartial = changes.counted > 0 || !changes.areAll;
+  return new HubError(rule.code, `${rule.text ?? mask(message)}${toSentences(changes)}`, {
+    retryable: rule.retryable && !isPartial,
+    partial: isPartial,
     sql: { state: String(code), ...violationOf(rule, message) },
   });
 }
+
+function toSentences({ counted, areAll }: ChangesBeforeError): string {
+  if (!areAll)
+    return ' If it had changed documents before the error, they stay changed; the server did not count them. Check the data before you repeat it.';
+  return counted === 0 ? '' : ` Documents written before the error: ${counted}. They were not rolled back.`;
+}
+
+/** Converts an error that the driver reports for a command as a whole. */
+export const toServerError = (err: MongoServerError, changes = noChanges): HubError =>
+  toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') }, changes);
 
 /** The server names the index before the values. */
 const ofDuplicate =
@@ -200,7 +210,7 @@ export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): Hub
   if (err instanceof HubError) return err;
   if (err instanceof MongoServerError) {
     if (!hasUser && wantsUser.has(Number(err.code))) return logInError(hidden(err));
-    return toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') });
+    return toServerError(err);
   }
   if (err instanceof MongoServerSelectionError) return noServerError(err);
   // The driver could not encode the command. Replies are decoded elsewhere.

@@ -265,6 +265,35 @@ describe('a write', () => {
     connection.close();
   });
 
+  const update = (...updates: object[]) => JSON.stringify({ update: 'o', updates });
+  const remove = (limit: number) => JSON.stringify({ delete: 'o', deletes: [{ q: {}, limit }] });
+  const many = { q: {}, u: { $inc: { n: 1 } }, multi: true };
+  const one = { q: { _id: 1 }, u: { $inc: { n: 1 } } };
+  const failed = (index: number, code = 14) => ({ index, code, errmsg: 'Cannot increment' });
+
+  it.each<[string, string, Document, boolean]>([
+    ['many documents, the last of which fails', update(many), { n: 0, writeErrors: [failed(0)] }, true],
+    ['the same, by a server that does not count', update(many), { writeErrors: [failed(0)] }, true],
+    ['many documents with an unknown operator', update(many), { n: 0, writeErrors: [failed(0, 9)] }, false],
+    ['all documents', remove(0), { n: 0, writeErrors: [failed(0)] }, true],
+    ['one document', update(one), { writeErrors: [failed(0)] }, false],
+    ['a document', remove(1), { writeErrors: [failed(0)] }, false],
+    ['two, and the server counts', update(one, one), { n: 0, writeErrors: [failed(1)] }, false],
+    ['two, and the server does not count', update(one, one), { writeErrors: [failed(1)] }, true],
+    ['two, the first of which fails', update(one, one), { n: 0, writeErrors: [failed(0)] }, false],
+    ['one that fails before many', update(one, many), { n: 0, writeErrors: [failed(0)] }, false],
+    ['one that fails after many', update(many, one), { n: 3, writeErrors: [failed(1)] }, true],
+    ['many, as a whole', update(many), { ok: 0, code: 1, errmsg: 'internal' }, true],
+    ['many, malformed', update(many), { ok: 0, code: 9, errmsg: 'unknown field' }, false],
+  ])('says what it may have changed if it fails: %s', async (_name, text, reply, isPartial) => {
+    const [command] = Object.keys(JSON.parse(text)) as [string];
+    const { connection } = await open({ [command]: { ok: 1, ...reply } });
+    const err = await ask(connection, text, { kind: 'standalone' }).catch((caught) => caught);
+    expect([err.code, err.retryable, err.partial ?? false]).toEqual(['SQL_REJECTED', false, isPartial]);
+    expect(/changed|written/.test(err.message)).toBe(isPartial);
+    connection.close();
+  });
+
   it('that its server could not confirm has an unknown outcome', async () => {
     const writeConcernError = { code: 64, errmsg: 'waiting for replication timed out' };
     const { connection } = await open({ insert: { ok: 1, n: 1, writeConcernError } });
