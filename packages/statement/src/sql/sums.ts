@@ -51,7 +51,7 @@ function takesTerm(reader: TokenReader): boolean {
   } else if (reader.takes('CAST', '(')) {
     if (!takesSum(reader) || !reader.is('AS') || !takesRest(reader)) return false;
   } else if (reader.takes('ROUND', '(')) {
-    if (!takesSum(reader) || !takesRest(reader)) return false;
+    if (!takesSum(reader) || !(reader.is(',') || reader.is(')')) || !takesRest(reader)) return false;
   } else if (reader.isAny(filling)) {
     reader.at++;
     if (!reader.takes('(') || !takesSum(reader) || !reader.takes(',') || !takesZero(reader)) return false;

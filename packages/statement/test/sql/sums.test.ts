@@ -12,6 +12,7 @@ it.each([
   ['coalesce(sum(x), 0)::numeric(12, 2) AS a', 'a'],
   ['sum(a) FILTER (WHERE b > 1) + count(c) n', 'n'],
   ['round(sum(x) / 1.0, 2) - 1 AS x, (sum(y)) AS y', 'y'],
+  ['round(sum(x)) + round(sum(y)::numeric, 2) AS x', 'x'],
   ['cast(sum(x) AS decimal(10, 2)) AS x', 'x'],
   ['sum(x)', 'sum'],
 ])('adds %s', (list, name) => {
@@ -21,6 +22,8 @@ it.each([
 it.each([
   'avg(x) AS x',
   'sum(a) / sum(b) AS ratio',
+  'round(sum(a) / count(*), 2) AS mean',
+  'round(sum(a) * 100 / (sum(a) + 5)) AS share',
   '100.0 * sum(a) / count(*) AS share',
   'count(DISTINCT customer) AS customers',
   'sum(x) OVER (ORDER BY day) AS running',
