@@ -116,7 +116,7 @@ const gateway = {
   DATAHUB_OIDC_ACCOUNT: optional('the name or id of the account that people sign in to', 'the first account'),
   DATAHUB_OAUTH_REGISTRATION: flag(
     false,
-    'lets clients of agents [register themselves](mcp.md#clients), at most 60 in an hour; needs `DATAHUB_PUBLIC_ORIGIN`',
+    'lets clients of agents [register themselves](mcp.md#clients), at most 10 of a network and 60 in all in an hour; needs `DATAHUB_PUBLIC_ORIGIN`',
   ),
   DATAHUB_COMPRESSION: choice(
     ['on', 'off'],

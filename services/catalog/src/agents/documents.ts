@@ -12,6 +12,8 @@ export interface ClientDoc extends Doc {
   secretHash?: string;
   /** 1 if it registered itself. Then every account may use it. */
   dynamic: 0 | 1;
+  /** From where it registered itself; absent if an admin did, or a release before this member. */
+  network?: string;
   createdAt: number;
   /** Null for never. */
   expiresAt: number | null;

@@ -3,7 +3,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { addressOf } from '../access/authenticate.ts';
-import type { RateLimiter } from '../access/rate-limiter.ts';
+import { networkOf, type RateLimiter } from '../access/rate-limiter.ts';
 import { kinds } from '../http/problem-details.ts';
 import { inBody } from '../http/request-error.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -82,11 +82,11 @@ export function createTokenHandlers(
 
 /** Registers a client that asks for it itself (RFC 7591). */
 export async function registerClient(
-  { body, context }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   { catalog }: Pick<Upstreams, 'catalog'>,
 ): Promise<unknown> {
-  const { client_name, redirect_uris } = Object(body) as Record<string, unknown>;
+  const { client_name, redirect_uris } = Object(request.body) as Record<string, unknown>;
   const uris = Array.isArray(redirect_uris) ? redirect_uris : [];
   if (uris.length === 0 || !uris.every((uri) => typeof uri === 'string'))
     return sendOAuthError(reply, {
@@ -94,8 +94,9 @@ export async function registerClient(
       detail: 'redirect_uris must be a list of addresses.',
     });
   const name = typeof client_name === 'string' ? shorten(client_name).trim() : '';
-  const wanted = { name: name || 'A program', redirectUris: uris as string[] };
-  const { client } = await catalog.registerClient(wanted, context);
+  const network = networkOf(addressOf(request));
+  const wanted = { name: name || 'A program', redirectUris: uris as string[], network };
+  const { client } = await catalog.registerClient(wanted, request.context);
   return reply.code(201).send({
     client_id: client?.clientId,
     client_id_issued_at: Math.floor((client?.createdAt?.getTime() ?? 0) / 1_000),

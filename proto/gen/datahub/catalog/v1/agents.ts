@@ -41,6 +41,8 @@ export interface CreateClientResponse {
 export interface RegisterClientRequest {
   name: string;
   redirectUris: string[];
+  /** The network that asks, such as 192.0.2.1 or 2001:db8:0:1::/64. */
+  network: string;
 }
 
 export interface RegisterClientResponse {
@@ -381,7 +383,7 @@ export const CreateClientResponse: MessageFns<CreateClientResponse> = {
 };
 
 function createBaseRegisterClientRequest(): RegisterClientRequest {
-  return { name: "", redirectUris: [] };
+  return { name: "", redirectUris: [], network: "" };
 }
 
 export const RegisterClientRequest: MessageFns<RegisterClientRequest> = {
@@ -391,6 +393,9 @@ export const RegisterClientRequest: MessageFns<RegisterClientRequest> = {
     }
     for (const v of message.redirectUris) {
       writer.uint32(18).string(v!);
+    }
+    if (message.network !== "") {
+      writer.uint32(26).string(message.network);
     }
     return writer;
   },
@@ -422,6 +427,14 @@ export const RegisterClientRequest: MessageFns<RegisterClientRequest> = {
             }
 
             message.redirectUris.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.network = reader.string();
             continue;
           }
         }

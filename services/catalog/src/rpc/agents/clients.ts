@@ -19,6 +19,9 @@ import { requireWholeAccount } from '../people/people.ts';
 const unusedMs = 86_400_000;
 const dynamicMax = 1_000;
 const dynamicPerHour = 60;
+/** Of one network, so that it does not keep all others out. */
+const networkPerHour = 10;
+const hourMs = 3_600_000;
 
 interface Wanted {
   name: string;
@@ -47,17 +50,17 @@ export function createClientCalls(catalog: Catalog) {
       return { client: toClient(doc), secret };
     },
 
-    registerClient: async (wanted, ctx) => {
+    registerClient: async ({ network, ...wanted }, ctx) => {
       const account = await store.accounts.getUnique('name', 'first');
       if (account === null) throw notFound('account');
       const { id: accountId } = account;
       const nowMs = catalog.nowMs();
       const members = checked(wanted);
-      await requireRate(catalog, accountId);
+      await requireRate(catalog, accountId, network);
       const id = catalog.createId('clnt', nowMs);
       const doc: ClientDoc = {
         ...{ id, accountId, version: 1, clientId: id, ...members },
-        ...{ dynamic: 1, createdAt: nowMs, expiresAt: nowMs + unusedMs },
+        ...{ dynamic: 1, network, createdAt: nowMs, expiresAt: nowMs + unusedMs },
       };
       await store.clients.insert(doc, entryOfClient(catalog, ctx, doc));
       return { client: toClient(doc) };
@@ -111,17 +114,26 @@ function checked({ name, redirectUris }: Wanted): Wanted {
   return { name: label, redirectUris: [...redirectUris] };
 }
 
-/** Counts in the store, which all gateways share. */
-async function requireRate({ store, nowMs }: Catalog, accountId: string): Promise<void> {
+/** Counts in the store, which all gateways share. What was registered before the clock was set back does not count. */
+async function requireRate({ store, nowMs }: Catalog, accountId: string, network: string): Promise<void> {
   const where = { dynamic: 1 };
   const newest = await store.clients.find({ accountId, where, limit: dynamicPerHour, descending: true });
-  const oldest = newest.at(dynamicPerHour - 1);
-  const waitMs = oldest === undefined ? 0 : oldest.createdAt + 3_600_000 - nowMs();
-  if (waitMs > 0)
-    throw new HubError('RATE_LIMITED', `At most ${dynamicPerHour} clients can register in an hour.`, {
+  const now = nowMs();
+  const ofHour = newest.filter(({ createdAt }) => createdAt > now - hourMs && createdAt <= now);
+  const requireFewer = (clients: ClientDoc[], max: number, whose: string) => {
+    const oldest = clients[max - 1];
+    if (oldest === undefined) return;
+    throw new HubError('RATE_LIMITED', `At most ${max} clients${whose} can register in an hour.`, {
       retryable: true,
-      retryAfterMs: waitMs,
+      retryAfterMs: oldest.createdAt + hourMs - now,
     });
+  };
+  requireFewer(
+    ofHour.filter((client) => client.network === network),
+    networkPerHour,
+    ' of your network',
+  );
+  requireFewer(ofHour, dynamicPerHour, '');
   if ((await store.clients.count({ accountId, where })) >= dynamicMax)
     throw new HubError(
       'QUOTA_EXCEEDED',
