@@ -258,14 +258,21 @@ function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>):
 const openMethod = /^\/grpc\.(health|reflection)\./;
 const openMessageBytesMax = 65_536;
 
+interface Limited {
+  decoder: { maxReadMessageLength: number };
+  maxReceiveMessageSize: number;
+}
+
 /** Rejects unauthenticated calls at their headers, before their message is read. */
 function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
   const authenticate = createAuthenticator(serviceTokens);
   return (method, call) => {
     if (openMethod.test(method.path)) {
-      // grpc-js has one message limit for all methods of a server and copies it to each call. This lowers the copy.
-      const { decoder } = call as unknown as { decoder: { maxReadMessageLength: number } };
-      decoder.maxReadMessageLength = openMessageBytesMax;
+      // grpc-js has one message limit for all methods of a server and copies it to each call: for the message as it
+      // arrives, and for what it becomes when it is decompressed. This lowers both copies.
+      const limited = call as unknown as Limited;
+      limited.decoder.maxReadMessageLength = openMessageBytesMax;
+      limited.maxReceiveMessageSize = openMessageBytesMax;
       return new ServerInterceptingCall(call);
     }
     return new ServerInterceptingCall(call, {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCallContext } from '../../src/call/call.ts';
@@ -57,16 +58,32 @@ describe('a call of a stranger', () => {
   const large = Buffer.alloc(5);
   large.writeUInt32BE(60_000_000, 1);
 
-  /** The status of a call whose message never becomes whole. */
-  const statusOf = async (path: string, authorization: string) => {
+  interface Call {
+    authorization?: string;
+    /** By default one that never becomes whole. */
+    message?: Buffer;
+    encoding?: string;
+  }
+
+  const statusOf = async (
+    path: string,
+    {
+      authorization = '',
+      message = Buffer.concat([large, Buffer.alloc(100_000)]),
+      encoding = 'identity',
+    }: Call = {},
+  ) => {
     const services = [{ definition: MlServiceService, handlers: new Proxy({}, { get: () => vi.fn() }) }];
     const serviceTokens = ['a'.repeat(32)];
     const server = await startGrpcServer({ address: '127.0.0.1:0', services, serviceTokens });
     const session = connect(`http://127.0.0.1:${server.port}`);
     try {
-      const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', authorization };
+      const headers = {
+        ...{ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', authorization },
+        'grpc-encoding': encoding,
+      };
       const stream = session.request(headers, { endStream: false });
-      stream.write(Buffer.concat([large, Buffer.alloc(100_000)]));
+      stream.write(message);
       stream.on('error', () => {});
       const silent = new Promise((resolve) => setTimeout(resolve, 500, {}));
       const [answer] = (await Promise.race([once(stream, 'response'), silent.then(() => [{}])])) as [object];
@@ -78,11 +95,23 @@ describe('a call of a stranger', () => {
   };
 
   it('is refused at its headers', async () => {
-    expect(await statusOf('/datahub.ml.v1.MlService/Predict', 'Bearer wrong')).toBe('16');
-    expect(await statusOf('/datahub.ml.v1.MlService/Predict', `Bearer ${'a'.repeat(32)}`)).toBeUndefined();
+    const path = '/datahub.ml.v1.MlService/Predict';
+    expect(await statusOf(path, { authorization: 'Bearer wrong' })).toBe('16');
+    expect(await statusOf(path, { authorization: `Bearer ${'a'.repeat(32)}` })).toBeUndefined();
   });
 
   it('is refused where anybody may ask, but not with so large a message', async () => {
-    expect(await statusOf('/grpc.health.v1.Health/Check', '')).toBe('8');
+    expect(await statusOf('/grpc.health.v1.Health/Check')).toBe('8');
+  });
+
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+  ])('is refused if its small message becomes large: %s', async (encoding, compress) => {
+    const body = compress(Buffer.alloc(1_000_000));
+    const head = Buffer.from([1, 0, 0, 0, 0]);
+    head.writeUInt32BE(body.length, 1);
+    const message = Buffer.concat([head, body]);
+    expect(await statusOf('/grpc.health.v1.Health/Check', { message, encoding })).toBe('8');
   });
 });
