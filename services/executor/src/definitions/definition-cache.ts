@@ -16,6 +16,7 @@ import {
   toQueryDefinition,
   toSourceDefinition,
 } from './definition.ts';
+import { KeysById } from './keys-by-id.ts';
 
 export interface DefinitionsOptions {
   catalog: Pick<Calls<typeof CatalogInternalServiceService>, 'resolveQuery' | 'resolveSource'>;
@@ -203,6 +204,7 @@ export class DefinitionTable {
   generation = 0;
   readonly #options: TableOptions;
   readonly #entries = new Map<string, Entry>();
+  readonly #keys = new KeysById();
   #characters = 0;
   /** Oldest first. Kept for longer than any request takes. */
   readonly #invalidations = new Map<string, { generation: number; at: number }>();
@@ -247,6 +249,7 @@ export class DefinitionTable {
       staleEndsAt: sentAt + this.#options.staleMaxMs,
       renewing: false,
     });
+    this.#keys.add(current.queryId, idsOf(current));
     this.#characters += charactersOf(current);
     this.#evict();
     return current;
@@ -264,6 +267,7 @@ export class DefinitionTable {
     const entry = this.#entries.get(queryId);
     if (entry === undefined) return;
     this.#entries.delete(queryId);
+    this.#keys.remove(queryId, idsOf(entry.definition));
     this.#characters -= charactersOf(entry.definition);
   }
 
@@ -283,10 +287,7 @@ export class DefinitionTable {
       this.#invalidations.delete(id);
       this.#invalidations.set(id, { generation: this.generation, at });
     }
-    const changed = new Set(ids);
-    for (const [queryId, { definition }] of this.#entries) {
-      if (idsOf(definition).some((id) => changed.has(id))) this.#remove(queryId);
-    }
+    for (const queryId of this.#keys.of(ids)) this.#remove(queryId);
   }
 }
 

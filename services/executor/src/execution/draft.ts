@@ -10,6 +10,7 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, type QueryDefinition, toQueryDefinition } from '../definitions/definition.ts';
+import { pieceBytes } from '../engines/shared/bounds.ts';
 import type { ResponseWriter } from '../result/response.ts';
 import type { Execution } from './execution-state.ts';
 import { type PreparedQuery, refusedOption } from './prepare.ts';
@@ -101,7 +102,7 @@ function createPlanWriter(reply: ExecutionReply, { isJson }: { isJson: boolean }
     begin: () => {},
     row: (source, offsets) => {
       const [start = 0, end = 0] = offsets;
-      bytes += end - start;
+      bytes += end - start + pieceBytes;
       if (bytes > planBytesMax)
         throw new HubError('LIMIT_EXCEEDED', 'The plan of this query is larger than 4 MiB.', {
           retryable: false,

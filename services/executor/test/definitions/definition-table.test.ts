@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { cpuMs } from '../../../../tests/support/timing/longest-turn.ts';
 import type { QueryDefinition } from '../../src/definitions/definition.ts';
 import { DefinitionTable } from '../../src/definitions/definition-cache.ts';
 
@@ -54,4 +55,21 @@ it('holds the newest whatever its length is, and counts nothing twice', () => {
   expect(names()).toEqual(['1']);
   put(definition('2'), definition('4'));
   expect(names()).toEqual(['1', '2', '4']);
+});
+
+it('drops what depends on a change, without looking at all other definitions', () => {
+  const table = new DefinitionTable({
+    ...{ cachedMax: 10_000, staleMaxMs: 1_000, resolveTimeoutMs: 1_000 },
+    now: () => 0,
+  });
+  const begunAt = cpuMs();
+  for (let i = 0; i < 10_000; i++)
+    table.put(definition(String(i)), { sentAt: 0, generation: 0, leaseMs: 1_000 });
+  const filledAt = cpuMs();
+  for (let i = 0; i < 300; i++) table.invalidate([`none${i}`]);
+  expect(cpuMs() - filledAt).toBeLessThan(filledAt - begunAt);
+  table.invalidate(['1', 's.2']);
+  expect(['1', '2', '3'].map((id) => table.get(id, 'a') !== undefined)).toEqual([false, false, true]);
+  table.invalidate(['h']);
+  expect(table.size).toBe(0);
 });

@@ -48,3 +48,20 @@ it('names the column of a text that no cell holds, and refuses too many columns'
   const names = Array.from({ length: 16_385 }, (_, i) => `c${i}`);
   expect(() => workbook([], names)).toThrow(expect.objectContaining({ code: 'NOT_ACCEPTABLE' }));
 });
+
+it('holds no row that takes more than 8 MiB, and stores what is large as it is', () => {
+  const reply = { chunk: () => true, onDrain: () => {} };
+  const rowOf = (cells: number, cell: string) => {
+    const writer = createResponseWriter({ format: 'xlsx', numbers: 'auto', meta: false, reply });
+    writer.begin(Array.from({ length: cells }, (_, i) => ({ name: `c${i}`, type: 'text', kind: text })));
+    const source = Buffer.from(cell.repeat(cells));
+    writer.row(
+      source,
+      Int32Array.from({ length: 2 * cells }, (_, i) => (i % 2) * cell.length + (i >> 1) * cell.length),
+    );
+    return writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 });
+  };
+  rowOf(200, 'x'.repeat(32_000));
+  for (const tooMuch of ['x'.repeat(32_000), '&'.repeat(10_000)])
+    expect(() => rowOf(300, tooMuch)).toThrow(expect.objectContaining({ code: 'RESULT_TOO_LARGE' }));
+});

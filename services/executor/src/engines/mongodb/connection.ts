@@ -1,7 +1,7 @@
 /** One session at MongoDB. It runs commands and writes the documents of their cursors directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import {
   BSON,
   type ClientSession,
@@ -124,9 +124,13 @@ export class MongodbConnection implements Connection {
         batchSize: Math.min(batchSizes.next, maxRows + 1),
       },
     );
+    const mayYield = createLoopYield();
     try {
       for (let reply = await cursor.next(); reply !== undefined; reply = await cursor.next()) {
-        rows.batch(reply);
+        for (const _ of rows.batch(reply)) {
+          await this.#untilTaken(sink);
+          await mayYield();
+        }
         if (sink.truncated) break;
         await this.#untilTaken(sink);
       }
@@ -235,9 +239,7 @@ export class MongodbConnection implements Connection {
   async readSchema(): Promise<Schema> {
     const { database, readPreference } = this.#session;
     try {
-      return await readSchema(database, async (command) =>
-        BSON.deserialize(await this.#ask(command, readPreference)),
-      );
+      return await readSchema(database, (command) => this.#ask(command, readPreference));
     } catch (err) {
       throw this.#toReported(err);
     }

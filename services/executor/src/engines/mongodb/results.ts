@@ -21,6 +21,10 @@ import { RowTooLarge } from '../shared/bounds.ts';
 
 /** A reply to `distinct` comes as a whole, with up to millions of values. */
 const valuesPerSlice = 1_000;
+/** Of the documents of a reply, which has up to 16 MiB of them. */
+const bytesPerSlice = 32_768;
+/** More than other engines have columns. What is derived from one takes some 500 bytes. */
+const fieldsMax = 4_096;
 
 export interface RowsOptions {
   sink: RowSink;
@@ -39,16 +43,30 @@ export class DocumentRows {
     this.#options = options;
   }
 
-  /** Writes the documents of a reply. */
-  batch(reply: Buffer): void {
+  /** Writes the documents of a reply. Yields between slices of them, and when the sink is full. */
+  *batch(reply: Buffer): Iterable<void> {
     const cursor = member(reply, 0, 'cursor', types.document);
     const documents =
       findElement(reply, cursor.at, 'nextBatch') ?? member(reply, cursor.at, 'firstBatch', types.array);
     if (documents.type !== types.array) throw misfit();
-    eachElement(reply, documents.at, (document) => {
-      if (document.type !== types.document) throw misfit();
-      return this.#document(reply, document);
-    });
+    for (let from: number | undefined = documents.at + 4; from !== undefined; ) {
+      const sliceEnd: number = from + bytesPerSlice;
+      let next: number | undefined;
+      eachElement(
+        reply,
+        documents.at,
+        (document) => {
+          if (document.type !== types.document) throw misfit();
+          const goesOn = this.#document(reply, document);
+          const isEnd = document.end >= sliceEnd || this.#options.sink.full;
+          if (goesOn && isEnd) next = document.end;
+          return goesOn && !isEnd;
+        },
+        from,
+      );
+      from = next;
+      if (from !== undefined) yield;
+    }
   }
 
   /** Writes the reply to `count` as one row with the number. */
@@ -105,7 +123,9 @@ export class DocumentRows {
     const { sink, rowBytesMax, command } = this.#options;
     if (end - at > rowBytesMax) throw new RowTooLarge(rowBytesMax);
     if (this.#columns === undefined)
-      this.#begin(columnsOf(reply, at, sink.takesDocuments ? undefined : namedFields(command)));
+      this.#begin(
+        sink.takesDocuments ? fieldsOf(reply, at) : (namedFields(command) ?? allFieldsOf(reply, at)),
+      );
     if (sink.takesDocuments) sink.document(reply, at);
     else sink.row(reply, this.#find(reply, at));
     return !sink.truncated;
@@ -139,14 +159,21 @@ function member(source: Buffer, start: number, name: string, type: number): Elem
   return found;
 }
 
-function columnsOf(reply: Buffer, at: number, named: Field[] | undefined): Field[] {
-  if (named !== undefined) return named;
-  const columns: Field[] = [];
+/** The first fields of a document. */
+function fieldsOf(reply: Buffer, at: number): Field[] {
+  const fields: Field[] = [];
   eachElement(reply, at, (element) => {
-    columns.push({ name: nameOf(reply, element), type: typeNames[element.type] ?? '' });
-    return true;
+    fields.push({ name: nameOf(reply, element), type: typeNames[element.type] ?? '' });
+    return fields.length < fieldsMax;
   });
-  return columns;
+  return fields;
+}
+
+/** Throws if there may be more. */
+function allFieldsOf(reply: Buffer, at: number): Field[] {
+  const fields = fieldsOf(reply, at);
+  if (fields.length >= fieldsMax) throw tooManyFields();
+  return fields;
 }
 
 /**
@@ -191,6 +218,14 @@ function noColumn(): HubError {
   return new HubError(
     'SQL_REJECTED',
     'A document of the result has a field without a CSV column. Name the fields in the projection or in a last $project, or request JSON.',
+    { retryable: false },
+  );
+}
+
+function tooManyFields(): HubError {
+  return new HubError(
+    'SQL_REJECTED',
+    `The first document of the result has ${fieldsMax} fields or more. Name the fields in the projection or in a last $project, or request JSON.`,
     { retryable: false },
   );
 }

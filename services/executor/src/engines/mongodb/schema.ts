@@ -1,15 +1,32 @@
 /**
  * Reads the collections that the source's user may see. The fields are those of a sample of documents, because MongoDB
- * has no catalog of them.
+ * has no catalog of them. Replies stay bytes: a sample can have 16 MiB, of which only names and types are needed.
  */
 
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { Document } from 'mongodb';
 import type { ColumnInfo, Schema, SchemaTable } from '../../ports/engine.ts';
+import {
+  type Element,
+  eachElement,
+  findElement,
+  misfit,
+  nameOf,
+  typeNames,
+  types,
+} from '../../result/values/bson-reader.ts';
+import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
+import { schemaColumnsMax } from '../shared/schema-tables.ts';
 
 const collectionsMax = 200;
+/** Of the names of so many collections, and far more. */
+const listBytesMax = 1_048_576;
 const documentsMax = 20;
+/** Read before the clock is looked at. */
+const elementsPerSlice = 1_000;
 
-type Ask = (command: Document) => Promise<Document>;
+/** Resolves to the whole reply of a command. */
+type Ask = (command: Document) => Promise<Buffer>;
 
 export async function readSchema(database: string, ask: Ask): Promise<Schema> {
   const listed = await ask({
@@ -18,69 +35,116 @@ export async function readSchema(database: string, ask: Ask): Promise<Schema> {
     authorizedCollections: true,
     cursor: { batchSize: collectionsMax },
   });
+  if (listed.length > listBytesMax) throw misfit();
   const tables: SchemaTable[] = [];
-  for (const { name, type } of listed.cursor.firstBatch) {
-    if (String(name).startsWith('system.')) continue;
-    const sampled = await ask({ find: name, limit: documentsMax, singleBatch: true });
-    tables.push({
-      schema: database,
-      name,
-      kind: type === 'view' ? 'view' : 'table',
-      columns: columnsOf(sampled.cursor.firstBatch),
-      primaryKey: [],
-      foreignKeys: [],
-    });
+  const fields = new SampledFields();
+  let isTruncated = false;
+  for (const { name, isView } of collectionsOf(listed)) {
+    const columns = await fields.of(await ask({ find: name, limit: documentsMax, singleBatch: true }));
+    isTruncated = columns === undefined;
+    if (columns === undefined) break;
+    const kind = isView ? 'view' : 'table';
+    tables.push({ schema: database, name, kind, columns, primaryKey: [], foreignKeys: [] });
   }
   tables.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const { id } = listed.cursor;
-  if (String(id) === '0') return { tables };
-  await ask({ killCursors: '$cmd.listCollections', cursors: [id] });
-  return { tables, truncated: true };
+  const id = cursorIdOf(listed);
+  if (id !== 0n) await ask({ killCursors: '$cmd.listCollections', cursors: [id] });
+  return { tables, ...((id !== 0n || isTruncated) && { truncated: true }) };
 }
 
-/** A field is nullable if some documents lack it or have null. Several types are joined with a bar. */
-function columnsOf(documents: Document[]): ColumnInfo[] {
-  const seen = new Map<string, { types: Set<string>; count: number }>();
-  for (const document of documents) {
-    for (const [name, value] of Object.entries(document)) {
-      const field = seen.get(name) ?? { types: new Set<string>(), count: 0 };
-      seen.set(name, field);
-      if (value === null || value === undefined) continue;
-      field.types.add(typeOf(value));
-      field.count++;
-    }
+function member(source: Buffer, start: number, name: string, type: number): Element {
+  const found = findElement(source, start, name);
+  if (found?.type !== type) throw misfit();
+  return found;
+}
+
+/** 0 if the cursor has ended. */
+function cursorIdOf(reply: Buffer): bigint {
+  const id = findElement(reply, cursorAt(reply), 'id');
+  return id?.type === types.int64 ? reply.readBigInt64LE(id.at) : 0n;
+}
+
+const cursorAt = (reply: Buffer): number => member(reply, 0, 'cursor', types.document).at;
+
+const batchAt = (reply: Buffer): number => member(reply, cursorAt(reply), 'firstBatch', types.array).at;
+
+function collectionsOf(reply: Buffer): { name: string; isView: boolean }[] {
+  const found: { name: string; isView: boolean }[] = [];
+  const textOf = ({ at, end }: Element) => reply.toString('utf8', at + 4, end - 1);
+  eachElement(reply, batchAt(reply), ({ type, at }) => {
+    if (type !== types.document) throw misfit();
+    const name = textOf(member(reply, at, 'name', types.string));
+    const kind = findElement(reply, at, 'type');
+    const isView = kind?.type === types.string && textOf(kind) === 'view';
+    if (!name.startsWith('system.')) found.push({ name, isView });
+    return found.length < collectionsMax;
+  });
+  return found;
+}
+
+interface Field {
+  types: Set<string>;
+  /** The documents in which it has a value. */
+  count: number;
+}
+
+/** The fields of all collections, up to a limit. */
+class SampledFields {
+  readonly #mayYield = createLoopYield();
+  #count = 0;
+  #bytes = 0;
+
+  /**
+   * The fields of the documents of a reply; undefined if there are too many. A field is nullable if some documents lack it
+   * or have null. Several types are joined with a bar.
+   */
+  async of(reply: Buffer): Promise<ColumnInfo[] | undefined> {
+    const seen = new Map<string, Field>();
+    const documents: number[] = [];
+    eachElement(reply, batchAt(reply), ({ type, at }) => {
+      if (type !== types.document) throw misfit();
+      return documents.push(at) < documentsMax;
+    });
+    for (const start of documents) if (!(await this.#read(reply, start, seen))) return undefined;
+    return [...seen].map(([name, { types: found, count }]) => ({
+      name,
+      type: [...found].sort().join(' | ') || 'null',
+      nullable: count < documents.length,
+    }));
   }
-  return [...seen].map(([name, { types, count }]) => ({
-    name,
-    type: [...types].sort().join(' | ') || 'null',
-    nullable: count < documents.length,
-  }));
-}
 
-const bsonTypes: Record<string, string> = {
-  ObjectId: 'objectId',
-  Binary: 'binData',
-  UUID: 'binData',
-  Decimal128: 'decimal',
-  Long: 'long',
-  Int32: 'int',
-  Double: 'double',
-  Timestamp: 'timestamp',
-  BSONRegExp: 'regex',
-  BSONSymbol: 'symbol',
-  Code: 'javascript',
-  DBRef: 'object',
-  MinKey: 'minKey',
-  MaxKey: 'maxKey',
-};
+  async #read(reply: Buffer, start: number, seen: Map<string, Field>): Promise<boolean> {
+    for (let from: number | undefined = start + 4; from !== undefined; ) {
+      let left = elementsPerSlice;
+      let next: number | undefined;
+      eachElement(
+        reply,
+        start,
+        (element) => {
+          this.#add(nameOf(reply, element), element, seen);
+          if (--left === 0) next = element.end;
+          return left > 0;
+        },
+        from,
+      );
+      if (this.#count > schemaColumnsMax) return false;
+      from = next;
+      await this.#mayYield();
+    }
+    return true;
+  }
 
-function typeOf(value: unknown): string {
-  if (Array.isArray(value)) return 'array';
-  if (value instanceof Date) return 'date';
-  if (value instanceof RegExp) return 'regex';
-  const { _bsontype: kind } = value as { _bsontype?: string };
-  if (kind !== undefined) return bsonTypes[kind] ?? kind;
-  const plain: Record<string, string> = { string: 'string', boolean: 'bool', bigint: 'long' };
-  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'double';
-  return plain[typeof value] ?? 'object';
+  #add(name: string, { type, start, nameEnd }: Element, seen: Map<string, Field>): void {
+    let field = seen.get(name);
+    if (field === undefined) {
+      field = { types: new Set(), count: 0 };
+      seen.set(name, field);
+      this.#count++;
+      this.#bytes += nameEnd - start + pieceBytes;
+      requireOwnAnswer(this.#bytes);
+    }
+    if (type === types.null || type === types.undefined) return;
+    field.types.add(typeNames[type] ?? 'unknown');
+    field.count++;
+  }
 }

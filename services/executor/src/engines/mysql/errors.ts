@@ -181,20 +181,30 @@ function placeOf(number: number, text: string): Place | undefined {
   return parts && parts.length <= namePartsMax ? { name: parts, clause } : undefined;
 }
 
-/** The most matches to check. Counting the lines before a match takes time linear in the text. */
-const restsMax = 100;
-
 /** The servers cut the quoted rest after 80 characters, and remove blanks and semicolons at the end of a statement. */
 function findRest(text: string, { rest, line }: { rest: string; line: number }): number | undefined {
   const whole = withoutEnd(text, /[\s;]/);
   if (whole.endsWith(rest)) return whole.length - rest.length;
   const shown = rest.replace(/\.\.\.$|\ufffd+$/, '');
-  const found: number[] = [];
-  for (let at = text.indexOf(shown); at >= 0 && found.length < restsMax; at = text.indexOf(shown, at + 1))
-    found.push(at);
   // The servers also remove blanks before the statement.
   const skipped = (/^\s*/.exec(text)?.[0] ?? '').split('\n').length - 1;
-  return found.find((at) => text.slice(0, at).split('\n').length === line + skipped) ?? found[0];
+  const first = text.indexOf(shown);
+  const lineAt = startOfLine(text, line + skipped);
+  const inLine = lineAt === undefined ? -1 : text.indexOf(shown, lineAt);
+  const lineEnd = lineAt === undefined ? -1 : text.indexOf('\n', lineAt);
+  const isInLine = inLine >= 0 && (lineEnd < 0 || inLine <= lineEnd);
+  return isInLine ? inLine : first < 0 ? undefined : first;
+}
+
+/** Undefined if the text has fewer lines. */
+function startOfLine(text: string, line: number): number | undefined {
+  let at = 0;
+  for (let before = line - 1; before > 0; before--) {
+    const end = text.indexOf('\n', at);
+    if (end < 0) return undefined;
+    at = end + 1;
+  }
+  return at;
 }
 
 /** Returns the position of the first use of a name in the clause that the server names. */

@@ -4,6 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { Outcome, RunOptions } from '../../ports/engine.ts';
 import { isStopped, stoppedMidway } from '../shared/outcomes.ts';
 import { createTextReader, type TextRow } from './results.ts';
@@ -106,6 +107,8 @@ export async function runInTransaction(
 /** Far more names, and far more tables, than a hand-written statement has. */
 const wordsMax = 2_000;
 const tablesMax = 500;
+/** Of the texts of one level. */
+const charactersMax = 1_048_576;
 /** The deepest nesting of views in views, and of functions that call functions. */
 const levelsMax = 20;
 
@@ -129,7 +132,7 @@ export async function requireTransactional(text: string, runQuery: RunQuery): Pr
   let tableCount = 0;
   let texts = [text];
   for (let level = 0; texts.length > 0; level++) {
-    const words = [...new Set(texts.flatMap((one) => [...wordsOf(one)]))].filter((word) => !known.has(word));
+    const words = (await wordsOfAll(texts)).filter((word) => !known.has(word));
     for (const word of words) known.add(word);
     if (words.length === 0) return;
     if (known.size > wordsMax || level === levelsMax) throw tooLargeToCheck();
@@ -137,6 +140,7 @@ export async function requireTransactional(text: string, runQuery: RunQuery): Pr
     tableCount += tables.length;
     if (tableCount > tablesMax) throw tooLargeToCheck();
     texts = routines;
+    requireShort(texts);
     for (const table of tables) {
       const engine = table.engine;
       if (engine !== undefined && !(await isTransactional(engine)))
@@ -146,8 +150,25 @@ export async function requireTransactional(text: string, runQuery: RunQuery): Pr
           { stage: 'prepare', retryable: false },
         );
       texts.push(...(await definitionsOf(table, runQuery)));
+      requireShort(texts);
     }
   }
+}
+
+/** Throws OPTION_REFUSED for definitions that are too long together. */
+function requireShort(texts: readonly string[]): void {
+  const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  if (characters > charactersMax) throw tooLargeToCheck();
+}
+
+/** Lets other calls run between long texts. */
+async function wordsOfAll(texts: readonly string[]): Promise<string[]> {
+  const words = new Set<string>();
+  for (const text of texts) {
+    await turnForText(text.length);
+    for (const word of wordsOf(text)) words.add(word);
+  }
+  return [...words];
 }
 
 export const isRefused = (required: Promise<void>): Promise<boolean> =>

@@ -1,5 +1,7 @@
 /** Caches answers in memory, bounded in bytes in total and for each account. Evicts the least recently used first. */
 
+import { KeysById } from '../../definitions/keys-by-id.ts';
+
 export interface CachedResponse {
   readonly bytes: Buffer;
   readonly etag: string;
@@ -43,6 +45,7 @@ export class ResponseStore {
   /** The least recently used first. */
   readonly #entries = new Map<string, CacheEntry>();
   readonly #accounts = new Map<string, Account>();
+  readonly #keys = new KeysById();
   /** The key of the most recently used entry. */
   #newest: string | undefined;
 
@@ -82,6 +85,7 @@ export class ResponseStore {
     this.#newest = key;
     this.#entries.set(key, entry);
     this.#account(entry.accountId).entries.set(key, entry);
+    this.#keys.add(key, entry.ids);
   }
 
   delete(key: string): void {
@@ -89,6 +93,7 @@ export class ResponseStore {
     if (entry === undefined) return;
     this.#entries.delete(key);
     this.#accounts.get(entry.accountId)?.entries.delete(key);
+    this.#keys.remove(key, entry.ids);
     this.release(entry.accountId, sizeOf(entry));
   }
 
@@ -116,8 +121,7 @@ export class ResponseStore {
 
   /** Removes the entries that depend on one of these ids. */
   invalidate(ids: readonly string[]): void {
-    const changed = new Set(ids);
-    for (const [key, entry] of this.#entries) if (entry.ids.some((id) => changed.has(id))) this.delete(key);
+    for (const key of this.#keys.of(ids)) this.delete(key);
   }
 
   #evict(entries: Map<string, CacheEntry>): boolean {

@@ -21,6 +21,8 @@ const columnsMax = 16_384;
 const sheetBytesMax = 2_147_483_648;
 /** Of XML that is compressed at once, which takes about a millisecond. */
 const blockBytes = 131_072;
+/** Of XML of one row, which is written in one piece. */
+const rowBytesMax = 8_388_608;
 
 const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
@@ -70,6 +72,7 @@ class XlsxEncoder implements RowEncoder {
     }
     const sheet = this.#sheet;
     const row = ++this.#rows + 1;
+    const rowEnd = sheet.position + rowBytesMax;
     sheet.elements = 0;
     writeAscii(sheet, '<row r="');
     writeInteger(sheet, row);
@@ -85,6 +88,7 @@ class XlsxEncoder implements RowEncoder {
       const write = this.#writers[i] as CellWriter;
       if (!write(sheet, source, start, offsets[2 * i + 1] as number)) this.#fail(this.#names[i] as string);
       if (sheet.position === empty) sheet.position = from;
+      if (sheet.position > rowEnd) throw rowTooLarge();
     }
     writeAscii(sheet, '</row>');
     if (sheet.position >= blockBytes) this.#compress();
@@ -156,6 +160,13 @@ class XlsxEncoder implements RowEncoder {
     );
   }
 }
+
+const rowTooLarge = () =>
+  new HubError(
+    'RESULT_TOO_LARGE',
+    `A row takes more than ${rowBytesMax / 1_048_576} MiB as XLSX. Select fewer columns, or request CSV.`,
+    { retryable: false },
+  );
 
 const relationsOf = (list: readonly string[]) =>
   `${xml}<Relationships xmlns="${relations}">${list.join('')}</Relationships>`;

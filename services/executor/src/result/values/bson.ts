@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
 import { HubError } from '@datahub/service-kit/call/error';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
+import { countElement } from './elements.ts';
 import {
   type ByteWriter,
   type Numbers,
@@ -69,6 +70,7 @@ export class BsonWriter {
     const end = documentEnd(source, start, source.length) - 1;
     writeAscii(out, named ? '{' : '[');
     for (let at = start + 4; at < end; ) {
+      countElement(out);
       const type = source[at] as number;
       const nameEnd = textEnd(source, at + 1, end);
       out.reserve(2);

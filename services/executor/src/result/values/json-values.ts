@@ -1,9 +1,9 @@
 /** How a value of each kind is written as JSON. */
 
 import { anyJson, type JsonType } from '@datahub/contract/json-types';
-import { HubError } from '@datahub/service-kit/call/error';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import { BsonWriter } from './bson.ts';
+import { elementsMax, tooManyElements } from './elements.ts';
 import { isoTimestampEncoder } from './iso-times.ts';
 import { isJson } from './json-check.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from './little-endian.ts';
@@ -121,9 +121,6 @@ const equals = 0x3d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
-/** Of a row, which is converted in one piece, however few bytes its elements have. */
-const elementsMax = 500_000;
-
 /**
  * Parses `{1,NULL,{2}}`, optionally with bounds in front, as in `[0:1]={1,2}`. Throws for a text that ends too early: the
  * bytes after it belong to other values. Throws RESULT_TOO_LARGE for too many elements.
@@ -161,13 +158,6 @@ function arrayEncoder(element: FieldEncoder): FieldEncoder {
     out.elements = elementsMax - left;
   };
 }
-
-const tooManyElements = () =>
-  new HubError(
-    'RESULT_TOO_LARGE',
-    `The arrays of a row have more than ${elementsMax} elements. Select them as rows, for example with unnest().`,
-    { retryable: false },
-  );
 
 function find(wanted: number, source: Buffer, start: number, end: number): number {
   let at = start;

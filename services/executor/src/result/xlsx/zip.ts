@@ -20,6 +20,8 @@ const bytesMax = 0xffff_ffff;
 const directoryBytesMax = 1_048_576;
 /** Rows compress well at a low level, which takes half the time of zlib's default. */
 const level = 3;
+/** More is stored as it is, because compressing it at once would take more than 50 ms: a single row of large texts. */
+const compressedBytesMax = 1_048_576;
 /** Zlib writes to buffers of this size: one for what is appended, unless a row is larger. */
 const chunkSize = 147_456;
 /** An empty last block of DEFLATE, RFC 1951, with fixed codes. */
@@ -57,7 +59,11 @@ export class ZipWriter {
   /** Appends to the entry. Throws RESULT_TOO_LARGE for more than a program can read. */
   append(bytes: Buffer): void {
     const entry = this.#entry;
-    const packed = deflateRawSync(bytes, { level, chunkSize, finishFlush: constants.Z_SYNC_FLUSH });
+    const packed = deflateRawSync(bytes, {
+      level: bytes.length > compressedBytesMax ? constants.Z_NO_COMPRESSION : level,
+      chunkSize,
+      finishFlush: constants.Z_SYNC_FLUSH,
+    });
     entry.crc = crc32(bytes, entry.crc);
     entry.bytes += bytes.length;
     entry.compressed += packed.length;

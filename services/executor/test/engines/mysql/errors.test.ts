@@ -1,6 +1,7 @@
 import type { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
+import { cpuMs } from '../../../../../tests/support/timing/longest-turn.ts';
 import {
   controlError,
   reported,
@@ -62,6 +63,8 @@ describe('the position of a fault', () => {
       `SELECT a, , ${long}`,
       '1:11',
     ],
+    ['a cut rest in its line', 1064, near('x)...', 3), 'x) a\nx) b\n  x) c x) d\nx) e', '3:3'],
+    ['a cut rest in no such line', 1064, near('x)...', 9), 'a x) b\nx) c', '1:3'],
     ['a rest with quotes', 1064, near("'b' at line 9", 1), "SELECT 'a' 'b' at line 9", '1:12'],
     ['a rest that is not there', 1064, near('FROM y', 2), 'SELECT 1,\n FROM t', undefined],
     ['a column', 1054, "Unknown column 'a' in 'field list'", "SELECT 'a', b.a, `A` FROM b", '1:18'],
@@ -75,10 +78,26 @@ describe('the position of a fault', () => {
     expect(place(number, message, text)).toBe(expected);
   });
 
+  it('is found without counting the lines before each place that could be meant', () => {
+    const text = '\n'.repeat(1_000_000) + 'x) '.repeat(100);
+    const cpuOf = (work: () => unknown): number => {
+      const before = cpuMs();
+      work();
+      return cpuMs() - before;
+    };
+    const lines = cpuOf(() => text.split('\n').length + [...text].length);
+    expect(cpuOf(() => place(1064, near('x) ...', 7), text))).toBeLessThan(10 * lines);
+  });
+
   it('is found in linear time', async () => {
     for (const rest of ["'".repeat(2_000), 'x', '', '\ufffd'.repeat(2_000)])
       for (const piece of ['x', ' ', '; ', '\n'])
         await expectLinear((size) => place(1064, near(rest, 7), `x${piece.repeat(size)}x`), 262_144);
+    for (const piece of ['x', '\n'])
+      await expectLinear(
+        (size) => place(1064, near('x)', 7), piece.repeat(size) + 'x) '.repeat(size)),
+        65_536,
+      );
     const message = `Unknown column '${'a.'.repeat(900)}' in 'WHERE'`;
     await expectLinear((size) => place(1054, message, 'a.'.repeat(size)), 131_072);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { cpuMs } from '../../../../../tests/support/timing/longest-turn.ts';
 import {
   type CacheKeyParts,
   createCacheKeys,
@@ -19,6 +20,25 @@ const entry = (accountId: string, bytes: number, ids: string[] = []): CacheEntry
 });
 
 describe('the store', () => {
+  test('drops what depends on a change, without looking at all other answers', () => {
+    const store = new ResponseStore({ bytesMax: 64 * 1_024 * kibi });
+    const filled = cpuMs();
+    for (let i = 0; i < 30_000; i++) store.put(`k${i}`, entry(`a${i % 8}`, 1, [`q${i}`, `s${i % 100}`, 'h']));
+    const changed = cpuMs();
+    for (let i = 0; i < 300; i++) store.invalidate([`none${i}`]);
+    expect(cpuMs() - changed).toBeLessThan((changed - filled) / 2);
+    store.invalidate(['q1', 's2', 'none']);
+    expect(['k1', 'k2', 'k102', 'k3'].map((key) => store.get(key) !== undefined)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+    expect(store.size).toBe(30_000 - 301);
+    store.invalidate(['h']);
+    expect([store.size, store.bytes]).toEqual([0, 0]);
+  });
+
   test('evicts the least recently used answers, and stays below its limit', () => {
     const store = new ResponseStore({ bytesMax: 64 * kibi });
     for (let i = 0; i < 40; i++) store.put(`k${i}`, entry(`account ${i % 8}`, 3 * kibi));
