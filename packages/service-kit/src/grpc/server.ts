@@ -257,6 +257,8 @@ function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>):
 /** Methods that need no authentication, and the largest message that they accept. */
 const openMethod = /^\/grpc\.(health|reflection)\./;
 const openMessageBytesMax = 65_536;
+/** The most of their streams at once, of all strangers together: a health check that is watched takes 5 KiB while it lasts. */
+const openStreamsMax = 1_000;
 
 interface Limited {
   decoder: { maxReadMessageLength: number };
@@ -266,6 +268,7 @@ interface Limited {
 /** Rejects unauthenticated calls at their headers, before their message is read. */
 function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
   const authenticate = createAuthenticator(serviceTokens);
+  const openStreams = new Set<object>();
   return (method, call) => {
     if (openMethod.test(method.path)) {
       // grpc-js has one message limit for all methods of a server and copies it to each call: for the message as it
@@ -273,21 +276,32 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
       const limited = call as unknown as Limited;
       limited.decoder.maxReadMessageLength = openMessageBytesMax;
       limited.maxReceiveMessageSize = openMessageBytesMax;
-      return new ServerInterceptingCall(call);
+      if (!method.responseStream) return new ServerInterceptingCall(call);
     }
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, accept) => {
-            const error = authenticate(metadata);
-            if (error === undefined) return accept(metadata);
+            const isOpen = openMethod.test(method.path);
+            const error = isOpen ? tooManyStreams(openStreams) : authenticate(metadata);
+            if (error === undefined) {
+              if (isOpen) openStreams.add(call);
+              return accept(metadata);
+            }
             metrics?.called(method.path, error.code, 0);
             call.sendStatus(toStatus(error));
           },
+          // Called when a call ends, however it does.
+          onCancel: () => openStreams.delete(call),
         }),
     });
   };
 }
+
+const tooManyStreams = ({ size }: ReadonlySet<object>): HubError | undefined =>
+  size < openStreamsMax
+    ? undefined
+    : new HubError('RATE_LIMITED', `At most ${openStreamsMax} streams without a token can be open.`);
 
 function createAuthenticator(serviceTokens: readonly string[]): (metadata: Metadata) => HubError | undefined {
   if (serviceTokens.length === 0) return () => undefined;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -113,5 +113,36 @@ describe('a call of a stranger', () => {
     head.writeUInt32BE(body.length, 1);
     const message = Buffer.concat([head, body]);
     expect(await statusOf('/grpc.health.v1.Health/Check', { message, encoding })).toBe('8');
+  });
+
+  it('may have 1,000 streams where anybody may ask, and others when these have ended', async () => {
+    const server = await startGrpcServer({
+      address: '127.0.0.1:0',
+      services: [],
+      serviceTokens: ['a'.repeat(32)],
+    });
+    const sessions = Array.from({ length: 2 }, () => connect(`http://127.0.0.1:${server.port}`));
+    const [first, second] = sessions as [ClientHttp2Session, ClientHttp2Session];
+    const headers = {
+      ...{ ':method': 'POST', ':path': '/grpc.health.v1.Health/Watch' },
+      'content-type': 'application/grpc',
+    };
+    const watch = async (session: ClientHttp2Session) => {
+      const stream = session.request(headers, { endStream: false });
+      stream.on('error', () => {});
+      stream.end(Buffer.alloc(5));
+      const [answer] = await once(stream, 'response');
+      return answer['grpc-status'];
+    };
+    try {
+      const statuses = await Promise.all(Array.from({ length: 1_000 }, () => watch(first)));
+      expect(new Set(statuses)).toEqual(new Set([undefined]));
+      expect(await watch(second)).toBe('8');
+      first.destroy();
+      await expect.poll(() => watch(second)).toBeUndefined();
+    } finally {
+      for (const session of sessions) session.destroy();
+      await server.close(0);
+    }
   });
 });
