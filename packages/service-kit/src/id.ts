@@ -69,6 +69,13 @@ export function operationIdOf(
   return createFixedId({ namespace, kind, atMs: Number(atMs) }, seed);
 }
 
+/** Returns the time by which an id sorts, in milliseconds. */
+export function timeOfId(id: string): number {
+  // Ten characters are the 48 bits above the counter and the random ones.
+  const characters = id.slice(id.lastIndexOf('.') + 1).slice(0, 10);
+  return [...characters].reduce((ms, character) => ms * 32 + alphabet.indexOf(character), 0);
+}
+
 /** True if the text has the form of an id of this kind, of any namespace. */
 export const isIdOf = (kind: IdKind, text: string): boolean => text.split('.').at(-2) === kind;
 

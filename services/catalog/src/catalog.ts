@@ -12,6 +12,7 @@ import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { ChangeFeed } from './change-feed.ts';
 import type { AuditDoc, BoardDoc, FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
 import type { MailPolicy } from './events/documents.ts';
+import type { EventClock } from './events/event-clock.ts';
 import type { DeliveryPace } from './events/pace.ts';
 import { categoryOf, type Parent } from './folder.ts';
 import type { MakeContext } from './hub.ts';
@@ -42,6 +43,7 @@ export interface Catalog {
   slots: SlotStreams;
   schedules: Schedules;
   pace: DeliveryPace;
+  eventClock: EventClock;
   /** Undefined if mail is off. */
   mail?: MailPolicy | undefined;
 }

@@ -14,6 +14,7 @@ import { createBoardCalls } from './boards/board-calls.ts';
 import type { Catalog } from './catalog.ts';
 import { createChangeFeed } from './change-feed.ts';
 import type { CatalogConfig } from './config.ts';
+import { createEventClock } from './events/event-clock.ts';
 import { createDeliveryPace } from './events/pace.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
@@ -112,6 +113,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     storedBytes,
     slots,
     ...{ schedules: createSchedules(), pace: createDeliveryPace(), mail: config.mail, random: Math.random },
+    eventClock: createEventClock({ ...deps, elapsedMs: () => performance.now() }),
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);

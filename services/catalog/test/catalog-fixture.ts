@@ -6,6 +6,7 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
 import type { Catalog } from '../src/catalog.ts';
 import type { HubDoc, SourceDoc } from '../src/documents.ts';
+import { createEventClock } from '../src/events/event-clock.ts';
 import { makeHub } from '../src/hub.ts';
 import { createLeftovers } from '../src/maintenance/leftovers.ts';
 import { createFolderCalls } from '../src/rpc/folders.ts';
@@ -34,6 +35,9 @@ export function principalOf(
     },
   };
 }
+
+/** Of a catalog whose clock is set by its test. */
+export const clockOf = (nowMs: () => number) => createEventClock({ nowMs, elapsedMs: nowMs });
 
 /** The fields that queries and sources share. */
 export const leaf = (of: HubDoc, id: string) => ({
@@ -70,6 +74,7 @@ export async function openCatalogWithHub() {
     checkStatement: () => [],
     changes: { publish: async () => {} },
   } as unknown as Catalog;
+  catalog.eventClock = clockOf(() => catalog.nowMs());
   const calls = {
     ...createHubCalls(catalog),
     ...createFolderCalls(catalog),

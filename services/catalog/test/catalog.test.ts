@@ -21,7 +21,7 @@ import type { FolderDoc, HubDoc, QueryDoc, SourceDoc } from '../src/documents.ts
 import { makeFolder } from '../src/folder.ts';
 import { makeHub, patchHub } from '../src/hub.ts';
 import { openCatalogStore } from '../src/store.ts';
-import { leaf, principalOf } from './catalog-fixture.ts';
+import { clockOf, leaf, principalOf } from './catalog-fixture.ts';
 
 const createId = createIdFactory({ namespace: 'dh' });
 const ours = principalOf('ours');
@@ -56,7 +56,7 @@ describe('the catalog', () => {
 
   beforeEach(async () => {
     const store = await openCatalogStore('sqlite::memory:');
-    catalog = { store, createId, nowMs: () => 42 } as unknown as Catalog;
+    catalog = { store, createId, nowMs: () => 42, eventClock: clockOf(() => 42) } as unknown as Catalog;
     hub = await addHub();
     folder = await addFolder(hub);
     query = { ...leaf(hub, 'dh.q.1'), sourceId: 's' } as QueryDoc;
@@ -85,7 +85,8 @@ describe('the catalog', () => {
 
     it('of the caller’s account alone: a foreign one is as an unknown one', async () => {
       expect(await load(ours)).toEqual({ hub, folder, source, query }[what]);
-      await expect(load(theirs)).rejects.toEqual(await load(ours, 'dh.x.unknown').catch((err) => err));
+      const unknown = await load(ours, 'dh.x.unknown').catch((err) => err);
+      await expect(load(theirs)).rejects.toEqual(unknown);
       await expect(load(theirs)).rejects.toEqual(gone);
     });
 

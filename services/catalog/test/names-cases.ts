@@ -13,7 +13,7 @@ import { createInternalCalls } from '../src/rpc/internal.ts';
 import { createQueryCalls } from '../src/rpc/queries.ts';
 import { createQueryVersionCalls } from '../src/rpc/query-versions.ts';
 import type { CatalogStore } from '../src/store.ts';
-import { leaf, principalOf } from './catalog-fixture.ts';
+import { clockOf, leaf, principalOf } from './catalog-fixture.ts';
 
 const createId = createIdFactory({ namespace: 'dh' });
 const refused = (code: string, message: string) => expect.objectContaining({ code, message });
@@ -26,6 +26,7 @@ async function openCatalog(open: () => Promise<CatalogStore>) {
     store,
     createId,
     nowMs: () => 42,
+    eventClock: clockOf(() => 42),
     namespace: 'dh',
     quota: createQuota(0),
     leftovers: createLeftovers(() => {}),

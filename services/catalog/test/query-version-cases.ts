@@ -13,7 +13,7 @@ import { createLeftovers } from '../src/maintenance/leftovers.ts';
 import { createQueryCalls } from '../src/rpc/queries.ts';
 import { createQueryVersionCalls } from '../src/rpc/query-versions.ts';
 import type { CatalogStore } from '../src/store.ts';
-import { leaf } from './catalog-fixture.ts';
+import { clockOf, leaf } from './catalog-fixture.ts';
 
 const accountId = 'a';
 const principal = { accountId, keyId: 'k', scopes: ['*'], limits: undefined };
@@ -36,6 +36,7 @@ async function openHub(open: () => Promise<CatalogStore>) {
     store: { ...store, queries: { ...store.queries, replace } },
     createId,
     nowMs: () => 42,
+    eventClock: clockOf(() => 42),
     namespace: 'dh',
     quota: createQuota(0),
     leftovers: createLeftovers(() => {}),

@@ -7,9 +7,10 @@ import { createFixedId } from '@datahub/service-kit/id';
 import type { Catalog } from '../catalog.ts';
 import { bodyOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, EventDoc } from './documents.ts';
+import { newestEventId } from './event-clock.ts';
 
 /** The parts that telling an event uses. */
-export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'pace'>;
+export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'pace' | 'eventClock'>;
 
 export interface NewEvent {
   accountId: string;
@@ -19,9 +20,13 @@ export interface NewEvent {
   dataJson: string;
 }
 
-export function makeEvent(catalog: Teller, { accountId, hubId, type, dataJson }: NewEvent): EventDoc {
+export async function makeEvent(
+  catalog: Teller,
+  { accountId, hubId, type, dataJson }: NewEvent,
+): Promise<EventDoc> {
   const at = catalog.nowMs();
-  return { id: catalog.createId('evt', at), accountId, version: 1, type, at, hubId, dataJson };
+  const idMs = catalog.eventClock.next(await newestEventId(catalog.store, accountId));
+  return { id: catalog.createId('evt', idMs), accountId, version: 1, type, at, hubId, dataJson };
 }
 
 /** Destinations of an account. */

@@ -10,8 +10,8 @@ interface HubEvent extends Omit<NewEvent, 'dataJson'> {
 }
 
 /** The event and its deliveries, to be written in one step with what they are about. */
-export function hubEvent(catalog: Teller, { data, ...event }: HubEvent): Promise<CompanionWrite[]> {
-  return eventRecords(catalog, makeEvent(catalog, { ...event, dataJson: JSON.stringify(data) }), []);
+export async function hubEvent(catalog: Teller, { data, ...event }: HubEvent): Promise<CompanionWrite[]> {
+  return eventRecords(catalog, await makeEvent(catalog, { ...event, dataJson: JSON.stringify(data) }), []);
 }
 
 type QueryEvent = Extract<HubEvent['type'], `query.${string}`>;

@@ -147,10 +147,13 @@ function isSame(one: string, other: string): boolean {
 }
 
 /** The event of a destination that was just disabled. */
-export function disabledRecords(catalog: Catalog, destination: DestinationDoc): Promise<CompanionWrite[]> {
+export async function disabledRecords(
+  catalog: Catalog,
+  destination: DestinationDoc,
+): Promise<CompanionWrite[]> {
   const { id: destinationId, accountId, label, hubIds, disabledBecause: detail } = destination;
   const dataJson = JSON.stringify({ destinationId, label, detail });
   const hubId = hubIds?.[0] ?? null;
-  const event = makeEvent(catalog, { accountId, hubId, type: 'destination.disabled', dataJson });
+  const event = await makeEvent(catalog, { accountId, hubId, type: 'destination.disabled', dataJson });
   return eventRecords(catalog, event, []);
 }

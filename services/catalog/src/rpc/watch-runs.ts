@@ -10,17 +10,12 @@ import { fieldError, HubError } from '@datahub/service-kit/call/error';
 import { createFixedId } from '@datahub/service-kit/id';
 import { type Catalog, loadHub, loadQuery, loadWatch, notFound } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
+import { newestEventId } from '../events/event-clock.ts';
 import { isLimitedToQueries, keyLimits, requireMayReadWatches } from '../key-limits.ts';
 import { findBatches, listPage } from '../pagination.ts';
 import type { WatchRunDoc } from '../watches/documents.ts';
 import { requireMayMake } from '../watches/maker.ts';
 import { toEvent, toRun } from '../watches/to-proto.ts';
-
-/**
- * Events of the last moments are not shown, because one with an earlier id may still be written, and a reader that has
- * passed it would miss it.
- */
-const settlingMs = 2_000;
 
 export function createWatchRunCalls(catalog: Catalog) {
   const { store } = catalog;
@@ -104,7 +99,9 @@ function createListEvents(catalog: Catalog): Calls<typeof CatalogServiceService>
         'A key that is limited to hubs may read the events of a hub. Name it in hubId.',
       );
     const where = { ...(hubId === undefined ? {} : { hubId }), ...(type === undefined ? {} : { type }) };
-    const until = catalog.nowMs() - settlingMs;
+    // Events of the last moments are not shown, because one with an earlier id may still be written, and a reader that has
+    // passed it would miss it.
+    const until = catalog.eventClock.settled(await newestEventId(catalog.store, accountId));
     const found: EventDoc[] = [];
     // The limit counts what is shown, so the store leaves out what is not.
     const beforeId = firstIdAt(catalog, until + 1);

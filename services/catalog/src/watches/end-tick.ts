@@ -49,7 +49,7 @@ export async function endLease(
   const about = isOther ? { ...found, changes: undefined, isMet: false } : found;
   const { state: ended, type } = conclude(watch, state, about);
   const concluded = isOther ? { ...ended, basis: undefined } : ended;
-  const event = type && eventOf(catalog, { watch, lease, found, told: kept.told }, type);
+  const event = type && (await eventOf(catalog, { watch, lease, found, told: kept.told }, type));
   const run: WatchRunDoc = withoutUndefined<WatchRunDoc>({
     id: lease.runId,
     accountId: watch.accountId,
@@ -123,7 +123,11 @@ function following(
 
 type Told = Pick<Ended, 'watch' | 'lease' | 'found'> & { told: Uint8Array | undefined };
 
-function eventOf(catalog: Catalog, { watch, lease, found, told }: Told, type: EventDoc['type']): EventDoc {
+function eventOf(
+  catalog: Catalog,
+  { watch, lease, found, told }: Told,
+  type: EventDoc['type'],
+): Promise<EventDoc> {
   const { outcome, code, rows, changes } = found;
   // Details of errors can contain values of rows, which leave the hub only by the columns of `include`.
   const data = {

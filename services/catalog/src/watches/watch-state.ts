@@ -88,7 +88,7 @@ export async function pauseWatch(
       updatedAt: catalog.nowMs(),
     };
     const dataJson = JSON.stringify({ ...watchData(watch), code, detail: message });
-    const event = makeEvent(catalog, { ...watch, type: 'watch.paused', dataJson });
+    const event = await makeEvent(catalog, { ...watch, type: 'watch.paused', dataJson });
     const told = await eventRecords(catalog, event, watch.to);
     return (await watches.replace(next, [pauseEntry(catalog, watch), ...told])) ? next : overtaken;
   });

@@ -8,6 +8,7 @@ import { eventRecords, makeEvent } from '../../src/events/event.ts';
 import { createDeliveryPace } from '../../src/events/pace.ts';
 import { createInternalCalls } from '../../src/rpc/internal.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
+import { clockOf } from '../catalog-fixture.ts';
 
 const start = Date.parse('2026-05-01T00:00:00Z');
 const hourMs = 3_600_000;
@@ -22,7 +23,11 @@ describe('deliveries', () => {
     now = start;
     const createId = createIdFactory({ namespace: 'dh' });
     const parts = { store, createId, nowMs: () => now, random: () => 0.5, namespace: 'dh' };
-    catalog = { ...parts, pace: createDeliveryPace() } as unknown as Catalog;
+    catalog = {
+      ...parts,
+      pace: createDeliveryPace(),
+      eventClock: clockOf(parts.nowMs),
+    } as unknown as Catalog;
     await insert('one', { events: ['watch.failed'] });
   });
   afterEach(() => store.close());
@@ -34,7 +39,7 @@ describe('deliveries', () => {
       ...more,
     });
   const tell = async (to: string[] = [], hubId = 'h'): Promise<void> => {
-    const event = makeEvent(catalog, {
+    const event = await makeEvent(catalog, {
       accountId: 'a',
       hubId,
       type: 'watch.failed',
@@ -62,7 +67,9 @@ describe('deliveries', () => {
     expect(await due()).toBe(301);
     await insert('theirs', { accountId: 'b' });
     const event = { accountId: 'b', hubId: 'h', type: 'watch.failed', dataJson: '{}' } as const;
-    for (const { collection, doc } of await eventRecords(catalog, makeEvent(catalog, event), ['theirs']))
+    for (const { collection, doc } of await eventRecords(catalog, await makeEvent(catalog, event), [
+      'theirs',
+    ]))
       await store[collection as 'deliveries' | 'events'].insert(doc as never);
     const { takeDeliveries } = createInternalCalls(catalog, { leaseMs: 1, queryRunsMax: 1 });
     const running: { accountId: string; count: number }[] = [];

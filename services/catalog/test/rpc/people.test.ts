@@ -15,7 +15,7 @@ import { createPeopleCalls } from '../../src/rpc/people/people.ts';
 import { createRefreshCalls } from '../../src/rpc/people/refreshes.ts';
 import { createSignInCalls } from '../../src/rpc/people/sign-in.ts';
 import { openCatalogStore } from '../../src/store.ts';
-import { principalOf } from '../catalog-fixture.ts';
+import { clockOf, principalOf } from '../catalog-fixture.ts';
 
 const hour = 3_600_000;
 const createId = createIdFactory({ namespace: 'dh' });
@@ -44,6 +44,7 @@ beforeEach(async () => {
     namespace: 'dh',
     quota: createQuota(0),
     pace: createDeliveryPace(),
+    eventClock: clockOf(() => nowMs),
   };
   catalog = { ...parts, leftovers: createLeftovers(() => {}), changes: { publish: async () => {} } } as never;
   calls = callsOf(catalog);

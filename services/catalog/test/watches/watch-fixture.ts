@@ -15,7 +15,7 @@ import { createWatchRunCalls } from '../../src/rpc/watch-runs.ts';
 import { createWatchCalls } from '../../src/rpc/watches.ts';
 import type { CatalogStore } from '../../src/store.ts';
 import { createSchedules, type Schedule } from '../../src/watches/schedule.ts';
-import { leaf, principalOf } from '../catalog-fixture.ts';
+import { clockOf, leaf, principalOf } from '../catalog-fixture.ts';
 
 export const start = Date.parse('2026-05-01T00:00:00Z');
 
@@ -78,7 +78,7 @@ export async function openCase(open: () => Promise<CatalogStore>) {
     leftovers: createLeftovers((err) => {
       throw err;
     }),
-    schedules: createSchedules(),
+    ...{ schedules: createSchedules(), eventClock: clockOf(() => now) },
   } as unknown as Catalog;
   const calls = {
     ...createWatchCalls(catalog),
