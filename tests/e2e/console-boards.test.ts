@@ -19,7 +19,7 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     const byRegion = "SELECT CAST(:region AS varchar(20)) AS region, '7' AS n";
     const one = await store('By region', byRegion, { context: [region] });
     const other = await store('Fixed', "SELECT 'x' AS a, 12345678901234567 AS digits");
-    return { hubId, one, other };
+    return { hubId, one, other, store };
   };
 
   it('is made of cards and texts, keeps values, and opens with those of a link', async () => {
@@ -114,6 +114,30 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await tab.page.evaluate(`location.hash = '#/hub/${hubId}/boards/${boardId}'`);
     await tab.page.getByText('By region: your key may not execute it.').waitFor();
     await tab.page.context().close();
+  });
+
+  it('says what a chart has no room for', async () => {
+    const { page } = shared;
+    const { hubId, store } = await prepare();
+    const digits = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `SELECT ${i} AS d`).join(' UNION ALL ');
+    const many = `SELECT CONCAT('n', a.d, b.d, c.d, e.d) AS name, 1 AS v FROM (${digits}) a, (${digits}) b, (${digits}) c, (SELECT 1 AS d UNION ALL SELECT 2) e`;
+    const parts = `SELECT 'x' AS place, CONCAT('g', a.d, b.d) AS grp, 1 AS v FROM (${digits}) a, (SELECT 1 AS d UNION ALL SELECT 2) b`;
+    const cards = [
+      {
+        queryId: await store('Many', many, {
+          presentation: { chart: { kind: 'bars', x: 'name', y: ['v'] } },
+        }),
+      },
+      {
+        queryId: await store('Parts', parts, {
+          presentation: { chart: { kind: 'stacked-bars', x: 'place', y: ['v'], split: 'grp' } },
+        }),
+      },
+    ];
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Full', cards }));
+    await goTo('boards', boardId);
+    await page.getByText('The first 1,000 values of name are drawn; 1,000 more have no room.').waitFor();
+    await page.getByText('12 series of grp have no room and are not drawn.').waitFor();
   });
 
   it.runIf(canReadXlsx())('is downloaded as one workbook with a sheet for each card', async () => {

@@ -10,7 +10,7 @@ import { Chart } from '../../ui/chart/chart-host.tsx';
 import { defaultChart, missingText, storedChart } from '../../ui/chart/defaults.ts';
 import type { ChartSettings } from '../../ui/chart/shape.ts';
 import { useShaped } from '../../ui/chart/use-shaped.ts';
-import { drawnName } from '../../ui/chart/words.ts';
+import { drawnName, leftOf } from '../../ui/chart/words.ts';
 import { count, counted, exactMoment } from '../../ui/format.ts';
 import { useLoad } from '../../ui/load.tsx';
 import { wordsOfProblem } from '../../ui/problem-words.ts';
@@ -104,11 +104,13 @@ interface SmallChartProps {
 function SmallChart({ store, label, settings, isLarge }: SmallChartProps) {
   const shaped = useShaped(store, 0, settings);
   const name = `${drawnName(settings, shaped?.repeats === true)} by ${settings.x}`;
+  const left = shaped === undefined ? [] : leftOf(shaped, settings);
   return (
     <>
       <p class="card-drawn" title={name}>
         {name}
       </p>
+      {left.length > 0 && <p class="card-left">{left.join(' ')}</p>}
       <Chart
         label={`${label}: ${name}`}
         data={shaped}

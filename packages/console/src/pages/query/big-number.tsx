@@ -27,8 +27,10 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
           <span class="note">{drawnName({ ...settings, y: [name] }, shaped.repeats)}</span>
         </p>
       ))}
-      {shaped.rows > 1 && settings.aggregate === 'last' && (
-        <p class="hint">The last of {counted(shaped.rows, 'row')}.</p>
+      {shaped.rows > 1 && (settings.aggregate === 'last' || settings.aggregate === 'none') && (
+        <p class="hint">
+          The {settings.aggregate === 'last' ? 'last' : 'first'} of {counted(shaped.rows, 'row')}.
+        </p>
       )}
     </div>
   );

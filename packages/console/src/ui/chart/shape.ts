@@ -35,10 +35,12 @@ export interface Shaped extends ChartData {
   rowsLeft: number;
   /** True if several rows have the same place. */
   repeats: boolean;
-  /** Values of `split` that are drawn as one series. */
+  /** Series that are drawn as one. */
   merged: number;
-  /** Values of `split` that have no room, because their rows must not be combined. */
+  /** Series that have no room, because their rows must not be combined. */
   seriesLeft: number;
+  /** Values that are NULL or no finite numbers, and so have no place. */
+  valuesLeft: number;
   /** Labels that have no room. */
   labelsLeft: number;
 }
@@ -46,7 +48,7 @@ export interface Shaped extends ChartData {
 /** More labels would be lines of one pixel. */
 const labelsMax = 1_000;
 const splitsMax = 500;
-const others = 'all others';
+const othersName = 'all others';
 const timeType = /^(date|timestamp|datetime)/i;
 const sampledMax = 200;
 const sliceMs = 12;
@@ -70,18 +72,24 @@ export function isTimeColumn(rows: ChartRows, column: GridColumn): boolean {
 const breathe = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 /** The texts of the rows at each place of a series; null for NULL. */
-type Groups = Map<string, ((string | null)[] | undefined)[]>;
+type Group = ((string | null)[] | undefined)[];
+type Groups = Map<string, Group>;
 
 interface Table {
   /** The place of each row along the axis. */
   texts: string[];
   groups: Groups;
   repeats: boolean;
-  /** Labels and series that have no room. */
+  /** Labels that have no room. */
   left: Set<string>;
+  /** Series that have no group. */
   seriesLeft: Set<string>;
+  /** The rows of those, if they may be combined. */
+  others: Group;
   /** Rows whose place is NULL. */
   nulls: number;
+  /** Values that are NULL. */
+  nullValues: number;
 }
 
 /** Resolves to undefined if `isCurrent` becomes false. It pauses for the page. */
@@ -97,14 +105,17 @@ export async function shape(
   const table = await collect(rows, { settings, isLabel: !isScale }, isCurrent);
   if (table === undefined) return undefined;
   const { aggregate } = settings;
-  const merged = mayMerge(aggregate) ? mergeSmall(table.groups) : 0;
-  const seriesLeft = table.seriesLeft.size + (mayMerge(aggregate) ? 0 : dropSmall(table.groups));
+  const merged = mayMerge(aggregate) ? mergeSmall(table) : 0;
+  const seriesLeft = mayMerge(aggregate) ? 0 : dropSmall(table);
   const { x, order } = axisOf(table.texts, { column, isTime, isScale });
   const series = [...table.groups].map(([name, cells]) => seriesOf(name, { cells, order, aggregate }));
   const { repeats, left, nulls } = table;
   const rowsLeft = order.length < table.texts.length ? nulls : 0;
-  const counts = { rows: rows.length, rowsLeft, merged, seriesLeft, labelsLeft: left.size };
-  const hasSum = aggregate === 'none' || aggregate === 'sum' || aggregate === 'count';
+  const valuesLeft = (aggregate === 'count' ? 0 : table.nullValues) + notFinite(series);
+  const counts = { rows: rows.length, rowsLeft, merged, seriesLeft, labelsLeft: left.size, valuesLeft };
+  const isAdded = aggregate === 'none' || aggregate === 'sum' || aggregate === 'count';
+  // A part of a sum would be taken for the sum.
+  const hasSum = isAdded && seriesLeft === 0;
   return { kind, x, series, hasSum, repeats, ...counts };
 }
 
@@ -128,7 +139,8 @@ async function collect(
     repeats: false,
     left: new Set(),
     seriesLeft: new Set(),
-    nulls: 0,
+    others: [],
+    ...{ nulls: 0, nullValues: 0 },
   };
   const places = createPlaces(table, { isLabel, isApart: kind === 'points', aggregate });
   const cells: Values = [];
@@ -190,19 +202,20 @@ interface Added {
   aggregate: Aggregate;
 }
 
-function add({ groups, seriesLeft }: Table, { place, name, cell, aggregate }: Added): void {
-  const hasRoom = groups.has(name) || groups.size < splitsMax;
-  if (!hasRoom && !mayMerge(aggregate)) {
-    seriesLeft.add(name);
-    return;
-  }
-  const key = hasRoom ? name : others;
-  let values = groups.get(key);
-  if (values === undefined) {
+function add(table: Table, { place, name, cell, aggregate }: Added): void {
+  const { groups, seriesLeft } = table;
+  let values = groups.get(name);
+  if (values === undefined && groups.size < splitsMax) {
     values = [];
-    groups.set(key, values);
+    groups.set(name, values);
+  }
+  if (values === undefined) {
+    seriesLeft.add(name);
+    if (!mayMerge(aggregate)) return;
+    values = table.others;
   }
   const text = cell === undefined || cell === 'null' ? null : textOf(cell);
+  if (text === null) table.nullValues++;
   const before = values[place];
   if (before === undefined || aggregate === 'last') values[place] = [text];
   else before.push(text);
@@ -229,7 +242,7 @@ function seriesOf(name: string, { cells, order, aggregate }: Cells): ChartSeries
 
 /** Names of series by what they take of the chart, the largest first. */
 function bySize(groups: Groups): string[] {
-  const size = (cells: ((string | null)[] | undefined)[]) => {
+  const size = (cells: Group) => {
     let sum = 0;
     for (const texts of cells)
       for (const text of texts ?? []) sum += Math.abs((text === null ? null : toPixelValue(text)) ?? 0);
@@ -239,29 +252,35 @@ function bySize(groups: Groups): string[] {
   return sizes.sort((a, b) => b[1] - a[1]).map(([name]) => name);
 }
 
+const notFinite = (series: ChartSeries[]): number =>
+  series.reduce(
+    (sum, { texts, values }) =>
+      sum + values.filter((value, i) => value === null && typeof texts?.[i] === 'string').length,
+    0,
+  );
+
 /** There are more series than colours, and their rows must not be combined: the smallest are left out. Returns how many. */
-function dropSmall(groups: Groups): number {
+function dropSmall({ groups, seriesLeft }: Table): number {
   if (groups.size <= colorsMax) return 0;
   const small = bySize(groups).slice(colorsMax);
   for (const name of small) groups.delete(name);
-  return small.length;
+  return small.length + seriesLeft.size;
 }
 
-/** There are more series than colours: the smallest become one. Returns how many. */
-function mergeSmall(groups: Groups): number {
+/** There are more series than colours: the smallest become one, with those that have no group. Returns how many. */
+function mergeSmall({ groups, seriesLeft, others }: Table): number {
   if (groups.size <= colorsMax) return 0;
   const small = bySize(groups).slice(colorsMax - 1);
-  const all: (string | null)[][] = [];
   for (const name of small) {
     for (const [i, texts = []] of (groups.get(name) ?? []).entries()) {
-      const place = all[i] ?? [];
-      all[i] = place;
+      const place = others[i] ?? [];
+      others[i] = place;
       for (const text of texts) place.push(text);
     }
     groups.delete(name);
   }
-  groups.set(others, all);
-  return small.length;
+  groups.set(groups.has(othersName) ? `${othersName} (combined)` : othersName, others);
+  return small.length + seriesLeft.size;
 }
 
 interface Axis {

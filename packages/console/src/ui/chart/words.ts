@@ -27,27 +27,39 @@ interface NoteOptions {
 
 /** Says which rows are drawn, and how. */
 export function notesOf(shaped: Shaped, { settings, truncated, filter }: NoteOptions): string[] {
-  const { rows, rowsLeft, repeats, merged, seriesLeft, labelsLeft } = shaped;
-  const { x, split = 'the series', aggregate } = settings;
-  const labels = shaped.x.kind === 'label' ? shaped.x.labels.length : 0;
+  const { rows, rowsLeft, repeats, seriesLeft, labelsLeft, valuesLeft } = shaped;
+  const { aggregate } = settings;
   const what = filter === '' ? 'All' : 'The';
+  const isWhole = labelsLeft + seriesLeft + rowsLeft + valuesLeft === 0;
   const notes = [
-    truncated
-      ? `The first ${count(rows)} rows are drawn; the query has more.`
-      : labelsLeft > 0
-        ? `The first ${count(labels)} values of ${x} are drawn; ${count(labelsLeft)} more have no room.`
-        : seriesLeft > 0 || rowsLeft > 0
-          ? ''
-          : `${what} ${counted(rows, 'row')} ${rows === 1 ? 'is' : 'are'} drawn.`,
-    rowsLeft > 0
-      ? `${counted(rowsLeft, 'row')} without ${x} ${rowsLeft === 1 ? 'is' : 'are'} not drawn.`
+    truncated ? `These are the first ${count(rows)} rows; the query has more.` : '',
+    isWhole && !truncated ? `${what} ${counted(rows, 'row')} ${rows === 1 ? 'is' : 'are'} drawn.` : '',
+    ...leftOf(shaped, settings),
+    valuesLeft > 0
+      ? `${counted(valuesLeft, 'value')} ${valuesLeft === 1 ? 'is' : 'are'} NULL or no finite number, and not drawn.`
       : '',
     repeats ? repeatsText(settings) : '',
-    merged > 0 ? `The ${count(merged)} smallest of ${split} are drawn as one.` : '',
-    seriesLeft > 0 ? `The ${count(seriesLeft)} smallest of ${split} have no room.` : '',
     aggregate === 'mean' && shaped.series.some(({ texts }) => texts?.some((text) => text?.startsWith('≈')))
       ? '≈ marks means that are rounded.'
       : '',
+  ];
+  return notes.filter((note) => note !== '');
+}
+
+/** Says what of the rows has no room, or no place of its own. */
+export function leftOf(shaped: Shaped, { x, split }: ChartSettings): string[] {
+  const { rowsLeft, merged, seriesLeft, labelsLeft } = shaped;
+  const labels = shaped.x.kind === 'label' ? shaped.x.labels.length : 0;
+  const of = split === undefined ? '' : ` of ${split}`;
+  const notes = [
+    labelsLeft > 0
+      ? `The first ${count(labels)} values of ${x} are drawn; ${count(labelsLeft)} more have no room.`
+      : '',
+    rowsLeft > 0
+      ? `${counted(rowsLeft, 'row')} without ${x} ${rowsLeft === 1 ? 'is' : 'are'} not drawn.`
+      : '',
+    merged > 0 ? `${count(merged)} series${of} are drawn as one.` : '',
+    seriesLeft > 0 ? `${count(seriesLeft)} series${of} have no room and are not drawn.` : '',
   ];
   return notes.filter((note) => note !== '');
 }

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Aggregate } from '../../../src/state/rows/decimals.ts';
 import { RowStore } from '../../../src/state/rows/row-store.ts';
 import { defaultChart, storedChart } from '../../../src/ui/chart/defaults.ts';
-import { shape } from '../../../src/ui/chart/shape.ts';
+import { type Shaped, shape } from '../../../src/ui/chart/shape.ts';
+import { leftOf, notesOf } from '../../../src/ui/chart/words.ts';
 
 function storeOf(columns: Record<string, string>, rows: unknown[][], text = ''): RowStore {
   const names = Object.keys(columns);
@@ -115,6 +116,50 @@ describe('a chart of rows', () => {
     expect(total).toBe(1_000);
     const apart = await shape(store, { ...settings, aggregate: 'none' });
     expect([apart?.series.length, apart?.merged, apart?.seriesLeft]).toEqual([8, 0, 12]);
+    expect(leftOf(apart as Shaped, { ...settings, aggregate: 'none' })).toEqual([
+      'The first 1,000 values of name are drawn; 200 more have no room.',
+      '12 series of part have no room and are not drawn.',
+    ]);
+  });
+
+  it('keeps the sum of any number of series, one of which has the name of the rest', async () => {
+    const rows = Array.from({ length: 700 }, (_, i) => [
+      i === 3 ? 'all others' : `part ${i}`,
+      i === 3 ? 50 : 1,
+    ]);
+    const store = storeOf({ part: 'text', n: 'int4' }, rows);
+    const settings = { kind: 'stacked-bars' as const, x: '', y: ['n'], split: 'part' };
+    const shaped = await shape(storeOf({ part: 'text', n: 'int4' }, rows), {
+      ...settings,
+      aggregate: 'sum',
+      kind: 'stacked-bars',
+    });
+    const total = shaped?.series
+      .flatMap(({ values }) => values)
+      .reduce<number>((sum, n) => sum + (n ?? 0), 0);
+    expect([shaped?.series.length, shaped?.merged, total]).toEqual([8, 693, 749]);
+    const apart = await shape(store, { ...settings, aggregate: 'none' });
+    expect([apart?.series.length, apart?.seriesLeft, apart?.hasSum]).toEqual([8, 692, false]);
+  });
+
+  it('says which values have no place', async () => {
+    const values = [1, null, 'NaN', 'Infinity', 5];
+    const store = storeOf(
+      { k: 'text', v: 'float8' },
+      values.map((value, i) => [`k${i}`, value]),
+    );
+    const settings = { kind: 'bars' as const, x: 'k', y: ['v'], aggregate: 'none' as const };
+    const shaped = (await shape(store, settings)) as Shaped;
+    expect(notesOf(shaped, { settings, truncated: false, filter: '' })).toEqual([
+      '3 values are NULL or no finite number, and not drawn.',
+    ]);
+    const counted = { ...settings, aggregate: 'count' as const };
+    const notes = notesOf((await shape(store, counted)) as Shaped, {
+      settings: counted,
+      truncated: false,
+      filter: '',
+    });
+    expect(notes).toEqual(['All 5 rows are drawn.']);
   });
 });
 
