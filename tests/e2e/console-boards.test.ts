@@ -85,6 +85,27 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await cards.getByText('south').waitFor();
   });
 
+  it('sends values of variables that a query does not declare, and saves values as they were stored', async () => {
+    const { page } = shared;
+    const { hubId, store } = await prepare();
+    const queryId = await store('Undeclared', "SELECT CONCAT('x is ', CAST(:x AS char(20))) AS said");
+    const values = { x: 5, on: true };
+    const { boardId } = await api.ok(
+      api.post('/v1/boards', { hubId, label: 'Numbers', values, cards: [{ queryId }] }),
+    );
+    await goTo('boards', boardId);
+    await page.getByText('x is 5').waitFor();
+    await page.getByText('ignores on').waitFor();
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Renamed');
+    await button('Save the board').click();
+    await page.getByText('The board is saved.').waitFor();
+    expect(await api.ok(api.get(`/v1/boards/${boardId}`))).toMatchObject({ label: 'Renamed', values });
+    await page.getByLabel('x', { exact: true }).fill('6');
+    await page.getByLabel('x', { exact: true }).press('Tab');
+    await page.getByText('x is 6').waitFor();
+  });
+
   it('says of a card that its reader may not run it, and which change came first', async () => {
     const { page } = shared;
     const { hubId, one } = await prepare();

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { call, part } from '../../api/client.ts';
 import { parseExact } from '../../api/exact.ts';
-import type { ListedQuery } from '../../api/types.ts';
+import type { ListedQuery, Variable } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { addressQuery, go, linkTo, setAddressQuery } from '../../state/route.ts';
 import { useAction } from '../../ui/action.ts';
@@ -109,7 +109,7 @@ function useDraft({ board }: Read) {
       const form = { ...draft, values };
       try {
         const of = { path, formOf: fieldsOf, names: fieldNames, textOf };
-        await saveFields<Board, BoardFields>(of, { base: baseOf(), form }, () => toBody(form));
+        await saveFields<Board, BoardFields>(of, { base: baseOf(), form }, () => toBody(form, board.values));
         unsaved.delete(boardId);
       } catch (err) {
         if (err instanceof FieldsChanged) {
@@ -153,7 +153,7 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
   const saving = useAction();
   const cards = isEdited ? draft.cards : board.cards;
   useRefresh(isEdited ? null : board.refreshMinutes, () => setTurn((n) => n + 1));
-  const found = useMemo(() => cards.flatMap((card) => asksOf(card, queries) ?? []), [cards, queries]);
+  const asked = useMemo(() => cards.map((card) => asksOf(card, queries)), [cards, queries]);
   const change = (name: string, value: string | string[]) => {
     const { [name]: _, ...others } = values;
     show(value.length === 0 ? others : { ...others, [name]: value });
@@ -198,7 +198,7 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
       </PageHead>
       {saving.problem !== undefined && <SaveProblem problem={saving.problem} onTheirs={loadTheirs} />}
       {isEdited && <BoardSettings draft={draft} onChange={edit} />}
-      <Values queries={found} values={values} onChange={change} isEdited={isEdited} />
+      <Values asked={asked} values={values} onChange={change} isEdited={isEdited} />
       <BoardCards
         cards={cards}
         queries={queries}
@@ -230,14 +230,15 @@ function useRefresh(minutes: number | null, refresh: () => void): void {
 }
 
 interface ValuesProps {
-  queries: ListedQuery[];
+  /** The variables that each card leaves to the board. */
+  asked: Variable[][];
   values: CardValues;
   isEdited: boolean;
   onChange(name: string, value: string | string[]): void;
 }
 
-function Values({ queries, values, isEdited, onChange }: ValuesProps) {
-  const variables = commonVariables(queries);
+function Values({ asked, values, isEdited, onChange }: ValuesProps) {
+  const variables = commonVariables(asked);
   if (variables.length === 0) return null;
   return (
     <div class="home-bar" role="group" aria-label="Values of the board">

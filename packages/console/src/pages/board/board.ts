@@ -1,9 +1,11 @@
 /** A board: its answers, and what its cards show and send. */
 
 import { toText } from '../../api/exact.ts';
-import type { Answer, ListedQuery } from '../../api/types.ts';
+import type { Answer, ListedQuery, Variable } from '../../api/types.ts';
 import { membersOf } from '../../state/address-values.ts';
+import { isSame } from '../../ui/merged-form.ts';
 import type { CardValues } from '../hub/cards.ts';
+import { variablesOf } from '../hub/pinned.ts';
 
 export type Board = Answer<'GET /v1/boards/{boardId}'>;
 export type BoardCard = Board['cards'][number];
@@ -47,15 +49,18 @@ export const fieldNames: Readonly<Record<keyof BoardFields, string>> = {
   values: 'Values',
 };
 
-/** The body of a change. */
-export function toBody({ label, path, refreshMinutes, cards, values }: BoardFields): object {
+/** The body of a change of a board with these values. */
+export function toBody(
+  { label, path, refreshMinutes, cards, values }: BoardFields,
+  stored: Board['values'],
+): object {
   const minutes = Number(refreshMinutes);
   return {
     label,
     path: path.trim() || null,
     refreshMinutes: minutes > 0 ? minutes : null,
     cards,
-    values,
+    values: toStored(values, stored),
   };
 }
 
@@ -68,12 +73,11 @@ export const queryOf = (card: BoardCard, queries: readonly ListedQuery[]): Liste
       config.query.queryId === card.queryId || (card.path !== undefined && meta.path === card.path),
   );
 
-/** The query of a card with the variables that the card leaves to the board. */
-export function asksOf(card: BoardCard, queries: readonly ListedQuery[]): ListedQuery | undefined {
+/** The variables of a card's query that the card leaves to the board. */
+export function asksOf(card: BoardCard, queries: readonly ListedQuery[]): Variable[] {
   const query = queryOf(card, queries);
-  if (query === undefined) return undefined;
-  const context = query.config.context.filter(({ key }) => !Object.hasOwn(card.values ?? {}, key));
-  return { ...query, config: { ...query.config, context } };
+  if (query === undefined) return [];
+  return variablesOf(query).filter(({ key }) => !Object.hasOwn(card.values ?? {}, key));
 }
 
 /** The query as the card shows it: with its own chart and name. */
@@ -97,6 +101,20 @@ export const toCardValues = (values: object | undefined): CardValues =>
       Array.isArray(value) ? value.map(toText) : toText(value),
     ]),
   );
+
+/** Texts to store. A value that was not changed stays the number or truth value that is stored. */
+export const toStored = (
+  values: CardValues,
+  stored: NonNullable<BoardCard['values']> = {},
+): typeof stored => {
+  const shown = toCardValues(stored);
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => {
+      const kept = stored[name];
+      return [name, kept !== undefined && isSame(value, shown[name]) ? kept : value];
+    }),
+  );
+};
 
 /** The values of a board in a link: `region=north&ids=1&ids=2`. */
 export const toQuery = (values: CardValues): string =>

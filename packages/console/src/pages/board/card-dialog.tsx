@@ -4,7 +4,8 @@ import { useState } from 'preact/hooks';
 import type { ListedQuery } from '../../api/types.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { type BoardCard, toCardValues } from './board.ts';
+import { variablesOf } from '../hub/pinned.ts';
+import { type BoardCard, toCardValues, toStored } from './board.ts';
 
 interface CardDialogProps {
   card: BoardCard;
@@ -18,7 +19,7 @@ export function CardDialog({ card, query, onChange, onClose }: CardDialogProps) 
   const [label, setLabel] = useState(card.label ?? '');
   const [values, setValues] = useState(() => toCardValues(card.values));
   const isText = card.text !== undefined;
-  const variables = (query?.config.context ?? []).filter(({ secret }) => secret !== true);
+  const variables = (query && variablesOf(query))?.filter(({ secret }) => secret !== true) ?? [];
   const submit = async () => {
     if (isText) return onChange({ ...card, text });
     const { label: _, values: __, ...rest } = card;
@@ -26,7 +27,7 @@ export function CardDialog({ card, query, onChange, onClose }: CardDialogProps) 
     onChange({
       ...rest,
       ...(label.trim() === '' ? {} : { label: label.trim() }),
-      ...(Object.keys(given).length === 0 ? {} : { values: given }),
+      ...(Object.keys(given).length === 0 ? {} : { values: toStored(given, card.values) }),
     });
   };
   return (

@@ -6,6 +6,7 @@ import { execute } from '../../state/rows/executions.ts';
 import { RowStore } from '../../state/rows/row-store.ts';
 import { objectsOf } from '../../state/rows/scan.ts';
 import { limitIn } from '../../state/rows/stream.ts';
+import { variablesOf } from './pinned.ts';
 
 /** The most cards of a home, and the most rows of a card. */
 export const cardsMax = 12;
@@ -15,12 +16,10 @@ const rowsMax = 5_000;
 export type CardValues = Record<string, string | string[]>;
 
 /** The values that a query has variables for. Secret ones get no values from a page. */
-const valuesOf = ({ config }: Query, values: CardValues): CardValues =>
-  Object.fromEntries(
-    Object.entries(values).filter(([name]) =>
-      config.context.some(({ key, secret }) => key === name && secret !== true),
-    ),
-  );
+function valuesOf(query: Query, values: CardValues): CardValues {
+  const names = new Set(variablesOf(query).flatMap(({ key, secret }) => (secret === true ? [] : key)));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
+}
 
 /** The same in an address. */
 export const searchOf = (query: Query, values: CardValues): URLSearchParams =>

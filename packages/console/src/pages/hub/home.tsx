@@ -14,7 +14,7 @@ import { BoardLinks } from './board-links.tsx';
 import { Card } from './card.tsx';
 import { cardsMax } from './cards.ts';
 import { Drafts } from './drafts.tsx';
-import { commonVariables, defaultOf, isPinned } from './pinned.ts';
+import { commonVariables, defaultOf, isPinned, variablesOf } from './pinned.ts';
 import { QueryList } from './query-list.tsx';
 
 /** A page of so many queries with long texts is below the size that the hub sends. */
@@ -47,7 +47,7 @@ export function Home({ hubId, children }: HomeProps) {
       {pinned.length > 0 && (
         <>
           <div class="home-bar">
-            {commonVariables(pinned).map((variable) => (
+            {commonVariables(pinned.map(variablesOf)).map((variable) => (
               <CommonVariable
                 key={variable.key}
                 variable={variable}

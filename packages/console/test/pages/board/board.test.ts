@@ -11,12 +11,16 @@ import {
   toBody,
   toCardValues,
   toQuery,
+  toStored,
 } from '../../../src/pages/board/board.ts';
 
 const query = (queryId: string, path?: string) =>
   ({
     meta: { label: `of ${queryId}`, path },
-    config: { query: { queryId }, context: [], presentation: { pinned: true, chart: { kind: 'lines' } } },
+    config: {
+      ...{ query: { queryId, query: '' }, source: { engine: 'postgres' }, context: [] },
+      presentation: { pinned: true, chart: { kind: 'lines' } },
+    },
   }) as unknown as ListedQuery;
 const queries = [query('a'), query('b', 'sales/b')];
 
@@ -30,9 +34,10 @@ it('finds the query of a card by id or path, and none for a text', () => {
 it('leaves to the board only the variables that a card does not fix', () => {
   const two = query('a');
   two.config.context = [{ key: 'region' }, { key: 'n' }];
+  two.config.query.query = 'SELECT :n, :day';
   const asked = asksOf({ queryId: 'a', values: { n: 5 } }, [two]);
-  expect(asked?.config.context).toEqual([{ key: 'region' }]);
-  expect(asksOf({ text: 'x' }, [two])).toBeUndefined();
+  expect(asked).toEqual([{ key: 'region' }, { key: 'day' }]);
+  expect(asksOf({ text: 'x' }, [two])).toEqual([]);
 });
 
 it('shows a query with the name and the chart of its card', () => {
@@ -63,10 +68,17 @@ it('takes titles and paragraphs from a text', () => {
 
 it('sends null for what a board lacks', () => {
   const draft = { label: 'B', path: ' ', refreshMinutes: '', cards: [] };
-  expect(toBody({ ...draft, values: { a: '1' } })).toEqual({
+  expect(toBody({ ...draft, values: { a: '1' } }, {})).toEqual({
     ...{ label: 'B', path: null, refreshMinutes: null, cards: [] },
     values: { a: '1' },
   });
+});
+
+it('leaves values that nobody changed as they are stored', () => {
+  const stored = { n: 5, on: true, ids: [1, 2], day: '2026-01-01', region: 'north' };
+  const shown = toCardValues(stored);
+  expect(toStored(shown, stored)).toEqual(stored);
+  expect(toStored({ ...shown, n: '6', x: '1' }, stored)).toEqual({ ...stored, n: '6', x: '1' });
   expect([isMinutes(''), isMinutes('5'), isMinutes('0'), isMinutes('1.5')]).toEqual([
     true,
     true,
