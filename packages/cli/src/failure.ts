@@ -23,7 +23,7 @@ export const exitCodes = {
 
 export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   done: 'success; `plan`: no changes',
-  failed: 'the input is wrong, or the call failed',
+  failed: 'the input is wrong, the call failed, or the output could not be written',
   changes: '`plan`: there are changes, and none is known to break callers',
   breaking: '`plan`: there are changes that break callers',
   notFound: 'not found (404)',

@@ -6,6 +6,7 @@
 import type { Run } from '@datahub/cli/command';
 import { note, print, printJson } from '@datahub/cli/output';
 import { runCommandLine } from '@datahub/cli/run-command';
+import { openStandardOutput } from '@datahub/cli/standard-output';
 import { keyRuns } from './commands/keys.ts';
 import { findLocalHub } from './commands/locate-hub.ts';
 import { runWhoami } from './commands/whoami.ts';
@@ -42,9 +43,8 @@ const runCompact: Run = async (input, context) => {
   return run(input, context);
 };
 
-const { stdin, stdout, stderr, env } = process;
-// A reader such as `head` may end before the output does.
-stdout.on('error', () => process.exit(0));
+const { stdin, stderr, env } = process;
+const stdout = openStandardOutput(process);
 process.exitCode = await runCommandLine(process.argv.slice(2), {
   ...{ stdin, stdout, stderr, env },
   findHub: findLocalHub,
