@@ -74,6 +74,7 @@ export type KeyLimitFields = Required<Pick<KeyLimitValues, Repeated>> & {
 export const fieldOf = (limit: KeyLimit): keyof KeyLimitValues =>
   (keyLimits[limit].kind === 'pinned' ? `${limit}Json` : limit) as keyof KeyLimitValues;
 
+const fieldNames: ReadonlySet<string> = new Set(keyLimitNames.map(fieldOf));
 const emptyOf = { list: [], pinned: '', upperBound: undefined, flag: undefined, same: undefined };
 
 export function toFields(values: KeyLimitValues): KeyLimitFields {
@@ -83,6 +84,10 @@ export function toFields(values: KeyLimitValues): KeyLimitFields {
   });
   return Object.fromEntries(fields) as KeyLimitFields;
 }
+
+/** A stored limit that a newer version of the hub has added; undefined if there is none. */
+export const unknownLimitOf = (values: KeyLimitValues): string | undefined =>
+  Object.keys(values).find((name) => !fieldNames.has(name));
 
 /** Converts the message to stored limits. Leaves out empty fields, which do not limit. */
 export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {

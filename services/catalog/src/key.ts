@@ -11,6 +11,7 @@ import {
   keyLimitNames,
   keyLimits,
   toFields,
+  unknownLimitOf,
 } from '@datahub/contract/key-limits';
 import { queryNameLength, queryNamePattern } from '@datahub/contract/limits';
 import { grantableScopes } from '@datahub/contract/scopes';
@@ -202,8 +203,17 @@ export function requireValid(key: KeyDoc | null, nowMs: number): asserts key is 
   throw new HubError('KEY_EXPIRED', 'This key has expired.');
 }
 
-/** The principal of a key, as calls of the other services carry it. */
+/**
+ * The principal of a key, as calls of the other services carry it. Throws KEY_INVALID for a key with a limit that a newer
+ * version added, since nothing here would enforce it.
+ */
 export function toPrincipal(key: KeyDoc): Complete<Principal> {
+  const unknown = unknownLimitOf(key.limits);
+  if (unknown !== undefined)
+    throw new HubError(
+      'KEY_INVALID',
+      `This key has the limit ${unknown}, which this version of the hub does not know. Start a newer version.`,
+    );
   return {
     accountId: key.accountId,
     keyId: key.id,

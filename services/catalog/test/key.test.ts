@@ -3,7 +3,7 @@ import { grantableScopes } from '@datahub/contract/scopes';
 import type { UserLimit } from '@datahub/contract/user-limit';
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { describe, expect, it } from 'vitest';
-import { type KeyPatch, makeKey, type NewKey, patchKey } from '../src/key.ts';
+import { type KeyPatch, makeKey, type NewKey, patchKey, toPrincipal } from '../src/key.ts';
 
 const context = { accountId: 'a', nowMs: 1_000, createId: (kind: string) => `dh.${kind}.1` };
 const make = (input: Partial<NewKey> = {}) =>
@@ -31,6 +31,15 @@ describe('a key', () => {
     });
     expect(JSON.stringify(doc)).not.toContain(secret.slice(0, -4));
     expect(make().secret).not.toBe(secret);
+  });
+
+  it('is refused if a newer version of the hub has limited it', () => {
+    const { doc } = make({ limits: { maxRows: 5 } });
+    expect(toPrincipal(doc).limits).toMatchObject({ maxRows: 5 });
+    const limits = { ...doc.limits, weekdays: [1] } as KeyLimitValues;
+    expect(() => toPrincipal({ ...doc, limits })).toThrow(
+      expect.objectContaining({ code: 'KEY_INVALID', message: expect.stringContaining('weekdays') }),
+    );
   });
 
   it('pins variables by valid names', () => {
