@@ -9,6 +9,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { KeyForm } from '@datahub/service-kit/api-key';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import type { Upstreams } from '../upstreams.ts';
@@ -111,7 +112,7 @@ class SharedRateLimiter implements RateLimiter {
     share.counting ??= this.#countRefusals({ share, principal, perMinute }).finally(() => {
       share.counting = undefined;
     });
-    return share.counting;
+    return joined(share.counting);
   }
 
   /** Finds out in the background whether the catalog can be reached again. */
@@ -182,7 +183,7 @@ class SharedRateLimiter implements RateLimiter {
     const { share, perMinute } = draw;
     while (!this.#hasRequest(share)) {
       const spent = share.left === 0 && share.balance < 1 && this.#now() < share.endsAt;
-      if (!spent) await this.#take(draw);
+      if (!spent) await joined(this.#take(draw));
       if (this.#hasRequest(share) || share.left > 0) continue;
       const resetMs = share.endsAt - this.#now();
       rateHeaders(reply, { perMinute, left: 0, resetMs });

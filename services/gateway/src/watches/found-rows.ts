@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { comparedRowsMax, isComparing, toldBytesMax } from '@datahub/contract/watches';
 import type { RowChanges, Snapshot, WatchSettings } from '@datahub/proto/catalog/v1/watches';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { Row } from '../rows/row-reader.ts';
 import { isMet } from './condition.ts';
 
@@ -11,6 +12,8 @@ const digestBytes = 16;
 const digestOf = (text: string): Buffer =>
   createHash('sha256').update(text).digest().subarray(0, digestBytes);
 const digestMask = (1n << BigInt(8 * digestBytes)) - 1n;
+
+type MayYield = ReturnType<typeof createLoopYield>;
 
 /** What a run found. */
 export interface Found {
@@ -77,15 +80,16 @@ export class FoundRows {
     }
   }
 
-  finish(): Found {
+  async finish(): Promise<Found> {
+    const mayYield = createLoopYield();
     const { when, include } = this.#settings;
     const found: Found = { rows: this.#rows, toldNdjson: Buffer.alloc(0) };
     if (when === 'condition') found.isMet = this.#isMet;
     if (isComparing(when)) {
-      const snapshot = this.#snapshot();
+      const snapshot = await this.#snapshot(mayYield);
       if (snapshot.digest !== this.#before?.digest) found.snapshot = snapshot;
       if (this.#known !== undefined) {
-        this.#findGone(this.#known);
+        await this.#findGone(this.#known, mayYield);
         found.changes = this.#changes;
       }
     }
@@ -153,16 +157,24 @@ export class FoundRows {
     throw new HubError('RESULT_TOO_LARGE', message);
   }
 
-  #snapshot(): Snapshot {
-    const rows = Buffer.from([...this.#seen].map(([key, row]) => key + row).join(''), 'latin1');
+  async #snapshot(mayYield: MayYield): Promise<Snapshot> {
+    const rows = Buffer.alloc(2 * digestBytes * this.#seen.size);
+    let at = 0;
+    for (const [key, row] of this.#seen) {
+      rows.write(key, at, 'latin1');
+      rows.write(row, at + digestBytes, 'latin1');
+      at += 2 * digestBytes;
+      await mayYield();
+    }
     const digest = `${this.#seen.size} ${this.#sum.toString(16)}`;
     return { digest, rows, ndjson: Buffer.from(this.#lines.join('')) };
   }
 
-  #findGone(known: ReadonlyMap<string, string>): void {
+  async #findGone(known: ReadonlyMap<string, string>, mayYield: MayYield): Promise<void> {
     const lines = this.#before?.ndjson.toString().split('\n') ?? [];
     let at = 0;
     for (const key of known.keys()) {
+      await mayYield();
       const line = lines[at++];
       if (this.#seen.has(key)) continue;
       this.#changes.gone += 1;

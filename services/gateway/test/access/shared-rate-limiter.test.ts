@@ -140,6 +140,33 @@ describe('what several gateways count together', () => {
     expect([...taken.values()]).toEqual([1]);
   });
 
+  it('let the requests that wait for one answer go on in several turns', async () => {
+    const answer = Promise.withResolvers<void>();
+    const options = { ratePerMinute: 1_000, unknownKeysPerMinute: 100, now: () => at };
+    const limits = createSharedRateLimiter({
+      ...options,
+      catalog: { takeRequests: (...args) => answer.promise.then(() => takeRequests(...args)) },
+      local: createRateLimiter(options),
+    });
+    const principal = { accountId: 'a', keyId: 'k', scopes: [], limits: undefined };
+    let gone = 0;
+    const goOn = () => {
+      gone++;
+    };
+    const all = Array.from({ length: 200 }, async () => {
+      await limits.admit(principal, reply);
+      goOn();
+    });
+    const refused = Array.from({ length: 200 }, async () => {
+      await limits.noteRefusedKey('1.2.3.4', 'chosen');
+      goOn();
+    });
+    answer.resolve();
+    await new Promise(setImmediate);
+    expect(gone).toBeLessThan(100);
+    await Promise.all([...all, ...refused]);
+  });
+
   it('do not let one address hold up another, and one IPv6 network is one address', async () => {
     const one = gateway(10);
     for (let i = 0; i < 20; i++) await guess(one, `2001:db8:0:1::${i.toString(16)}`);

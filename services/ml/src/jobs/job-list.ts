@@ -115,17 +115,22 @@ export class JobList {
   async take(): Promise<JobDoc | undefined> {
     const { nowMs, leaseMs } = this.#options;
     const busy = new Set<string>();
-    const free: JobDoc[] = [];
+    // Without the rest of the jobs, whose contexts can have 64 KiB each.
+    const free: { accountId: string; id: string; version: number; since: number }[] = [];
     for await (const job of this.#listOpen()) {
       const leftMs = (job.lease?.until ?? 0) - nowMs();
       // A lease that has much more left than any lease gets is from before the clock was set back.
       if (leftMs > 0 && leftMs <= 2 * leaseMs) busy.add(job.accountId);
-      else free.push(job);
+      else
+        free.push({ accountId: job.accountId, id: job.id, version: job.version, since: waitingSince(job) });
     }
-    const [next] = free
+    const [first] = free
       .filter(({ accountId }) => !busy.has(accountId))
-      .sort((one, other) => waitingSince(one) - waitingSince(other));
-    if (next === undefined) return undefined;
+      .sort((one, other) => one.since - other.since);
+    if (first === undefined) return undefined;
+    const next = await this.#jobs.get(first.accountId, first.id);
+    // Another process has taken or deleted the job.
+    if (next?.version !== first.version) return undefined;
     const lease = { token: randomUUID(), until: nowMs() + leaseMs };
     const startedAt = next.startedAt ?? nowMs();
     const taken = { ...next, version: next.version + 1, state: 'running' as const, lease, startedAt };

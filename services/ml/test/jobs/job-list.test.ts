@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { heldBytes } from '../../../../tests/support/memory.ts';
 import type { JobDoc } from '../../src/documents.ts';
 import { JobList } from '../../src/jobs/job-list.ts';
 import { type MlStore, openMlStore } from '../../src/store.ts';
@@ -65,4 +66,38 @@ it('lists a job as ended until somebody has told its end', async () => {
   expect(await jobs.listEnded()).toMatchObject([ended]);
   await jobs.forgetEnded(held);
   expect(await jobs.listEnded()).toEqual([]);
+});
+
+it('holds no contexts of the jobs that it chooses among', async () => {
+  const adding = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
+  for (let i = 0; i < 300; i++)
+    await adding.add({ ...job(`j${i}`, `a${i % 30}`, i), contextJson: 'x'.repeat(65_536) });
+  let held = 0;
+  const jobs: MlStore['jobs'] = {
+    ...store.jobs,
+    replace: (...args) => {
+      held = heldBytes();
+      return store.jobs.replace(...args);
+    },
+  };
+  const before = heldBytes();
+  const taken = await new JobList({ ...store, jobs }, { leaseMs: 60_000, nowMs: () => 1_000 }).take();
+  expect(taken).toMatchObject({ id: 'j0', contextJson: 'x'.repeat(65_536) });
+  expect(held - before).toBeLessThan(5_000_000);
+});
+
+it('leaves a job that another process takes while it looks at the others', async () => {
+  const adding = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
+  await adding.add(job('first', 'a', 1));
+  let looks = 0;
+  const jobs: MlStore['jobs'] = {
+    ...store.jobs,
+    get: async (...args) => {
+      if (++looks === 2) await adding.take();
+      return store.jobs.get(...args);
+    },
+  };
+  expect(
+    await new JobList({ ...store, jobs }, { leaseMs: 60_000, nowMs: () => 1_000 }).take(),
+  ).toBeUndefined();
 });
