@@ -14,6 +14,12 @@
  * - `TOO_LARGE`: the document is larger than `documentSizeMax`.
  */
 
+/**
+ * What a store says of itself, so that older versions of the hub refuse it. Incremented when they could not read a
+ * document, or would ignore what limits a key.
+ */
+export const formatVersion = 2;
+
 /** In bytes, of body and byte fields together. It is the same for every adapter, so that data can move between them. */
 export const documentSizeMax = 15 * 1024 * 1024;
 

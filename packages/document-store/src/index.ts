@@ -17,7 +17,7 @@ export type {
   Scalar,
   Summary,
 } from './document-store.ts';
-export { documentSizeMax, idLengthMax } from './document-store.ts';
+export { documentSizeMax, formatVersion, idLengthMax } from './document-store.ts';
 export { insertIfNew } from './insert-if-new.ts';
 
 /**

@@ -2,10 +2,9 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Collection, type Db, type Document, type IndexDescription, MongoServerError } from 'mongodb';
 import { isStale, type Shape } from '../collection-spec.ts';
 import { toScalar } from '../document.ts';
+import { formatVersion } from '../document-store.ts';
 import { isTombstone, type MongodbDocument, toTombstone, toUniqueValues, uniqueField } from './documents.ts';
 
-/** Incremented when older documents cannot be read without conversion. */
-const formatVersion = 1;
 const metaCollection = 'datahub_meta';
 
 interface Meta extends Document {
@@ -37,7 +36,14 @@ async function checkFormat(meta: Collection<Meta>): Promise<void> {
     { upsert: true },
   );
   const format = (await meta.findOne({ _id: { $eq: 'format' } }))?.format ?? formatVersion;
-  if (format <= formatVersion) return;
+  if (format === formatVersion) return;
+  if (format < formatVersion) {
+    await meta.updateOne(
+      { _id: { $eq: 'format' }, format: { $eq: format } },
+      { $set: { format: formatVersion } },
+    );
+    return;
+  }
   throw new HubError(
     'UNAVAILABLE',
     `The store has format ${format}; this version of the hub reads format ${formatVersion}. Start a newer version.`,

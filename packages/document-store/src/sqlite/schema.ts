@@ -1,9 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
 import { isStale, type Shape } from '../collection-spec.ts';
+import { formatVersion } from '../document-store.ts';
 
-/** Incremented when older files cannot be read without conversion. */
-const formatVersion = 1;
 /** Identifies the hub's files in their header ("DHub"). */
 const applicationId = 0x44487562;
 

@@ -4,7 +4,7 @@ import { MongoClient } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { describeMongodb, newDatabaseUrl } from '../../../../tests/support/mongodb.ts';
 import type { CollectionSpec, Doc } from '../../src/index.ts';
-import { openDocumentStore } from '../../src/index.ts';
+import { formatVersion, openDocumentStore } from '../../src/index.ts';
 import { openMongodbStore } from '../../src/mongodb/store.ts';
 import { describeDocumentStore } from '../conformance/index.ts';
 
@@ -44,12 +44,14 @@ describeMongodb(240_000, () => {
     expect(await store.collection('notes').add('a', 'n', { counter: 'stars', by: 1 })).toBe(1);
     await store.close();
     const client = new MongoClient(url);
-    await client
-      .db()
-      .collection<{ _id: string }>('datahub_meta')
-      .updateOne({ _id: 'format' }, { $set: { format: 2 } });
+    const meta = client.db().collection<{ _id: string; format: number }>('datahub_meta');
+    const set = (format: number) => meta.updateOne({ _id: 'format' }, { $set: { format } });
+    await set(1);
+    await (await openMongodbStore(url, specs)).close();
+    expect(await meta.findOne({ _id: 'format' })).toMatchObject({ format: formatVersion });
+    await set(formatVersion + 1);
     await client.close();
-    await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 2.*Start a newer version/);
+    await expect(openMongodbStore(url, specs)).rejects.toThrow(/format 3.*Start a newer version/);
   });
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Doc, DocumentStore } from '../../src/index.ts';
-import { openDocumentStore } from '../../src/index.ts';
+import { formatVersion, openDocumentStore } from '../../src/index.ts';
 import { compactSqliteFile } from '../../src/sqlite/compact.ts';
 import { openSqliteStore } from '../../src/sqlite/store.ts';
 import { describeDocumentStore } from '../conformance/index.ts';
@@ -88,13 +88,29 @@ describe('the embedded store', () => {
     await using(openSqliteStore(path, notes), (store) => store.health());
   });
 
+  it('marks an older file, so that an older hub refuses it', async () => {
+    const path = join(dir, 'older.db');
+    await openSqliteStore(path, notes).close();
+    const inFile = (work: (db: DatabaseSync) => unknown) => {
+      const db = new DatabaseSync(path);
+      try {
+        return work(db);
+      } finally {
+        db.close();
+      }
+    };
+    inFile((db) => db.exec('PRAGMA user_version = 1'));
+    await openSqliteStore(path, notes).close();
+    expect(inFile((db) => db.prepare('PRAGMA user_version').get())).toEqual({ user_version: formatVersion });
+  });
+
   it('refuses a file of a newer format, and a file that is not its own', async () => {
     const newer = join(dir, 'newer.db');
     await openSqliteStore(newer, notes).close();
     const db = new DatabaseSync(newer);
-    db.exec('PRAGMA user_version = 2');
+    db.exec(`PRAGMA user_version = ${formatVersion + 1}`);
     db.close();
-    expect(() => openSqliteStore(newer, notes)).toThrow(/format 2.*Start a newer version/);
+    expect(() => openSqliteStore(newer, notes)).toThrow(/format 3.*Start a newer version/);
     const other = join(dir, 'other.db');
     const foreign = new DatabaseSync(other);
     foreign.exec('CREATE TABLE theirs (x)');
